@@ -1,0 +1,49 @@
+# One line a target. Everything a target needs, it installs itself.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+
+.PHONY: run test check soak bench docs format clean
+.DEFAULT_GOAL := run
+
+$(INSTALLED): pyproject.toml
+	@echo "Setting up $(VENV): a virtual environment with barnabas and its tools (a minute, once)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+run: $(INSTALLED)
+	@echo "Starting one broker; Ctrl-C stops it"
+	@$(PY) -m barnabas server
+
+check: $(INSTALLED)
+	$(VENV)/bin/ruff check src tests benchmarks
+	$(VENV)/bin/ruff format --check src tests benchmarks
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+test: $(INSTALLED) foreign check
+	$(PY) -m pytest -m "not soak"
+
+soak: $(INSTALLED) foreign
+	$(PY) -m pytest -m soak
+
+bench: $(INSTALLED) foreign
+	$(PY) -m benchmarks
+
+docs: $(INSTALLED)
+	$(PY) -m barnabas.config.docs docs/
+
+format: $(INSTALLED)
+	$(VENV)/bin/ruff format src tests benchmarks
+	$(VENV)/bin/ruff check --fix src tests benchmarks
+
+# Judges from outside (kcat, Apache Kafka's jars). Tests that miss one skip and say why.
+.PHONY: foreign
+foreign:
+	@./tests/foreign/install.sh
+
+clean:
+	rm -rf $(VENV) .build
