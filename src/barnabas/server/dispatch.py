@@ -1,0 +1,146 @@
+"""From a frame to its handler and back: the one table that every request goes through.
+
+`net.Connection` calls `Dispatcher.on_request` with a frame; the header is decoded, the row for its API looked up, the
+version checked, and the row's function called. What a handler is:
+
+- one file `handlers/<api>.py`, named like its message file, ending in `HANDLER = Handler(...)`;
+- a plain function `handle(context, request) -> response | Awaitable[response]`, where request and response are messages
+  of `protocol/messages/<api>.py`. It answers at once wherever it can; an awaitable becomes a task and the reply waits in
+  order behind the earlier ones of its connection. `context` is a `RequestContext`; `context.broker` is the broker
+  (`.cluster`, `.replicas`, `.config`, `.clock`, ...);
+- Produce and Fetch use `handle_frame(context, frame, position)` instead: they decode and encode by hand, because they
+  carry the data, and return what a connection takes (parts, None or a PendingReply).
+
+A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
+strings and bytes; only `records` fields are views).
+
+Errors: a request that breaks the protocol raises ProtocolError, which closes the connection, as Kafka does for an
+unknown API or version. ApiVersions is the exception: a version that is too high gets the v0 answer with
+UNSUPPORTED_VERSION and the list, so that a newer client can step down.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from barnabas.errors import ErrorCode, ProtocolError
+from barnabas.net.connection import Connection
+from barnabas.net.reply import Parts, PendingReply
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.headers import RequestHeader, decode_request_header, encode_response
+from barnabas.protocol.schema import decode
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+Reply = Parts | PendingReply | None
+
+
+class RequestContext:
+    """Who asks, with which version, of which broker. Lives as long as its request."""
+
+    __slots__ = ("broker", "connection", "header")
+
+    def __init__(self, broker: "Broker", connection: Connection, header: RequestHeader) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.header = header
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+
+HandleMessage = Callable[[RequestContext, Any], Any]
+HandleFrame = Callable[[RequestContext, memoryview, int], Reply]
+FailMessage = Callable[[RequestContext, Any, ErrorCode], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """One row of the table.
+
+    `fail` builds the answer in which every part of the request failed with one code; request faults for tests use it.
+    `advertised_min_version` differs from `min_version` only for Produce, which Kafka lists from 0 for librdkafka's sake.
+    """
+
+    api_key: ApiKey
+    min_version: int
+    max_version: int
+    request: type[Any]
+    handle: HandleMessage | None = None
+    handle_frame: HandleFrame | None = None
+    fail: FailMessage | None = None
+    advertised_min_version: int | None = None
+
+
+class Dispatcher:
+    """Owns nothing but the table; all state is the broker's."""
+
+    def __init__(self, broker: "Broker", handlers: Sequence[Handler]) -> None:
+        self._broker = broker
+        self.table: Mapping[int, Handler] = {int(handler.api_key): handler for handler in handlers}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def on_request(self, connection: Connection, frame: memoryview) -> Reply:
+        header = decode_request_header(frame)
+        row = self.table.get(header.api_key)
+        if row is None:
+            raise ProtocolError(f"unknown API key {header.api_key}")
+        context = RequestContext(self._broker, connection, header)
+        version = header.api_version
+        if not row.min_version <= version <= row.max_version:
+            return self._answer_unsupported_version(context, row)
+        faults = self._broker.request_faults
+        if faults.armed:
+            fault = faults.take(row.api_key)
+            if fault is not None:
+                return faults.carry_out(fault, context, row, frame, self.process)
+        return self.process(context, row, frame)
+
+    def process(self, context: RequestContext, row: Handler, frame: memoryview) -> Reply:
+        header = context.header
+        if row.handle_frame is not None:
+            return row.handle_frame(context, frame, header.body_position)
+        request, _ = decode(row.request, header.api_version, frame, header.body_position)
+        assert row.handle is not None
+        answer = row.handle(context, request)
+        if isinstance(answer, Awaitable):
+            return self._answer_later(context, answer)
+        return [encode_response(answer, header.api_version, header.correlation_id)]
+
+    def on_closed(self, connection: Connection) -> None:
+        """Nothing is kept by connection: fetch sessions outlive it, parked requests run into their time-out."""
+
+    async def drain(self) -> None:
+        """Waits for the answers that are still being worked out (used when the broker stops)."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
+
+    def _answer_later(self, context: RequestContext, answer: Awaitable[Any]) -> PendingReply:
+        pending = PendingReply()
+        task = asyncio.ensure_future(self._complete(context, answer, pending))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return pending
+
+    async def _complete(self, context: RequestContext, answer: Awaitable[Any], pending: PendingReply) -> None:
+        header = context.header
+        try:
+            response = await answer
+            pending.complete([encode_response(response, header.api_version, header.correlation_id)])
+        except Exception:
+            logger.exception("API %d v%d failed; closing its connection", header.api_key, header.api_version)
+            pending.fail()
+
+    def _answer_unsupported_version(self, context: RequestContext, row: Handler) -> Reply:
+        header = context.header
+        if row.api_key is not ApiKey.API_VERSIONS:
+            raise ProtocolError(f"{row.api_key.name} v{header.api_version} is not supported")
+        assert row.fail is not None
+        answer = row.fail(context, None, ErrorCode.UNSUPPORTED_VERSION)
+        return [encode_response(answer, 0, header.correlation_id)]
