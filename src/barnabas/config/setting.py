@@ -1,0 +1,249 @@
+"""One declaration per setting, and the classes that are made of them.
+
+A table is a class whose fields are declarations; a field's name is Kafka's with `_` for `.`. `settings_table` makes it
+a frozen, slotted dataclass with Kafka's defaults, and keeps the declarations in `Table.settings` for parsing,
+DescribeConfigs and the generated pages. A large table is put together from areas (`settings_area`).
+Nothing here reads a file or knows a particular setting.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from enum import Enum, IntEnum
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast, dataclass_transform
+
+from barnabas.config.checks import Check
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+INTEGER_TEXT = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+class Kind(IntEnum):
+    """Type of a value; the numbers are those of the DescribeConfigs response."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+BITS = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
+
+
+class Importance(Enum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Update(Enum):
+    """When a broker setting may change: at start only, on one broker, or on all brokers by one default."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
+PER_BROKER, CLUSTER_WIDE = Update.PER_BROKER, Update.CLUSTER_WIDE
+
+
+class Synonym(NamedTuple):
+    """A broker setting that gives a topic setting its value; `factor` turns hours or minutes into milliseconds."""
+
+    name: str
+    factor: int = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    kind: Kind
+    default: Any
+    doc: str
+    check: Check | None = None
+    importance: Importance = MEDIUM
+    update: Update = Update.READ_ONLY
+    synonyms: tuple[Synonym, ...] = ()
+    no_effect: str = ""
+    """Why the setting changes nothing here; empty where it is honoured."""
+    internal: bool = False
+    """Left out of the pages and of DescribeConfigs unless it was set, as in Kafka."""
+    name: str = ""
+
+    @property
+    def field(self) -> str:
+        return self.name.replace(".", "_")
+
+    @property
+    def sensitive(self) -> bool:
+        return self.kind is Kind.PASSWORD
+
+    def parse(self, text: str) -> Any:
+        """The typed value; raises ValueError that says what is allowed, without the value of a secret."""
+        value = PARSERS[self.kind](self.kind, text)
+        if self.check is not None:
+            fault = self.check.fault(value)
+            if fault is not None:
+                raise ValueError(fault)
+        return value
+
+    def text(self, value: Any) -> str | None:
+        """A value as Kafka writes it; the reverse of `parse`."""
+        if value is None:
+            return None
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, tuple):
+            return ",".join(value)
+        return str(value)
+
+
+def parse_boolean(kind: Kind, text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return lowered == "true"
+
+
+def parse_integer(kind: Kind, text: str) -> int:
+    trimmed = text.strip()
+    if not INTEGER_TEXT.fullmatch(trimmed):
+        raise ValueError(f"must be a whole number ({kind.name.lower()})")
+    # Twenty characters hold any 64-bit number; the length is checked first because int() is quadratic.
+    value = int(trimmed) if len(trimmed) <= 20 else 1 << 64
+    bound = 1 << (BITS[kind] - 1)
+    if not -bound <= value < bound:
+        raise ValueError(f"must be a whole number from {-bound} to {bound - 1}")
+    return value
+
+
+def parse_double(kind: Kind, text: str) -> float:
+    try:
+        value = float(text.strip().replace("_", "x"))
+    except ValueError:
+        raise ValueError("must be a number") from None
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError("must be a finite number")
+    return value
+
+
+def parse_list(kind: Kind, text: str) -> tuple[str, ...]:
+    trimmed = text.strip()
+    return tuple(item.strip() for item in trimmed.split(",")) if trimmed else ()
+
+
+def parse_text(kind: Kind, text: str) -> str:
+    return text
+
+
+def parse_class(kind: Kind, text: str) -> str:
+    trimmed = text.strip()
+    if not trimmed:
+        raise ValueError("must be the name of a class")
+    return trimmed
+
+
+PARSERS = {
+    Kind.BOOLEAN: parse_boolean,
+    Kind.STRING: parse_text,
+    Kind.INT: parse_integer,
+    Kind.SHORT: parse_integer,
+    Kind.LONG: parse_integer,
+    Kind.DOUBLE: parse_double,
+    Kind.LIST: parse_list,
+    Kind.CLASS: parse_class,
+    Kind.PASSWORD: parse_text,
+}
+
+
+# The declarations. Each returns a Setting and says it returns the type of the field: the decorators below put the
+# default in its place, so that is what a reader of the field gets.
+
+
+def boolean(default: bool, doc: str, check: Check | None = None, **about: Any) -> bool:
+    return cast(bool, Setting(kind=Kind.BOOLEAN, default=default, doc=doc, check=check, **about))
+
+
+def int32(default: D, doc: str, check: Check | None = None, **about: Any) -> int | D:
+    return cast(D, Setting(kind=Kind.INT, default=default, doc=doc, check=check, **about))
+
+
+def int16(default: int, doc: str, check: Check | None = None, **about: Any) -> int:
+    return cast(int, Setting(kind=Kind.SHORT, default=default, doc=doc, check=check, **about))
+
+
+def int64(default: D, doc: str, check: Check | None = None, **about: Any) -> int | D:
+    return cast(D, Setting(kind=Kind.LONG, default=default, doc=doc, check=check, **about))
+
+
+def double(default: D, doc: str, check: Check | None = None, **about: Any) -> float | D:
+    return cast(D, Setting(kind=Kind.DOUBLE, default=default, doc=doc, check=check, **about))
+
+
+def string(default: D, doc: str, check: Check | None = None, **about: Any) -> str | D:
+    return cast(D, Setting(kind=Kind.STRING, default=default, doc=doc, check=check, **about))
+
+
+def string_list(default: D, doc: str, check: Check | None = None, **about: Any) -> tuple[str, ...] | D:
+    return cast(D, Setting(kind=Kind.LIST, default=default, doc=doc, check=check, **about))
+
+
+def class_name(default: D, doc: str, check: Check | None = None, **about: Any) -> str | D:
+    return cast(D, Setting(kind=Kind.CLASS, default=default, doc=doc, check=check, **about))
+
+
+def password(default: D, doc: str, check: Check | None = None, **about: Any) -> str | D:
+    return cast(D, Setting(kind=Kind.PASSWORD, default=default, doc=doc, check=check, **about))
+
+
+class SettingsTable:
+    """Base of every table and area."""
+
+    __slots__ = ()
+    settings: ClassVar[Mapping[str, Setting]] = {}
+    """Kafka's name -> declaration, in the order of the names."""
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{name}={'[hidden]' if setting.sensitive else getattr(self, setting.field)!r}"
+            for name, setting in self.settings.items()
+            if getattr(self, setting.field) != setting.default
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _declared(cls: type) -> dict[str, Setting]:
+    found: dict[str, Setting] = {}
+    for base in reversed(cls.__mro__):
+        for field, value in vars(base).items():
+            if isinstance(value, Setting):
+                name = field.replace("_", ".")
+                found[name] = dataclasses.replace(value, name=name)
+    return dict(sorted(found.items()))
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def settings_area(cls: type[T]) -> type[T]:
+    """Marks one area of a large table. An area has `__slots__ = ()` and is never made into an object itself."""
+    return cls
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def settings_table(cls: type[T]) -> type[T]:
+    """The table itself: a frozen, slotted dataclass over all declarations of the class and its areas."""
+    settings = _declared(cls)
+    annotations = dict(vars(cls).get("__annotations__", {}))
+    for setting in settings.values():
+        setattr(cls, setting.field, setting.default)
+        annotations[setting.field] = Any
+    cls.__annotations__ = annotations
+    table = dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)(cls)
+    cast(Any, table).settings = settings
+    return table

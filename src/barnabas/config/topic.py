@@ -1,0 +1,223 @@
+"""Every topic setting of Kafka 4.1.
+
+Storage, the produce path and the housekeeping read a topic's settings from a `TopicConfig`.
+"""
+
+from barnabas.config.checks import THROTTLED_REPLICAS, at_least, between, each_of, either, one_of
+from barnabas.config.setting import (
+    SettingsTable,
+    Synonym,
+    boolean,
+    double,
+    int32,
+    int64,
+    settings_table,
+    string,
+    string_list,
+)
+
+INT64_MAX = (1 << 63) - 1
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+WEEK_MS = 7 * 24 * HOUR_MS
+
+COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+NO_TIERS = "there is no tiered storage"
+NO_THROTTLE = "replication is not throttled"
+
+
+def named(*names: str | Synonym) -> tuple[Synonym, ...]:
+    return tuple(name if isinstance(name, Synonym) else Synonym(name) for name in names)
+
+
+@settings_table
+class TopicConfig(SettingsTable):
+    cleanup_policy: tuple[str, ...] = string_list(
+        ("delete",),
+        "What happens to old segments: deleted by age and size, compacted to the last value of each key, or both.",
+        each_of("compact", "delete"),
+        synonyms=named("log.cleanup.policy"),
+    )
+    compression_gzip_level: int = int32(
+        -1,
+        "Level when the broker compresses with gzip; -1 is gzip's own default.",
+        either(between(1, 9), -1),
+        synonyms=named("compression.gzip.level"),
+    )
+    compression_lz4_level: int = int32(
+        9,
+        "Level when the broker compresses with lz4.",
+        between(1, 17),
+        synonyms=named("compression.lz4.level"),
+    )
+    compression_type: str = string(
+        "producer",
+        "Compression of the stored batches; producer keeps them as they were sent.",
+        one_of(*COMPRESSION_TYPES),
+        synonyms=named("compression.type"),
+    )
+    compression_zstd_level: int = int32(
+        3,
+        "Level when the broker compresses with zstd.",
+        between(-131072, 22),
+        synonyms=named("compression.zstd.level"),
+    )
+    delete_retention_ms: int = int64(
+        24 * HOUR_MS,
+        "How long a compacted topic keeps tombstones, so that a reader from the start sees them.",
+        at_least(0),
+        synonyms=named("log.cleaner.delete.retention.ms"),
+    )
+    file_delete_delay_ms: int = int64(
+        60_000,
+        "How long a removed segment stays on disk under its .deleted name.",
+        at_least(0),
+        synonyms=named("log.segment.delete.delay.ms"),
+    )
+    flush_messages: int = int64(
+        INT64_MAX,
+        "Records after which the log is flushed to disk before they are acknowledged.",
+        at_least(1),
+        synonyms=named("log.flush.interval.messages"),
+    )
+    flush_ms: int = int64(
+        INT64_MAX,
+        "Longest time that written records stay unflushed.",
+        at_least(0),
+        synonyms=named("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    )
+    follower_replication_throttled_replicas: tuple[str, ...] = string_list(
+        (), "Replicas whose fetching is throttled, or * for all.", THROTTLED_REPLICAS, no_effect=NO_THROTTLE
+    )
+    index_interval_bytes: int = int32(
+        4096,
+        "Bytes of log between two entries of the offset index.",
+        at_least(0),
+        synonyms=named("log.index.interval.bytes"),
+    )
+    internal_segment_bytes: int | None = int32(
+        None, "Segment size below the limit of segment.bytes, for tests.", at_least(14), internal=True
+    )
+    leader_replication_throttled_replicas: tuple[str, ...] = string_list(
+        (),
+        "Replicas whose leader throttles what it sends them, or * for all.",
+        THROTTLED_REPLICAS,
+        no_effect=NO_THROTTLE,
+    )
+    local_retention_bytes: int = int64(
+        -2,
+        "Bytes kept on local disk; -2 follows retention.bytes.",
+        at_least(-2),
+        synonyms=named("log.local.retention.bytes"),
+        no_effect=NO_TIERS,
+    )
+    local_retention_ms: int = int64(
+        -2,
+        "Time kept on local disk; -2 follows retention.ms.",
+        at_least(-2),
+        synonyms=named("log.local.retention.ms"),
+        no_effect=NO_TIERS,
+    )
+    max_compaction_lag_ms: int = int64(
+        INT64_MAX,
+        "Longest time that a record may stay uncompacted.",
+        at_least(1),
+        synonyms=named("log.cleaner.max.compaction.lag.ms"),
+    )
+    max_message_bytes: int = int32(
+        1_048_588,
+        "Largest record batch that is accepted, as compressed.",
+        at_least(0),
+        synonyms=named("message.max.bytes"),
+    )
+    message_timestamp_after_max_ms: int = int64(
+        HOUR_MS,
+        "How far ahead of the broker's clock a CreateTime may be.",
+        at_least(0),
+        synonyms=named("log.message.timestamp.after.max.ms"),
+    )
+    message_timestamp_before_max_ms: int = int64(
+        INT64_MAX,
+        "How far behind the broker's clock a CreateTime may be.",
+        at_least(0),
+        synonyms=named("log.message.timestamp.before.max.ms"),
+    )
+    message_timestamp_type: str = string(
+        "CreateTime",
+        "Whose time a record carries: the producer's or that of the append.",
+        one_of(*TIMESTAMP_TYPES),
+        synonyms=named("log.message.timestamp.type"),
+    )
+    min_cleanable_dirty_ratio: float = double(
+        0.5,
+        "Share of the log that must be uncompacted before the cleaner takes it.",
+        between(0, 1),
+        synonyms=named("log.cleaner.min.cleanable.ratio"),
+    )
+    min_compaction_lag_ms: int = int64(
+        0,
+        "Shortest time that a record stays uncompacted.",
+        at_least(0),
+        synonyms=named("log.cleaner.min.compaction.lag.ms"),
+    )
+    min_insync_replicas: int = int32(
+        1,
+        "Replicas that must be in sync for acks=all to succeed.",
+        at_least(1),
+        synonyms=named("min.insync.replicas"),
+    )
+    preallocate: bool = boolean(
+        False,
+        "Whether a new segment's file gets its full size at once.",
+        synonyms=named("log.preallocate"),
+    )
+    remote_log_copy_disable: bool = boolean(
+        False, "Whether tiered data becomes read-only and nothing more is uploaded.", no_effect=NO_TIERS
+    )
+    remote_log_delete_on_disable: bool = boolean(
+        False, "Whether switching tiered storage off deletes the tiered data.", no_effect=NO_TIERS
+    )
+    remote_storage_enable: bool = boolean(False, "Whether the topic is tiered.", no_effect=NO_TIERS)
+    retention_bytes: int = int64(
+        -1,
+        "Bytes a partition may hold before its oldest segments are deleted; negative is no limit.",
+        synonyms=named("log.retention.bytes"),
+    )
+    retention_ms: int = int64(
+        WEEK_MS,
+        "Age at which segments are deleted; -1 is no limit.",
+        at_least(-1),
+        synonyms=named(
+            "log.retention.ms", Synonym("log.retention.minutes", MINUTE_MS), Synonym("log.retention.hours", HOUR_MS)
+        ),
+    )
+    segment_bytes: int = int32(
+        1 << 30,
+        "Size at which a new segment is begun.",
+        at_least(1 << 20),
+        synonyms=named("log.segment.bytes"),
+    )
+    segment_index_bytes: int = int32(
+        10 << 20,
+        "Largest size of a segment's index; a full index begins a new segment.",
+        at_least(4),
+        synonyms=named("log.index.size.max.bytes"),
+    )
+    segment_jitter_ms: int = int64(
+        0,
+        "Random part taken off segment.ms, so that partitions do not all roll at once.",
+        at_least(0),
+        synonyms=named("log.roll.jitter.ms", Synonym("log.roll.jitter.hours", HOUR_MS)),
+    )
+    segment_ms: int = int64(
+        WEEK_MS,
+        "Age at which a new segment is begun even if the current one is not full.",
+        at_least(1),
+        synonyms=named("log.roll.ms", Synonym("log.roll.hours", HOUR_MS)),
+    )
+    unclean_leader_election_enable: bool = boolean(
+        False,
+        "Whether a replica that is not in sync may lead when no other is left; records may be lost.",
+        synonyms=named("unclean.leader.election.enable"),
+    )
