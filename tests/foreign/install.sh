@@ -1,2 +1,77 @@
 #!/usr/bin/env bash
+# Brings in the judges from outside: kcat, Apache Kafka's own jars, franz-go, kafkajs. Quick when all is there already.
+# Whatever cannot be had is named in one line and the exit status stays 0: the tests that need it skip and say why.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$root/.build
+mkdir -p "$build"
+
+say() { echo "foreign: $*"; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# done_for NAME FILE...: true when NAME was installed from just these files before.
+stamp() { cat "${@:2}" | cksum | tr -d ' \n'; }
+done_for() { [ "$(cat "$build/$1.stamp" 2>/dev/null)" = "$(stamp "$@")" ]; }
+mark_done() { stamp "$@" >"$build/$1.stamp"; }
+
+install_kcat() {
+  have kcat && return
+  if ! have apt-get || [ "$(id -u)" != 0 ]; then
+    say "kcat is missing and cannot be installed here (needs apt-get as root); its tests will skip"
+    return
+  fi
+  say "installing kcat with apt-get"
+  if ! { apt-get update -qq && apt-get install -y -qq kcat; } >"$build/kcat.log" 2>&1; then
+    say "apt-get could not install kcat (see .build/kcat.log); its tests will skip"
+  fi
+}
+
+install_kafka() {
+  if ! have java || ! have mvn; then
+    say "Java or Maven is missing; tests and benchmarks with Apache Kafka will skip"
+    return
+  fi
+  done_for kafka "$here/pom.xml" && return
+  say "copying Apache Kafka's jars into .build/kafka with Maven"
+  rm -rf "$build/kafka"
+  if mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
+      -DoutputDirectory="$build/kafka" >"$build/kafka.log" 2>&1; then
+    mark_done kafka "$here/pom.xml"
+  else
+    rm -rf "$build/kafka"
+    say "Maven could not get Apache Kafka's jars (see .build/kafka.log); tests with them will skip"
+  fi
+}
+
+install_go() {
+  have go || { say "Go is missing; the franz-go test will skip"; return; }
+  done_for go "$here/go/main.go" "$here/go/go.mod" && return
+  say "building the franz-go round trip"
+  if (cd "$here/go" && go build -o "$build/go-roundtrip" .) >"$build/go.log" 2>&1; then
+    mark_done go "$here/go/main.go" "$here/go/go.mod"
+  else
+    say "Go could not build the franz-go round trip (see .build/go.log); its test will skip"
+  fi
+}
+
+install_node() {
+  if ! have node || ! have npm; then
+    say "Node or npm is missing; the kafkajs test will skip"
+    return
+  fi
+  done_for node "$here/node/package.json" && return
+  say "installing kafkajs into .build/node"
+  mkdir -p "$build/node" && cp "$here/node/package.json" "$build/node/"
+  if npm install --prefix "$build/node" --no-package-lock --no-audit --no-fund --silent >"$build/node.log" 2>&1; then
+    mark_done node "$here/node/package.json"
+  else
+    say "npm could not install kafkajs (see .build/node.log); its test will skip"
+  fi
+}
+
+install_kcat
+install_kafka
+install_go
+install_node
 exit 0
