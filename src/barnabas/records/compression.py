@@ -1,0 +1,174 @@
+"""The four codecs of a record batch, with the output of decompression bounded.
+
+Called by the reader and the builder for the block of records behind the batch header. Compressed bytes come from
+strangers: nothing here may take more memory than `max_output_bytes`, and every fault of the input is
+KafkaError(CORRUPT_MESSAGE).
+
+Levels: gzip takes 1 to 9 or -1, zstd takes -131072 to 22, lz4 takes 1 to 17 (the library treats everything from 12 up
+as its strongest setting). snappy has no levels.
+"""
+
+import struct
+import zlib
+from enum import IntEnum
+from typing import Final
+
+import cramjam
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.records.header import Buffer
+
+
+class CompressionType(IntEnum):
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @property
+    def config_name(self) -> str:
+        """The name as in compression.type."""
+        return "uncompressed" if self is CompressionType.NONE else self.name.lower()
+
+
+DEFAULT_MAX_OUTPUT_BYTES: Final = 128 * 1024 * 1024
+
+_COMPRESSION_TYPES: Final = tuple(CompressionType)
+_DEFAULT_LZ4_LEVEL: Final = 9
+_GZIP_WINDOW_BITS: Final = 31
+"""zlib's way of saying: 32 KiB window with gzip header and trailer."""
+
+# snappy-java's stream: a 16-byte header, then blocks of [compressed length int32][raw snappy].
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK_BYTES: Final = 32 * 1024
+_XERIAL_LENGTH: Final = struct.Struct(">I")
+_SNAPPY_MAX_RATIO: Final = 64
+"""No three bytes of snappy describe more than 64 bytes, so a larger claim is a lie and takes no memory."""
+
+_FIRST_GUESS_RATIO: Final = 8
+_SMALLEST_GUESS: Final = 4096
+_OUTPUT_FULL: Final = "failed to write whole buffer"
+"""How cramjam says that the given output is too small; everything else it says is about the input."""
+
+
+def compression_type(code: int) -> CompressionType:
+    """The codec that the attributes of a batch name."""
+    if code >= len(_COMPRESSION_TYPES):
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"there is no compression codec {code}")
+    return _COMPRESSION_TYPES[code]
+
+
+def compress(codec: CompressionType, data: Buffer, level: int | None = None) -> bytes:
+    """`level` None is the default that Kafka has for the codec."""
+    if codec is CompressionType.NONE:
+        return bytes(data)
+    if codec is CompressionType.GZIP:
+        gzip = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, _GZIP_WINDOW_BITS)
+        return gzip.compress(data) + gzip.flush()
+    if codec is CompressionType.SNAPPY:
+        return _compress_xerial(data)
+    if codec is CompressionType.LZ4:
+        # Java's reader takes independent blocks only, and Kafka writes no content checksum: the batch has its CRC.
+        lz4 = cramjam.lz4.Compressor(
+            level=_DEFAULT_LZ4_LEVEL if level is None else level, content_checksum=False, block_linked=False
+        )
+        lz4.compress(data)
+        return bytes(lz4.finish())
+    return bytes(cramjam.zstd.compress(data, level=3 if level is None else level))
+
+
+def decompress(codec: CompressionType, data: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> bytes:
+    try:
+        if codec is CompressionType.NONE:
+            return bytes(data)
+        if codec is CompressionType.GZIP:
+            return _decompress_gzip(data, max_output_bytes)
+        if codec is CompressionType.SNAPPY:
+            return _decompress_snappy(data, max_output_bytes)
+        return _decompress_growing(codec, data, max_output_bytes)
+    except (cramjam.DecompressionError, zlib.error) as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from None
+
+
+def _too_large(max_output_bytes: int) -> KafkaError:
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch decompresses to more than {max_output_bytes} bytes")
+
+
+def _decompress_gzip(data: Buffer, max_output_bytes: int) -> bytes:
+    """One gzip member after the other, as Java reads them."""
+    output = bytearray()
+    rest: Buffer = data
+    while len(rest):
+        member = zlib.decompressobj(_GZIP_WINDOW_BITS)
+        # One byte more than allowed tells a full output from one that goes on.
+        output += member.decompress(rest, max_output_bytes - len(output) + 1)
+        if len(output) > max_output_bytes:
+            raise _too_large(max_output_bytes)
+        if not member.eof:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "a gzip stream ends too early")
+        rest = member.unused_data
+    return bytes(output)
+
+
+def _compress_xerial(data: Buffer) -> bytes:
+    view = memoryview(data)
+    parts = [_XERIAL_HEADER]
+    for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+        parts.append(_XERIAL_LENGTH.pack(len(block)))
+        parts.append(block)
+    return b"".join(parts)
+
+
+def _decompress_snappy(data: Buffer, max_output_bytes: int) -> bytes:
+    """Java clients frame their snappy, librdkafka sends one bare block: the first bytes tell which."""
+    view = memoryview(data)
+    if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
+        return _decompress_snappy_block(view, max_output_bytes)
+    parts: list[bytes] = []
+    left = max_output_bytes
+    position = len(_XERIAL_HEADER)
+    while position < len(view):
+        if bytes(view[position : position + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
+            position += len(_XERIAL_HEADER)  # streams may be glued together
+            continue
+        if position + 4 > len(view):
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "a snappy stream ends within a block length")
+        length: int = _XERIAL_LENGTH.unpack_from(view, position)[0]
+        position += 4
+        if position + length > len(view):
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "a snappy block is longer than its stream")
+        part = _decompress_snappy_block(view[position : position + length], left)
+        left -= len(part)
+        parts.append(part)
+        position += length
+    return b"".join(parts)
+
+
+def _decompress_snappy_block(block: memoryview, max_output_bytes: int) -> bytes:
+    announced: int = cramjam.snappy.decompress_raw_len(block)
+    if announced > max_output_bytes:
+        raise _too_large(max_output_bytes)
+    if announced > len(block) * _SNAPPY_MAX_RATIO:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "a snappy block announces more than it can hold")
+    return bytes(cramjam.snappy.decompress_raw(block))
+
+
+def _decompress_growing(codec: CompressionType, data: Buffer, max_output_bytes: int) -> bytes:
+    """lz4 and zstd need not announce a size, so the output doubles until it fits; each byte is decoded about twice."""
+    decompress_into = cramjam.lz4.decompress_into if codec is CompressionType.LZ4 else cramjam.zstd.decompress_into
+    capacity = min(max(_SMALLEST_GUESS, len(data) * _FIRST_GUESS_RATIO), max_output_bytes)
+    while True:
+        output = bytearray(capacity)
+        try:
+            written: int = decompress_into(data, output)
+        except cramjam.DecompressionError as error:
+            if _OUTPUT_FULL not in str(error):
+                raise
+            if capacity >= max_output_bytes:
+                raise _too_large(max_output_bytes) from None
+            capacity = min(capacity * 2, max_output_bytes)
+        else:
+            return bytes(memoryview(output)[:written])
