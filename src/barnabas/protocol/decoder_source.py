@@ -1,0 +1,169 @@
+"""Writes the source of a decoder: `decode_X(buf, pos) -> (message, pos)` for a message and each struct in it.
+
+Called by the compiler only. Neighbouring fixed-size fields become one `struct.Struct.unpack_from` straight into the
+attributes. Before an array is built, its count is checked against the smallest size its elements can have. Structs hold
+no cycles, so the depth of calls is that of the declaration, whatever the bytes say.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.errors import ProtocolError
+from barnabas.protocol import primitives
+from barnabas.protocol.schema import BYTES, RECORDS, STRING, Array, Kind, Primitive, Schema, default_of
+
+_READERS = ("read_", "take_", "skip_", "check_")
+
+
+class DecoderSource:
+    def __init__(self, version: int, flexible: bool) -> None:
+        self._version = version
+        self._flexible = flexible
+        self._lines: list[str] = []
+        self._names: dict[str, Any] = {
+            name: getattr(primitives, name) for name in dir(primitives) if name.startswith(_READERS)
+        }
+        self._names |= {"new": object.__new__, "refuse_null": _refuse_null}
+        self._compact = "compact_" if flexible else ""
+        self._length = "read_compact_length" if flexible else "read_length32"
+
+    def compile(self, message: type[Any]) -> Callable[..., tuple[Any, int]]:
+        name = self._struct(message)
+        source = "\n".join(self._lines)
+        exec(compile(source, f"<decode {message.__name__} v{self._version}>", "exec"), self._names)
+        decoder: Callable[..., tuple[Any, int]] = self._names[name]
+        return decoder
+
+    def _struct(self, cls: type[Any]) -> str:
+        function = f"decode_{cls.__name__}"
+        if function in self._names:
+            return function
+        self._names |= {function: None, f"class_{cls.__name__}": cls}
+        schema: Schema = cls.__schema__
+        lines = [f"def {function}(buf, pos):", f"    m = new(class_{cls.__name__})"]
+        fixed: list[tuple[Primitive, str]] = []
+        for name, declared in schema.fields.items():
+            if not declared.exists_in(self._version) or declared.tag is not None:
+                lines.append(f"    m.{name} = {self._default(schema, name)}")
+            elif isinstance(declared.kind, Primitive) and declared.kind.format:
+                fixed.append((declared.kind, f"m.{name}"))
+            else:
+                lines += self._unpack(fixed)
+                lines += self._value(declared.kind, f"m.{name}", declared.may_be_null_in(self._version))
+        lines += self._unpack(fixed)
+        if self._flexible:
+            lines += self._tagged_section(schema)
+        self._lines += [*lines, "    return m, pos"]
+        return function
+
+    def _default(self, schema: Schema, name: str) -> str:
+        default = default_of(schema.fields[name])
+        if isinstance(default, list):
+            return "[]"
+        if hasattr(default, "__schema__"):
+            self._names[f"class_{type(default).__name__}"] = type(default)
+            return f"class_{type(default).__name__}()"
+        self._names[f"default_{schema.name}_{name}"] = default
+        return f"default_{schema.name}_{name}"
+
+    def _unpack(self, fixed: list[tuple[Primitive, str]]) -> list[str]:
+        """Flush the run of fixed-size fields gathered so far as one unpack."""
+        if not fixed:
+            return []
+        code = "".join(kind.format for kind, _ in fixed)
+        unpack = f"unpack_{code.replace('?', 'B_')}"
+        self._names[unpack] = struct.Struct(">" + code).unpack_from
+        targets = ", ".join(target for _, target in fixed)
+        size = sum(kind.size for kind, _ in fixed)
+        fixed.clear()
+        return [f"    ({targets},) = {unpack}(buf, pos)", f"    pos += {size}"]
+
+    def _value(self, kind: Kind, target: str, nullable: bool) -> list[str]:
+        if kind is STRING:
+            return [f"    {target}, pos = read_{self._compact}{'nullable_' if nullable else ''}string(buf, pos)"]
+        if isinstance(kind, Primitive) and kind.format:
+            return self._unpack([(kind, target)])
+        if isinstance(kind, type):
+            return self._struct_value(kind, target, nullable)
+        if kind is BYTES or kind is RECORDS:
+            lines = [f"    {target}, pos = take_{kind.name}(buf, pos, n)"]
+        else:
+            assert isinstance(kind, Array)
+            lines = self._elements(kind, target)
+        on_null = f"{target} = None" if nullable else "refuse_null()"
+        return [
+            f"    n, pos = {self._length}(buf, pos)",
+            "    if n == -1:",
+            f"        {on_null}",
+            "    else:",
+            *(f"    {line}" for line in lines),
+        ]
+
+    def _struct_value(self, cls: type[Any], target: str, nullable: bool) -> list[str]:
+        lines = [f"    {target}, pos = {self._struct(cls)}(buf, pos)"]
+        if not nullable:
+            return lines
+        self._names["unpack_b"] = struct.Struct(">b").unpack_from
+        return [
+            "    (present,) = unpack_b(buf, pos)",
+            "    pos += 1",
+            "    if present < 0:",
+            f"        {target} = None",
+            "    else:",
+            *(f"    {line}" for line in lines),
+        ]
+
+    def _elements(self, kind: Array, target: str) -> list[str]:
+        element = kind.element
+        if isinstance(element, Primitive) and element.format and element.size < 16:
+            return [f"    {target}, pos = take_numbers(buf, pos, n, {element.format!r}, {element.size})"]
+        return [
+            f"    check_count(buf, pos, n, {max(1, self._min_size(element))})",
+            f"    {target} = items = []",
+            "    for _ in range(n):",
+            *(f"    {line}" for line in self._value(element, "item", False)),
+            "        items.append(item)",
+        ]
+
+    def _min_size(self, kind: Kind) -> int:
+        """The fewest bytes that a value can take in this version."""
+        if isinstance(kind, Primitive) and kind.format:
+            return kind.size
+        if kind is STRING:
+            return 1 if self._flexible else 2
+        if not isinstance(kind, type):
+            return 1 if self._flexible else 4
+        schema: Schema = kind.__schema__
+        size = 1 if self._flexible else 0
+        for declared in schema.fields.values():
+            if declared.exists_in(self._version) and declared.tag is None:
+                optional = isinstance(declared.kind, type) and declared.may_be_null_in(self._version)
+                size += 1 if optional else self._min_size(declared.kind)
+        return size
+
+    def _tagged_section(self, schema: Schema) -> list[str]:
+        tagged = [
+            (name, declared)
+            for name, declared in schema.fields.items()
+            if declared.tag is not None and declared.exists_in(self._version)
+        ]
+        skip = ["    if buf[pos] == 0:", "        pos += 1", "    else:"]
+        if not tagged:
+            return [*skip, "        pos = skip_tagged_fields(buf, pos)"]
+        lines = [
+            *skip,
+            "        count, pos = read_tagged_count(buf, pos)",
+            "        for _ in range(count):",
+            "            tag, end, pos = read_tag(buf, pos)",
+        ]
+        for index, (name, declared) in enumerate(tagged):
+            body = self._value(declared.kind, f"m.{name}", declared.may_be_null_in(self._version))
+            lines.append(f"            {'elif' if index else 'if'} tag == {declared.tag}:")
+            lines += [f"            {line}" for line in body]
+            lines.append("                check_tag_end(pos, end)")
+        return [*lines, "            else:", "                pos = end"]
+
+
+def _refuse_null() -> None:
+    raise ProtocolError("null where a value is required")
