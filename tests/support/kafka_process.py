@@ -1,7 +1,7 @@
 """Apache Kafka itself, from the jars that tests/foreign/install.sh fetched: its broker and its command-line tools.
 
-The broker runs as `kafka-server-start.sh` would run it: KRaft, one node that is broker and controller, default settings,
-1 GB heap, G1 with the flags of `kafka-run-class.sh`. Tools are run by class name.
+The broker runs as `kafka-server-start.sh` would run it: KRaft, one node that is broker and controller, default
+settings, 1 GB heap, G1 with the flags of `kafka-run-class.sh`. Tools are run by class name.
 """
 
 from __future__ import annotations
@@ -103,6 +103,6 @@ def tool_command(tool: str, *arguments: str, jvm: list[str] = SHORT_TOOL_JVM) ->
 def run_tool(
     tool: str, *arguments: str, jvm: list[str] = SHORT_TOOL_JVM, stdin: str = "", timeout: float = 120.0
 ) -> subprocess.CompletedProcess[str]:
-    """Run one of Kafka's tools by class name, e.g. `org.apache.kafka.tools.TopicCommand`, and give back what it printed."""
+    """Run a tool by class name, e.g. `org.apache.kafka.tools.TopicCommand`; gives back its status and output."""
     command = tool_command(tool, *arguments, jvm=jvm)
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
