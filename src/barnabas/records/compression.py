@@ -74,7 +74,7 @@ def compress(codec: CompressionType, data: Buffer, level: int | None = None) -> 
         lz4 = cramjam.lz4.Compressor(
             level=_DEFAULT_LZ4_LEVEL if level is None else level, content_checksum=False, block_linked=False
         )
-        lz4.compress(data)
+        lz4.compress(bytes(data))
         return bytes(lz4.finish())
     return bytes(cramjam.zstd.compress(data, level=3 if level is None else level))
 

@@ -2,8 +2,8 @@
 
 `storage` calls this on append for compacted topics (each record needs a key), for topics with a compression.type of
 their own, and wherever it wants the records themselves checked. Most batches never come here. Kafka's LogValidator is
-the reference; differences: the batch that was given is never changed, and the check of offsets is the same for compressed
-and plain batches.
+the reference; differences: the batch that was given is never changed, and the check of offsets is the same for
+compressed and plain batches.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """From the bytes of one batch to its records.
 
 Used by clients for all they fetch; on the broker only where records must be seen: compacted and internal topics,
-look-up by timestamp, recompression. The CRC is the caller's business (header.crc_matches). Whatever is wrong with the bytes is
-KafkaError: CORRUPT_MESSAGE for the batch and its compressed block, INVALID_RECORD for the records in it.
+look-up by timestamp, recompression. The CRC is the caller's business (header.crc_matches). Whatever is wrong with the
+bytes is KafkaError: CORRUPT_MESSAGE for the batch and its compressed block, INVALID_RECORD for the records in it.
 
     record: length varint, then in that many bytes
         attributes int8 (unused) | timestamp delta varlong | offset delta varint
