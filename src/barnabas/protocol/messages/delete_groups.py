@@ -1,0 +1,24 @@
+"""DeleteGroups (key 42), v0-v2: remove empty groups and their offsets (KIP-229).
+
+v2 flexible.
+"""
+
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.schema import INT16, INT32, STRING, array, field, message, struct
+
+
+@message(api_key=ApiKey.DELETE_GROUPS, versions=(0, 2), flexible=2)
+class DeleteGroupsRequest:
+    groups_names: list[str] = field(array(STRING))
+
+
+@struct
+class DeletableGroupResult:
+    group_id: str = field(STRING)
+    error_code: int = field(INT16)
+
+
+@message(api_key=ApiKey.DELETE_GROUPS, versions=(0, 2), flexible=2)
+class DeleteGroupsResponse:
+    throttle_time_ms: int = field(INT32)
+    results: list[DeletableGroupResult] = field(array(DeletableGroupResult))

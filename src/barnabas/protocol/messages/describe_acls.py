@@ -1,0 +1,42 @@
+"""DescribeAcls (key 29), v1-v3: access rules that match a filter.
+
+v1 pattern types (KIP-290); v2 flexible; v3 user resources (KIP-373).
+"""
+
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.schema import INT8, INT16, INT32, STRING, array, field, message, struct
+
+
+@message(api_key=ApiKey.DESCRIBE_ACLS, versions=(1, 3), flexible=2)
+class DescribeAclsRequest:
+    resource_type_filter: int = field(INT8)
+    resource_name_filter: str | None = field(STRING, nullable=1)
+    pattern_type_filter: int = field(INT8, default=3)
+    principal_filter: str | None = field(STRING, nullable=1)
+    host_filter: str | None = field(STRING, nullable=1)
+    operation: int = field(INT8)
+    permission_type: int = field(INT8)
+
+
+@struct
+class AclDescription:
+    principal: str = field(STRING)
+    host: str = field(STRING)
+    operation: int = field(INT8)
+    permission_type: int = field(INT8)
+
+
+@struct
+class DescribeAclsResource:
+    resource_type: int = field(INT8)
+    resource_name: str = field(STRING)
+    pattern_type: int = field(INT8, default=3)
+    acls: list[AclDescription] = field(array(AclDescription))
+
+
+@message(api_key=ApiKey.DESCRIBE_ACLS, versions=(1, 3), flexible=2)
+class DescribeAclsResponse:
+    throttle_time_ms: int = field(INT32)
+    error_code: int = field(INT16)
+    error_message: str | None = field(STRING, nullable=1)
+    resources: list[DescribeAclsResource] = field(array(DescribeAclsResource))
