@@ -1,0 +1,79 @@
+"""What the connections of one server share: loop, handler, buffers, budget, and the flush at the end of a turn.
+
+Made by `Server`, used by `Connection`. It exists once per server, never per process.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from barnabas.clock import Clock
+from barnabas.net.budget import MemoryBudget
+from barnabas.net.buffers import BufferPool, ReceiveBuffer
+from barnabas.net.reply import Parts, PendingReply
+from barnabas.net.settings import NetworkSettings
+from barnabas.net.timers import Timers
+
+if TYPE_CHECKING:
+    from barnabas.net.connection import Connection
+
+
+class RequestHandler(Protocol):
+    def on_request(self, connection: "Connection", frame: memoryview) -> Parts | PendingReply | None:
+        """Answer one frame (without its size prefix): parts to send now, a promise of them, or None for no answer.
+
+        The frame may be written to, and is valid only until this returns: whatever outlives the call must be copied. A
+        ProtocolError closes the connection quietly; any other exception closes it with a traceback in the log.
+        """
+        ...
+
+    def on_closed(self, connection: "Connection") -> None:
+        """The connection is gone, for whatever reason; called once, its open replies have been abandoned before."""
+        ...
+
+
+class ConnectionContext:
+    __slots__ = (
+        "_to_flush",
+        "budget",
+        "clock",
+        "handler",
+        "loop",
+        "on_closed",
+        "pool",
+        "receive_buffer",
+        "settings",
+        "timers",
+    )
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        timers: Timers,
+        settings: NetworkSettings,
+        handler: RequestHandler,
+        on_closed: "Callable[[Connection], None]",
+    ) -> None:
+        self.loop = loop
+        self.clock = clock
+        self.timers = timers
+        self.settings = settings
+        self.handler = handler
+        self.on_closed = on_closed
+        self.receive_buffer = ReceiveBuffer()
+        self.pool = BufferPool()
+        self.budget = MemoryBudget(settings.queued_max_request_bytes)
+        self._to_flush: dict[Connection, None] = {}
+
+    def flush_soon(self, connection: "Connection") -> None:
+        """Write this connection's finished replies on the next turn, together with all that finish until then."""
+        if not self._to_flush:
+            self.loop.call_soon(self._flush)
+        self._to_flush[connection] = None
+
+    def _flush(self) -> None:
+        connections = self._to_flush
+        self._to_flush = {}
+        for connection in connections:
+            connection.flush()

@@ -1,0 +1,159 @@
+"""The network server of a broker: listeners, connection limits, and an orderly end.
+
+The broker makes one, gives it a handler, and awaits `start` and `stop`. Several may live in one process and on one
+loop; they share nothing.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from barnabas.clock import Clock, SystemClock
+from barnabas.net.budget import MemoryBudget
+from barnabas.net.connection import Connection
+from barnabas.net.context import ConnectionContext, RequestHandler
+from barnabas.net.listening import AcceptLoop, bind
+from barnabas.net.settings import Listener, NetworkSettings
+from barnabas.net.timers import Timers
+
+logger = logging.getLogger(__name__)
+
+
+class Server:
+    def __init__(
+        self,
+        handler: RequestHandler,
+        listeners: Sequence[Listener],
+        settings: NetworkSettings | None = None,
+        *,
+        clock: Clock | None = None,
+        timers: Timers | None = None,
+    ) -> None:
+        self._handler = handler
+        self._listeners = listeners
+        self._settings = settings or NetworkSettings()
+        self._clock = clock or SystemClock()
+        self._timers = timers
+        self._owns_timers = timers is None
+        self._context: ConnectionContext | None = None
+        self._accept_loops: list[AcceptLoop] = []
+        self._connections: dict[Connection, None] = {}
+        self._connections_by_ip: dict[str, int] = {}
+        self._all_closed: asyncio.Event = asyncio.Event()
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, int]]:
+        """Where each listener really listens, by its name; known after `start`."""
+        addresses: dict[str, tuple[str, int]] = {}
+        for accept_loop in self._accept_loops:
+            addresses.setdefault(accept_loop.listener.name, accept_loop.address)
+        return addresses
+
+    @property
+    def port(self) -> int:
+        """The port of the first listener."""
+        return self._accept_loops[0].address[1]
+
+    @property
+    def connections(self) -> Sequence[Connection]:
+        return list(self._connections)
+
+    @property
+    def budget(self) -> MemoryBudget:
+        assert self._context is not None, "the server is not started"
+        return self._context.budget
+
+    async def start(self) -> None:
+        """Bind and listen everywhere, or nowhere: if one listener fails, all are closed and OSError is raised."""
+        loop = asyncio.get_running_loop()
+        timers = self._timers = self._timers or Timers(loop, self._clock)
+        self._context = ConnectionContext(
+            loop, self._clock, timers, self._settings, self._handler, self._on_connection_closed
+        )
+        try:
+            for listener in self._listeners:
+                await self._bind(loop, listener)
+        except OSError:
+            self._close_listeners()
+            raise
+        for accept_loop in self._accept_loops:
+            accept_loop.resume()
+
+    async def stop(self, drain_seconds: float = 5.0) -> None:
+        """Accept and read no more, send the replies in progress for at most `drain_seconds`, close everything."""
+        self._close_listeners()
+        for connection in list(self._connections):
+            connection.finish()
+        if self._connections:
+            self._all_closed.clear()
+            try:
+                await asyncio.wait_for(self._all_closed.wait(), drain_seconds)
+            except TimeoutError:
+                logger.info("closing %d connections that did not take their replies in time", len(self._connections))
+        for connection in list(self._connections):
+            connection.close()
+        if self._owns_timers and self._timers is not None:
+            self._timers.close()
+
+    def reconfigure(self, settings: NetworkSettings) -> None:
+        """New limits: for connections to come, and for the next frame of those there are. Buffers stay as they are."""
+        self._settings = settings
+        if self._context is not None:
+            self._context.settings = settings
+        self._resume_accepting()
+
+    async def _bind(self, loop: asyncio.AbstractEventLoop, listener: Listener) -> None:
+        settings = self._settings
+        # Off the loop: the name of the host may have to be looked up.
+        sockets = await loop.run_in_executor(
+            None, bind, listener, settings.socket_listen_backlog_size, settings.socket_receive_buffer_bytes
+        )
+        for sock in sockets:
+            self._accept_loops.append(AcceptLoop(loop, listener, sock, self._may_accept, self._on_accepted))
+
+    def _may_accept(self) -> bool:
+        return len(self._connections) < self._settings.max_connections
+
+    def _on_accepted(self, sock: socket.socket, address: Any, listener: Listener) -> None:
+        host = address[0]
+        settings = self._settings
+        limit = settings.max_connections_per_ip_overrides.get(host, settings.max_connections_per_ip)
+        count = self._connections_by_ip.get(host, 0)
+        if count >= limit:
+            logger.info("listener %s: too many connections from %s (at most %d)", listener.name, host, limit)
+            sock.close()
+            return
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if settings.socket_send_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.socket_send_buffer_bytes)
+        except OSError as error:  # the peer is gone already
+            logger.debug("listener %s: %s: %s", listener.name, host, error)
+            sock.close()
+            return
+        assert self._context is not None
+        self._connections_by_ip[host] = count + 1
+        self._connections[Connection(self._context, sock, address, listener)] = None
+
+    def _on_connection_closed(self, connection: Connection) -> None:
+        del self._connections[connection]
+        host = connection.peer_host
+        self._connections_by_ip[host] -= 1
+        if not self._connections_by_ip[host]:
+            del self._connections_by_ip[host]
+        if not self._connections:
+            self._all_closed.set()
+        self._resume_accepting()
+
+    def _resume_accepting(self) -> None:
+        if self._may_accept():
+            for accept_loop in self._accept_loops:
+                accept_loop.resume()
+
+    def _close_listeners(self) -> None:
+        for accept_loop in self._accept_loops:
+            accept_loop.close()

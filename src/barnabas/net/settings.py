@@ -1,0 +1,37 @@
+"""What the network layer lets its user choose: fields are Kafka's setting names with underscores, defaults are Kafka's.
+
+The broker fills this from its configuration; a change of the limits takes effect for the next connection or frame.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+UNLIMITED = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """One address to listen on. No host means every interface, IPv6 and IPv4 at once; port 0 means any free port."""
+
+    name: str = "PLAINTEXT"
+    host: str = ""
+    port: int = 9092
+    first_frame_max_bytes: int | None = None
+    """Limit for frames until the handler raises `Connection.max_frame_bytes`, for peers that must authenticate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings:
+    socket_request_max_bytes: int = 104_857_600
+    socket_send_buffer_bytes: int = 102_400
+    socket_receive_buffer_bytes: int = 102_400
+    socket_listen_backlog_size: int = 50
+    max_connections: int = UNLIMITED
+    max_connections_per_ip: int = UNLIMITED
+    max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    connections_max_idle_ms: int = 600_000
+    queued_max_request_bytes: int = -1
+    pending_replies_per_connection: int = 256
+    """Requests of one connection that may wait for their answers before no more are read from it."""
+    queued_reply_bytes_per_connection: int = 1024 * 1024
+    """Bytes of answers that a slow peer may leave unread before no more requests are read from it."""
