@@ -5,11 +5,11 @@ version checked, and the row's function called. What a handler is:
 
 - one file `handlers/<api>.py`, named like its message file, ending in `HANDLER = Handler(...)`;
 - a plain function `handle(context, request) -> response | Awaitable[response]`, where request and response are messages
-  of `protocol/messages/<api>.py`. It answers at once wherever it can; an awaitable becomes a task and the reply waits in
-  order behind the earlier ones of its connection. `context` is a `RequestContext`; `context.broker` is the broker
+  of `protocol/messages/<api>.py`. It answers at once wherever it can; for a future or coroutine the reply waits
+  behind the earlier ones of its connection. `context` is a `RequestContext`; `context.broker` is the broker
   (`.cluster`, `.replicas`, `.config`, `.clock`, ...);
-- Produce and Fetch use `handle_frame(context, frame, position)` instead: they decode and encode by hand, because they
-  carry the data, and return what a connection takes (parts, None or a PendingReply).
+- Produce uses `handle_frame(context, frame, position)` instead: it decodes and encodes by hand, because there is one
+  for every few records, and returns what a connection takes (parts, None or a PendingReply).
 
 A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
 strings and bytes; only `records` fields are views).
@@ -29,8 +29,8 @@ from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.net.connection import Connection
 from barnabas.net.reply import Parts, PendingReply
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.headers import RequestHeader, decode_request_header, encode_response
-from barnabas.protocol.schema import decode
+from barnabas.protocol.compiler import decode
+from barnabas.protocol.headers import RequestHeader, decode_request_header, encode_response, encode_response_parts
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
@@ -65,7 +65,7 @@ class Handler:
     """One row of the table.
 
     `fail` builds the answer in which every part of the request failed with one code; request faults for tests use it.
-    `advertised_min_version` differs from `min_version` only for Produce, which Kafka lists from 0 for librdkafka's sake.
+    `advertised_min_version` differs from `min_version` only for Produce, which Kafka lists from 0 for librdkafka.
     """
 
     api_key: ApiKey
@@ -75,7 +75,15 @@ class Handler:
     handle: HandleMessage | None = None
     handle_frame: HandleFrame | None = None
     fail: FailMessage | None = None
+    carries_records: bool = False
     advertised_min_version: int | None = None
+
+
+def encode_answer(context: RequestContext, row: Handler, answer: Any) -> Parts:
+    header = context.header
+    if row.carries_records:
+        return [*encode_response_parts(answer, header.api_version, header.correlation_id)]
+    return [encode_response(answer, header.api_version, header.correlation_id)]
 
 
 class Dispatcher:
@@ -84,7 +92,7 @@ class Dispatcher:
     def __init__(self, broker: "Broker", handlers: Sequence[Handler]) -> None:
         self._broker = broker
         self.table: Mapping[int, Handler] = {int(handler.api_key): handler for handler in handlers}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._working: set[asyncio.Future[Any]] = set()
 
     def on_request(self, connection: Connection, frame: memoryview) -> Reply:
         header = decode_request_header(frame)
@@ -110,32 +118,35 @@ class Dispatcher:
         assert row.handle is not None
         answer = row.handle(context, request)
         if isinstance(answer, Awaitable):
-            return self._answer_later(context, answer)
-        return [encode_response(answer, header.api_version, header.correlation_id)]
+            return self._answer_later(context, row, answer)
+        return encode_answer(context, row, answer)
 
     def on_closed(self, connection: Connection) -> None:
         """Nothing is kept by connection: fetch sessions outlive it, parked requests run into their time-out."""
 
     async def drain(self) -> None:
         """Waits for the answers that are still being worked out (used when the broker stops)."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5)
+        if self._working:
+            await asyncio.wait(self._working, timeout=5)
 
-    def _answer_later(self, context: RequestContext, answer: Awaitable[Any]) -> PendingReply:
+    def _answer_later(self, context: RequestContext, row: Handler, answer: Awaitable[Any]) -> PendingReply:
         pending = PendingReply()
-        task = asyncio.ensure_future(self._complete(context, answer, pending))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        future = asyncio.ensure_future(answer)
+        self._working.add(future)
+        future.add_done_callback(lambda done: self._complete(context, row, done, pending))
         return pending
 
-    async def _complete(self, context: RequestContext, answer: Awaitable[Any], pending: PendingReply) -> None:
-        header = context.header
-        try:
-            response = await answer
-            pending.complete([encode_response(response, header.api_version, header.correlation_id)])
-        except Exception:
-            logger.exception("API %d v%d failed; closing its connection", header.api_key, header.api_version)
+    def _complete(
+        self, context: RequestContext, row: Handler, done: "asyncio.Future[Any]", pending: PendingReply
+    ) -> None:
+        self._working.discard(done)
+        if done.cancelled():
             pending.fail()
+        elif (error := done.exception()) is not None:
+            logger.error("%s v%d failed; closing its connection", row.api_key.name, context.version, exc_info=error)
+            pending.fail()
+        else:
+            pending.complete(encode_answer(context, row, done.result()))
 
     def _answer_unsupported_version(self, context: RequestContext, row: Handler) -> Reply:
         header = context.header

@@ -1,0 +1,39 @@
+"""`barnabas`: noun, then verb. This file knows the words and nothing else; each command lives in its own module."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "server": ("barnabas.cli.server", "run a broker"),
+}
+
+USAGE_ERROR = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_help())
+        return 0 if words else USAGE_ERROR
+    if words[0] in ("-V", "--version"):
+        from barnabas import __version__
+
+        print(f"barnabas {__version__}")
+        return 0
+    row = COMMANDS.get(words[0])
+    if row is None:
+        import difflib
+
+        near = difflib.get_close_matches(words[0], COMMANDS, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        print(f"barnabas: there is no command {words[0]!r}.{hint} See barnabas --help.", file=sys.stderr)
+        return USAGE_ERROR
+    status: int = importlib.import_module(row[0]).main(words[1:])
+    return status
+
+
+def _help() -> str:
+    width = max(len(name) for name in COMMANDS)
+    rows = "\n".join(f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items())
+    return f"usage: barnabas COMMAND [options]\n\ncommands:\n{rows}\n\nbarnabas COMMAND --help tells more."

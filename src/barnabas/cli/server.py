@@ -1,0 +1,109 @@
+"""`barnabas server`: one broker in the foreground.
+
+Settings come from, later ones winning: the defaults, --config (Kafka's server.properties), the options, --set. Every
+fault in them is listed and nothing is started (exit status 2). A broker that cannot start (port taken, data directory
+in use or of another cluster) says why and exits with status 1. SIGTERM and Ctrl-C stop it cleanly (0).
+"""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.config.broker import BrokerConfig
+
+OK, FAILED, USAGE_ERROR = 0, 1, 2
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = _parser().parse_args(arguments)
+    from barnabas.config.faults import ConfigFaults
+
+    logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        config, given = _config(options)
+    except ConfigFaults as faults:
+        print("barnabas server: nothing was started, because of the settings:", file=sys.stderr)
+        for fault in faults.faults:
+            print(f"  {fault}", file=sys.stderr)
+        return USAGE_ERROR
+    except OSError as error:
+        print(f"barnabas server: cannot read {options.config}: {error.strerror}", file=sys.stderr)
+        return USAGE_ERROR
+    _name_settings_without_effect(given)
+    return asyncio.run(_serve(config, options.metadata))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="barnabas server", description="Run one broker until Ctrl-C or SIGTERM.")
+    parser.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:9092)")
+    parser.add_argument("--data-dir", metavar="DIR", help="where the logs are kept (default ./barnabas-data)")
+    parser.add_argument("--node-id", metavar="N", help="this broker's id (default 0)")
+    parser.add_argument("--config", metavar="FILE", help="Kafka's server.properties, Kafka's keys")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="one setting (repeatable)")
+    parser.add_argument("--metadata", metavar="FILE", help="metadata file shared by the brokers of one host")
+    parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"])
+    return parser
+
+
+def _config(options: argparse.Namespace) -> "tuple[BrokerConfig, dict[str, str]]":
+    from barnabas.config.broker import BrokerConfig
+    from barnabas.config.faults import ConfigFaults
+    from barnabas.config.properties import parse_properties
+
+    given: dict[str, str] = {}
+    if options.config:
+        given.update(parse_properties(Path(options.config).read_text(encoding="utf-8")))
+    if options.listen:
+        given["listeners"] = f"PLAINTEXT://{options.listen}"
+        given.pop("advertised.listeners", None)
+    elif "listeners" not in given:
+        given["listeners"] = "PLAINTEXT://127.0.0.1:9092"
+    if options.data_dir:
+        given.pop("log.dir", None)
+        given["log.dirs"] = options.data_dir
+    elif not given.keys() & {"log.dir", "log.dirs"}:
+        given["log.dirs"] = "./barnabas-data"
+    if options.node_id is not None:
+        given["node.id"] = options.node_id
+    elif not given.keys() & {"node.id", "broker.id"}:
+        given["node.id"] = "0"
+    wrong = [f"--set {pair}: expected KEY=VALUE" for pair in options.set if "=" not in pair]
+    if wrong:
+        raise ConfigFaults(wrong)
+    given.update(pair.split("=", 1) for pair in options.set)
+    return BrokerConfig.parse(given), given
+
+
+def _name_settings_without_effect(given: dict[str, str]) -> None:
+    from barnabas.config.broker import no_effect
+
+    names = no_effect(given)
+    if names:
+        logging.getLogger("barnabas").warning("settings without effect here: %s", ", ".join(sorted(names)))
+
+
+async def _serve(config: "BrokerConfig", metadata: str | None) -> int:
+    from barnabas import __version__
+    from barnabas.server.broker import Broker, StartError
+
+    broker = Broker(config, metadata_file=metadata)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await broker.start()
+    except StartError as error:
+        print(f"barnabas server: {error}", file=sys.stderr)
+        return FAILED
+    directories = ",".join(str(each) for each in broker.data_directories)
+    print(f"barnabas {__version__} ready on {broker.address} (node {config.node_id}, data {directories})", flush=True)
+    await stop.wait()
+    await broker.stop()
+    return OK

@@ -1,0 +1,47 @@
+"""ApiVersions (key 18), v0-v4: what this broker speaks.
+
+A version that is too high is answered in v0 with UNSUPPORTED_VERSION and the list (see dispatch). v3 the client names
+its software and features come back (KIP-584, KIP-511); v4 lets a feature's range start at 0.
+"""
+
+import re
+
+from barnabas.errors import ErrorCode
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from barnabas.server.dispatch import Handler, RequestContext
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    if context.version >= 3 and not (
+        _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
+    ):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    return _list(context, ErrorCode.NONE)
+
+
+def fail_api_versions(
+    context: RequestContext, request: ApiVersionsRequest | None, error: ErrorCode
+) -> ApiVersionsResponse:
+    return _list(context, error)
+
+
+def _list(context: RequestContext, error: ErrorCode) -> ApiVersionsResponse:
+    rows = context.broker.dispatcher.table.values()
+    response = ApiVersionsResponse(error_code=error, api_keys=[])
+    for row in sorted(rows, key=lambda row: row.api_key):
+        lowest = row.min_version if row.advertised_min_version is None else row.advertised_min_version
+        response.api_keys.append(ApiVersion(api_key=row.api_key, min_version=lowest, max_version=row.max_version))
+    return response
+
+
+HANDLER = Handler(
+    api_key=ApiKey.API_VERSIONS,
+    min_version=0,
+    max_version=4,
+    request=ApiVersionsRequest,
+    handle=handle_api_versions,
+    fail=fail_api_versions,
+)

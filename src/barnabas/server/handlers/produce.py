@@ -1,0 +1,198 @@
+"""Produce (key 0), v3-v13: append batches to partitions.
+
+Listed from v0, as Kafka does, because librdkafka takes a lower bound above 0 for a broker without batches.
+v9 flexible; v10 leader hints (KIP-951: not sent, a client that meets NOT_LEADER_OR_FOLLOWER asks for metadata);
+v11/v12 implicit transaction partitions (KIP-890); v13 topic ids (KIP-516).
+The request is decoded by hand and each batch written at once, in the order of the frame. acks 0 never gets an answer:
+where it fails, the connection is closed, as in Kafka. No failure is ever UNKNOWN_SERVER_ERROR: clients take that for
+fatal, so what is unforeseen is logged and answered with a retriable storage error.
+"""
+
+import logging
+from typing import NamedTuple
+
+from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
+from barnabas.net.reply import Parts, PendingReply
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.headers import encode_response
+from barnabas.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from barnabas.server.dispatch import Handler, Reply, RequestContext
+from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.produce_frame import (
+    PartitionRecords,
+    PartitionSuccess,
+    ProduceFrame,
+    decode_produce,
+    encode_success,
+)
+
+logger = logging.getLogger(__name__)
+
+ACKS_ALL = -1
+
+
+class PartitionFailure(NamedTuple):
+    topic: str | bytes
+    partition: int
+    error: ErrorCode
+    message: str | None
+
+
+Outcome = PartitionSuccess | PartitionFailure
+
+
+def handle_produce(context: RequestContext, frame: memoryview, position: int) -> Reply:
+    request = decode_produce(frame, position, context.header.api_version)
+    if not -1 <= request.acks <= 1:
+        return _refuse_all(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is not None:
+        error = context.broker.transactions.check_produce(request)
+        if error is not None:
+            return _refuse_all(context, request, error)
+    outcomes: list[Outcome] = []
+    waiting: list[tuple[int, HostedPartition, int]] = []
+    now_ms = context.broker.clock.now_ms()
+    for item in request.partitions:
+        outcomes.append(_append(context, item, request.acks, now_ms, len(outcomes), waiting))
+    if request.acks == 0:
+        _check_unanswered(outcomes)
+        return None
+    if waiting:
+        return _answer_when_committed(context, request, outcomes, waiting)
+    return _answer(context, outcomes)
+
+
+def _append(
+    context: RequestContext,
+    item: PartitionRecords,
+    acks: int,
+    now_ms: int,
+    index: int,
+    waiting: list[tuple[int, HostedPartition, int]],
+) -> Outcome:
+    topic, partition, records = item
+    try:
+        hosted = context.broker.replicas.find_for_produce(topic, partition)
+        if records is None or not len(records):
+            raise KafkaError(ErrorCode.INVALID_RECORD, "a Produce request must have a record batch for each partition")
+        info = hosted.append(records, acks, now_ms)
+    except KafkaError as error:
+        return PartitionFailure(topic, partition, error.code, error.message)
+    except StorageError as error:
+        return PartitionFailure(topic, partition, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+    except Exception:
+        logger.exception("append to %s-%d failed", topic, partition)
+        return PartitionFailure(topic, partition, ErrorCode.KAFKA_STORAGE_ERROR, "the append failed")
+    if acks and hosted.must_wait(info.last_offset, acks):
+        waiting.append((index, hosted, info.last_offset))
+    return PartitionSuccess(topic, partition, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+
+
+def _answer(context: RequestContext, outcomes: list[Outcome]) -> Parts:
+    header = context.header
+    successes = [outcome for outcome in outcomes if isinstance(outcome, PartitionSuccess)]
+    if len(successes) == len(outcomes):
+        return [encode_success(header.api_version, header.correlation_id, successes)]
+    response = ProduceResponse(responses=[], throttle_time_ms=0)
+    for outcome in outcomes:
+        if not response.responses or _topic_of(response.responses[-1]) != outcome.topic:
+            response.responses.append(_topic_response(outcome.topic))
+        response.responses[-1].partition_responses.append(_partition_response(outcome))
+    return [encode_response(response, header.api_version, header.correlation_id)]
+
+
+def _topic_of(response: TopicProduceResponse) -> str | bytes:
+    return response.name or response.topic_id
+
+
+def _topic_response(topic: str | bytes) -> TopicProduceResponse:
+    if isinstance(topic, bytes):
+        return TopicProduceResponse(topic_id=topic, partition_responses=[])
+    return TopicProduceResponse(name=topic, partition_responses=[])
+
+
+def _partition_response(outcome: Outcome) -> PartitionProduceResponse:
+    if isinstance(outcome, PartitionFailure):
+        return PartitionProduceResponse(
+            index=outcome.partition, error_code=outcome.error, base_offset=-1, error_message=outcome.message
+        )
+    return PartitionProduceResponse(
+        index=outcome.partition,
+        error_code=ErrorCode.NONE,
+        base_offset=outcome.base_offset,
+        log_append_time_ms=outcome.log_append_time_ms,
+        log_start_offset=outcome.log_start_offset,
+    )
+
+
+def _refuse_all(context: RequestContext, request: ProduceFrame, error: ErrorCode) -> Reply:
+    outcomes: list[Outcome] = [
+        PartitionFailure(item.topic, item.partition, error, error.text) for item in request.partitions
+    ]
+    if request.acks == 0:
+        _check_unanswered(outcomes)
+    return _answer(context, outcomes)
+
+
+def _check_unanswered(outcomes: list[Outcome]) -> None:
+    for outcome in outcomes:
+        if isinstance(outcome, PartitionFailure):
+            raise ProtocolError(f"produce with acks 0 failed: {outcome.error.name} ({outcome.message})")
+
+
+def _answer_when_committed(
+    context: RequestContext,
+    request: ProduceFrame,
+    outcomes: list[Outcome],
+    waiting: list[tuple[int, HostedPartition, int]],
+) -> PendingReply:
+    pending = PendingReply()
+    still_open = {index for index, _, _ in waiting}
+
+    def close(index: int, error: ErrorCode) -> None:
+        if index not in still_open:
+            return
+        still_open.discard(index)
+        if error is not ErrorCode.NONE:
+            outcomes[index] = PartitionFailure(outcomes[index].topic, outcomes[index].partition, error, error.text)
+        if not still_open:
+            timers.cancel(timer)
+            pending.complete(_answer(context, outcomes))
+
+    def on_time_up() -> None:
+        for index in list(still_open):
+            close(index, ErrorCode.REQUEST_TIMED_OUT)
+
+    timers = context.broker.timers
+    timer = timers.call_after(max(0, request.timeout_ms), on_time_up)
+    for index, hosted, last_offset in waiting:
+        hosted.when_committed(last_offset, request.acks, lambda error, index=index: close(index, error))
+    return pending
+
+
+def fail_produce(context: RequestContext, request: ProduceRequest, error: ErrorCode) -> ProduceResponse:
+    response = ProduceResponse(responses=[], throttle_time_ms=0)
+    for topic in request.topic_data:
+        answer = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
+        for partition in topic.partition_data:
+            answer.partition_responses.append(
+                PartitionProduceResponse(index=partition.index, error_code=error, base_offset=-1)
+            )
+        response.responses.append(answer)
+    return response
+
+
+HANDLER = Handler(
+    api_key=ApiKey.PRODUCE,
+    min_version=3,
+    max_version=13,
+    advertised_min_version=0,
+    request=ProduceRequest,
+    handle_frame=handle_produce,
+    fail=fail_produce,
+)

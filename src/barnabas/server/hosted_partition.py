@@ -1,0 +1,140 @@
+"""One replica on this broker: its log, its leadership, and whoever waits on it.
+
+Produce and Fetch come here after the request is decoded. All of it runs on the loop, so an append (checks, write,
+high watermark, waking waiters) is one uninterrupted step and order is kept; only fsync leaves the loop.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.machines.partition import PartitionState
+from barnabas.server.purgatory import DelayedFetch, FetchPurgatory
+from barnabas.storage.log import AppendInfo, AppendOrigin, Log
+
+if TYPE_CHECKING:
+    from barnabas.server.flusher import Flusher
+
+ACKS_ALL = -1
+
+OnCommitted = Callable[[ErrorCode], None]
+
+
+class Waiter(NamedTuple):
+    last_offset: int
+    needs_flush: bool
+    needs_high_watermark: bool
+    on_committed: OnCommitted
+
+
+class HostedPartition:
+    __slots__ = (
+        "_flusher",
+        "_purgatory",
+        "_waiters",
+        "flush_running",
+        "is_internal",
+        "log",
+        "partition",
+        "state",
+        "topic",
+        "topic_id",
+        "waiting_fetches",
+    )
+
+    def __init__(self, log: Log, state: PartitionState, purgatory: FetchPurgatory, flusher: "Flusher") -> None:
+        self.log = log
+        self.state = state
+        self.topic, self.partition = log.topic_partition
+        self.topic_id = log.topic_id
+        self.is_internal = self.topic in ("__consumer_offsets", "__transaction_state")
+        self.waiting_fetches: dict[DelayedFetch, None] = {}
+        self.flush_running = False
+        self._purgatory = purgatory
+        self._flusher = flusher
+        self._waiters: list[Waiter] = []
+
+    def append(
+        self, records: memoryview, acks: int, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> AppendInfo:
+        """Appends one batch as leader. Raises KafkaError with the code to answer, StorageError if the disk failed."""
+        state = self.state
+        state.check_leader()
+        log = self.log
+        if acks == ACKS_ALL:
+            state.check_min_in_sync_replicas(log.config.min_insync_replicas)
+        info = log.append_as_leader(records, state.leader_epoch, now_ms, origin)
+        if not info.duplicate:
+            self._on_appended(len(records))
+        return info
+
+    def must_wait(self, last_offset: int, acks: int) -> bool:
+        log = self.log
+        return (acks == ACKS_ALL and log.high_watermark <= last_offset) or log.needs_flush
+
+    def when_committed(self, last_offset: int, acks: int, on_committed: OnCommitted) -> None:
+        """Calls back once the offset is flushed (if the topic asks for that) and, for acks all, committed."""
+        log = self.log
+        waiter = Waiter(last_offset, log.needs_flush, acks == ACKS_ALL, on_committed)
+        self._waiters.append(waiter)
+        if waiter.needs_flush:
+            self._flusher.request(self)
+        else:
+            self.complete_waiters()
+
+    def complete_waiters(self) -> None:
+        """Answers everybody whose records are committed by now. Called when the high watermark or a flush moved on."""
+        if not self._waiters:
+            return
+        high_watermark, flushed = self.log.high_watermark, self.log.recovery_point
+        done: list[Waiter] = []
+        left: list[Waiter] = []
+        for waiter in self._waiters:
+            open_flush = waiter.needs_flush and waiter.last_offset >= flushed
+            open_high_watermark = waiter.needs_high_watermark and waiter.last_offset >= high_watermark
+            (left if open_flush or open_high_watermark else done).append(waiter)
+        self._waiters = left
+        for waiter in done:
+            waiter.on_committed(ErrorCode.NONE)
+
+    def fail_waiters(self, error: ErrorCode) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter.on_committed(error)
+
+    def waits_for_flush(self) -> bool:
+        flushed = self.log.recovery_point
+        return any(waiter.needs_flush and waiter.last_offset >= flushed for waiter in self._waiters)
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        self.state.check_leader_epoch(current_leader_epoch)
+
+    def on_state_changed(self) -> None:
+        """The controller changed who leads: whoever waits here must ask again, elsewhere if need be."""
+        if not self.state.is_leader:
+            self.fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._purgatory.on_change(self)
+
+    def on_offline(self, error: StorageError) -> None:
+        self.fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
+        self._purgatory.on_change(self)
+
+    def on_deleted(self) -> None:
+        self.fail_waiters(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self._purgatory.on_change(self)
+
+    def _on_appended(self, byte_count: int) -> None:
+        log = self.log
+        high_watermark = self.state.on_append(log.log_end_offset)
+        if high_watermark > log.high_watermark:
+            log.update_high_watermark(high_watermark)
+            if self._waiters:
+                self.complete_waiters()
+        if self.waiting_fetches:
+            self._purgatory.on_progress(self, byte_count)
+
+
+def not_hosted(topic: str | bytes) -> KafkaError:
+    if isinstance(topic, bytes):
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -1,0 +1,86 @@
+"""Fetches that wait for enough bytes.
+
+A waiting fetch hangs on each partition it asked for; an append tells it how much has come, and once that is enough the
+fetch is read anew on the next turn of the loop, so that one turn's appends cost one answer. Waiting is bounded by a
+timer of the broker's wheel. Nothing here reads a log or encodes an answer: the callback does.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from barnabas.net.timers import Timers
+
+
+class Watched(Protocol):
+    """A partition that fetches can hang on."""
+
+    waiting_fetches: "dict[DelayedFetch, None]"
+
+
+class DelayedFetch:
+    """One parked fetch.
+
+    `read_again(last_chance)` answers and returns 0, or returns how many bytes are still missing. On the last chance
+    (the time is up, or the broker stops) it must answer.
+    """
+
+    __slots__ = ("missing_bytes", "read_again", "watched")
+
+    def __init__(self, watched: Sequence[Watched], missing_bytes: int, read_again: Callable[[bool], int]) -> None:
+        self.watched = watched
+        self.missing_bytes = missing_bytes
+        self.read_again = read_again
+
+
+class FetchPurgatory:
+    def __init__(self, loop: asyncio.AbstractEventLoop, timers: Timers) -> None:
+        self._loop = loop
+        self._timers = timers
+        self._waiting: dict[DelayedFetch, Callable[[], None]] = {}
+        self._ready: dict[DelayedFetch, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def park(self, fetch: DelayedFetch, max_wait_ms: int) -> None:
+        handle = self._timers.call_after(max_wait_ms, lambda: self._finish(fetch))
+        self._waiting[fetch] = lambda: self._timers.cancel(handle)
+        for partition in fetch.watched:
+            partition.waiting_fetches[fetch] = None
+
+    def on_progress(self, partition: Watched, byte_count: int) -> None:
+        """Bytes became readable in a partition. Called for each append while somebody waits on it."""
+        for fetch in partition.waiting_fetches:
+            fetch.missing_bytes -= byte_count
+            if fetch.missing_bytes <= 0 and fetch not in self._ready:
+                if not self._ready:
+                    self._loop.call_soon(self._read_ready)
+                self._ready[fetch] = None
+
+    def on_change(self, partition: Watched) -> None:
+        """Leadership or existence changed: whoever waits must be told at once."""
+        for fetch in list(partition.waiting_fetches):
+            self._finish(fetch)
+
+    def finish_all(self) -> None:
+        for fetch in list(self._waiting):
+            self._finish(fetch)
+
+    def _read_ready(self) -> None:
+        ready, self._ready = self._ready, {}
+        for fetch in ready:
+            if fetch in self._waiting:
+                fetch.missing_bytes = fetch.read_again(False)
+                if fetch.missing_bytes <= 0:
+                    self._forget(fetch)
+
+    def _finish(self, fetch: DelayedFetch) -> None:
+        if fetch in self._waiting:
+            self._forget(fetch)
+            fetch.read_again(True)
+
+    def _forget(self, fetch: DelayedFetch) -> None:
+        self._waiting.pop(fetch)()
+        for partition in fetch.watched:
+            partition.waiting_fetches.pop(fetch, None)
