@@ -28,6 +28,10 @@ def one_of(*choices: str) -> Check:
     return Check(f"one of: {', '.join(choices)}", lambda value: value in choices)
 
 
+def one_of_any_case(*choices: str) -> Check:
+    return Check(f"one of: {', '.join(choices)}", lambda value: value.upper() in choices)
+
+
 def each_of(*choices: str) -> Check:
     return Check(f"a list of: {', '.join(choices)}", lambda value: all(item in choices for item in value))
 

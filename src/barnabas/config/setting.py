@@ -8,7 +8,9 @@ Nothing here reads a file or knows a particular setting.
 
 import dataclasses
 import re
+import sys
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import Enum, IntEnum
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast, dataclass_transform
 
@@ -16,6 +18,10 @@ from barnabas.config.checks import Check
 
 T = TypeVar("T")
 D = TypeVar("D")
+
+INT32_MAX = (1 << 31) - 1
+INT64_MAX = (1 << 63) - 1
+DOUBLE_MAX = sys.float_info.max
 
 INTEGER_TEXT = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
@@ -102,7 +108,16 @@ class Setting:
             return "true" if value else "false"
         if isinstance(value, tuple):
             return ",".join(value)
-        return str(value)
+        return java_double(value) if isinstance(value, float) else str(value)
+
+
+def java_double(value: float) -> str:
+    """As Double.toString: plain from 0.001 to 10,000,000, with an exponent outside."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    text = "".join(str(digit) for digit in digits)
+    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{int(exponent) + len(text) - 1}"
 
 
 def parse_boolean(kind: Kind, text: str) -> bool:

@@ -1,10 +1,21 @@
 """Every topic setting of Kafka 4.1.
 
-Storage, the produce path and the housekeeping read a topic's settings from a `TopicConfig`.
+Storage, the produce path and the housekeeping read a topic's settings from a `TopicConfig`. `TopicConfig.resolve` puts
+it together out of what the topic itself says and the defaults of the broker.
 """
 
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from barnabas.config.areas.effect import NO_THROTTLE, NO_TIERS
+from barnabas.config.broker import BrokerConfig
 from barnabas.config.checks import THROTTLED_REPLICAS, at_least, between, each_of, either, one_of
+from barnabas.config.faults import ConfigFaults, read_values, unknown_name
+from barnabas.config.rules import topic_rules
 from barnabas.config.setting import (
+    INT64_MAX,
+    Setting,
     SettingsTable,
     Synonym,
     boolean,
@@ -16,15 +27,12 @@ from barnabas.config.setting import (
     string_list,
 )
 
-INT64_MAX = (1 << 63) - 1
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 WEEK_MS = 7 * 24 * HOUR_MS
 
 COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
-NO_TIERS = "there is no tiered storage"
-NO_THROTTLE = "replication is not throttled"
 
 
 def named(*names: str | Synonym) -> tuple[Synonym, ...]:
@@ -221,3 +229,30 @@ class TopicConfig(SettingsTable):
         "Whether a replica that is not in sync may lead when no other is left; records may be lost.",
         synonyms=named("unclean.leader.election.enable"),
     )
+
+    @classmethod
+    def resolve(cls, overrides: Mapping[str, str], broker: BrokerConfig) -> "TopicConfig":
+        """The settings a topic lives by; raises ConfigFaults with every fault of the overrides."""
+        values, faults = read_values(cls.settings, overrides)
+        faults += [unknown_name(name, cls.settings, "topic setting") for name in overrides if name not in cls.settings]
+        config = cls(**{**topic_defaults(broker), **values})
+        faults += topic_rules(config)
+        if faults:
+            raise ConfigFaults(faults)
+        if config.internal_segment_bytes is not None:
+            return dataclasses.replace(config, segment_bytes=config.internal_segment_bytes)
+        return config
+
+
+def topic_defaults(broker: BrokerConfig) -> dict[str, Any]:
+    """Field -> value for each topic setting that the broker has a say in."""
+    return {setting.field: inherited(setting, broker) for setting in TopicConfig.settings.values() if setting.synonyms}
+
+
+def inherited(setting: Setting, broker: BrokerConfig) -> Any:
+    """The first of the broker's synonyms that has a value; hours and minutes become milliseconds, negative is -1."""
+    for name, factor in setting.synonyms:
+        value = getattr(broker, name.replace(".", "_"))
+        if value is not None:
+            return value if factor == 1 else max(-1, value * factor)
+    return setting.default

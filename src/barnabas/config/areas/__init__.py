@@ -1,0 +1,1 @@
+"""The broker's settings by area; `barnabas.config.broker` puts them together."""

@@ -1,0 +1,137 @@
+"""Every broker setting of Kafka 4.1, checked one by one and against each other.
+
+`BrokerConfig.parse` takes what a server.properties says and raises `ConfigFaults` with every fault at once.
+Who starts a broker calls it; the server, storage and DescribeConfigs read the result. It opens and resolves nothing.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+
+from barnabas.config.areas.controller import ControllerSettings
+from barnabas.config.areas.effect import NO_PLUGINS, NO_TIERS, ONE_LISTENER
+from barnabas.config.areas.groups import GroupsSettings
+from barnabas.config.areas.log import LogSettings
+from barnabas.config.areas.metrics import MetricsSettings
+from barnabas.config.areas.network import NetworkSettings
+from barnabas.config.areas.remote import RemoteSettings
+from barnabas.config.areas.replication import ReplicationSettings
+from barnabas.config.areas.sasl import SaslSettings
+from barnabas.config.areas.ssl import SslSettings
+from barnabas.config.areas.transactions import TransactionsSettings
+from barnabas.config.faults import ConfigFaults, bad_value, read_values, unknown_name
+from barnabas.config.listeners import Listener, parse_connection_overrides, parse_listeners, parse_protocol_map
+from barnabas.config.setting import settings_table
+
+LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.(.+)")
+PLUGIN_PREFIXES = {
+    "rsm.config.": NO_TIERS,
+    "rlmm.config.": NO_TIERS,
+    "config.providers": NO_PLUGINS,
+    "metrics.context.": NO_PLUGINS,
+    "metrics.jmx.": NO_PLUGINS,
+}
+
+
+@settings_table
+class BrokerConfig(
+    NetworkSettings,
+    LogSettings,
+    ReplicationSettings,
+    TransactionsSettings,
+    GroupsSettings,
+    SaslSettings,
+    SslSettings,
+    ControllerSettings,
+    MetricsSettings,
+    RemoteSettings,
+):
+    given: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The settings as they were given, which is what tells a static value from a default in DescribeConfigs."""
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
+        """Raises ConfigFaults."""
+        # Imported here because the rules are about this very class.
+        from barnabas.config.rules import broker_rules
+
+        values, faults = read_values(cls.settings, given)
+        faults += [fault for name, text in given.items() for fault in _extra_faults(name, text)]
+        if "broker.id" in given and "node.id" not in given and values.get("broker_id", -1) >= 0:
+            values["node_id"] = values["broker_id"]
+        config = cls(**values, given=dict(given))
+        faults += broker_rules(config)
+        if faults:
+            raise ConfigFaults(faults)
+        return dataclasses.replace(config, broker_id=config.node_id)
+
+    @property
+    def log_directories(self) -> tuple[str, ...]:
+        text = self.log_dirs if self.log_dirs is not None else self.log_dir
+        return tuple(part for part in (item.strip() for item in text.split(",")) if part)
+
+    @property
+    def protocols(self) -> dict[str, str]:
+        """Security protocol by listener name."""
+        protocols = parse_protocol_map(self.listener_security_protocol_map)
+        if "listener.security.protocol.map" not in self.given:
+            # Kafka takes controller listeners without a mapping for PLAINTEXT as long as the map is the default.
+            for name in self.controller_names:
+                protocols.setdefault(name, "PLAINTEXT")
+        return protocols
+
+    @property
+    def controller_names(self) -> tuple[str, ...]:
+        return tuple(name.strip().upper() for name in (self.controller_listener_names or "").split(",") if name.strip())
+
+    def bound_listeners(self) -> tuple[Listener, ...]:
+        """What to listen on. Listeners of KRaft controllers are left out: nobody here answers them."""
+        found = parse_listeners(self.listeners, self.protocols)
+        return tuple(listener for listener in found if listener.name not in self.controller_names)
+
+    def published_listeners(self) -> tuple[Listener, ...]:
+        """What clients are told; an empty host or port 0 is for the server to fill in once it is bound."""
+        if self.advertised_listeners is None or not self.advertised_listeners.strip():
+            return self.bound_listeners()
+        found = parse_listeners(self.advertised_listeners, self.protocols)
+        return tuple(listener for listener in found if listener.name not in self.controller_names)
+
+    @property
+    def inter_broker_listener(self) -> str:
+        if self.inter_broker_listener_name:
+            return self.inter_broker_listener_name.upper()
+        return self.security_inter_broker_protocol
+
+    def connection_overrides(self) -> dict[str, int]:
+        return parse_connection_overrides(self.max_connections_per_ip_overrides)
+
+
+def _extra_faults(name: str, text: str) -> list[str]:
+    """Faults of names that are no plain setting: listener prefixes are checked by what follows, plug-ins pass."""
+    settings = BrokerConfig.settings
+    if name in settings or name.startswith(tuple(PLUGIN_PREFIXES)):
+        return []
+    match = LISTENER_PREFIX.fullmatch(name)
+    if match is None:
+        return [unknown_name(name, settings)]
+    setting = settings.get(match[1])
+    try:
+        if setting is not None:
+            setting.parse(text)
+    except ValueError as fault:
+        return [bad_value(dataclasses.replace(setting, name=name), text, fault)] if setting else []
+    return []
+
+
+def no_effect(given: Mapping[str, str]) -> list[str]:
+    """`name: why` for each of the given settings that changes nothing here, in the order of the names."""
+    found = []
+    for name in sorted(given):
+        setting = BrokerConfig.settings.get(name)
+        reason = setting.no_effect if setting is not None else ""
+        if setting is None:
+            plugin = next((why for prefix, why in PLUGIN_PREFIXES.items() if name.startswith(prefix)), "")
+            reason = ONE_LISTENER if LISTENER_PREFIX.fullmatch(name) else plugin
+        if reason:
+            found.append(f"{name}: {reason}")
+    return found

@@ -1,0 +1,41 @@
+"""What is wrong with given settings: all faults at once, with the nearest name for a typo."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from barnabas.config.setting import Setting
+
+
+class ConfigFaults(ValueError):
+    """Raised with every fault that was found, one sentence each."""
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(self.faults))
+
+
+def unknown_name(name: str, known: Iterable[str], what: str = "setting") -> str:
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return f"{name}: unknown {what}" + (f", did you mean {near[0]}?" if near else "")
+
+
+def bad_value(setting: Setting, text: str, fault: ValueError) -> str:
+    """The value itself is left out where it may be a secret."""
+    shown = "the value given" if setting.sensitive else repr(text)
+    return f"{setting.name}: {shown} is not allowed, it {fault}"
+
+
+def read_values(settings: Mapping[str, Setting], given: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Field -> typed value for the known names among those given, and the faults of their values."""
+    values: dict[str, Any] = {}
+    faults: list[str] = []
+    for name, text in given.items():
+        setting = settings.get(name)
+        if setting is None:
+            continue
+        try:
+            values[setting.field] = setting.parse(text)
+        except ValueError as fault:
+            faults.append(bad_value(setting, text, fault))
+    return values, faults
