@@ -3,12 +3,14 @@
 import datetime
 import io
 import uuid
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any, get_args
 
 from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_writer
+
+from barnabas.protocol.schema import Array, default_of
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -22,6 +24,20 @@ def kio_bytes(entity: Any) -> bytes:
     with io.BytesIO() as out:
         entity_writer(type(entity))(out, entity)
         return out.getvalue()
+
+
+def assert_same_declaration(cls: type[Any], version: int, entity_type: type[Any]) -> None:
+    """Values drawn from our own schema cannot show a wrong default or a null wrongly forbidden: compare them."""
+    ours = {name: spec for name, spec in cls.__schema__.fields.items() if spec.exists_in(version)}
+    for (name, spec), field in zip(ours.items(), fields(entity_type), strict=True):
+        kafka_type = field.metadata.get("kafka_type")
+        if kafka_type not in ("uuid", "datetime_i64"):  # kio shows zero and -1 as None
+            assert spec.may_be_null_in(version) == (type(None) in get_args(field.type)), f"{cls.__name__}.{name} null"
+        if field.default is not MISSING:
+            assert _value(default_of(spec), version, kafka_type, field.type) == field.default, f"{cls.__name__}.{name}"
+        nested = spec.kind.element if isinstance(spec.kind, Array) else spec.kind
+        if isinstance(nested, type):
+            assert_same_declaration(nested, version, _dataclass_in(field.type))
 
 
 def to_kio(message: Any, version: int, entity_type: type[Any]) -> Any:

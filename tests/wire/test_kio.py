@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from kio_twin import kio_bytes, kio_type, to_kio
+from kio_twin import assert_same_declaration, kio_bytes, kio_type, to_kio
 from message_values import MessageValues
 
 from barnabas.protocol import decode, encode
@@ -28,6 +28,7 @@ def _every_message() -> list[Any]:
 @pytest.mark.parametrize(("cls", "module", "part", "version"), _every_message())
 def test_bytes_equal_kios(cls: type[Any], module: str, part: str, version: int) -> None:
     entity_type = kio_type(module, version, part, cls.__name__)
+    assert_same_declaration(cls, version, entity_type)
     for fill in (0.0, 0.4, 0.8, 0.8, 1.0):
         for round_ in range(2):
             seed = f"{cls.__name__} v{version} {fill} {round_}"
