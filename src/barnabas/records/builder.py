@@ -62,7 +62,7 @@ class BatchBuilder:
         delete_horizon_ms: int | None = None,
         leader_epoch: int = NO_LEADER_EPOCH,
     ) -> None:
-        """`log_append_time` makes it a batch of that timestamp type; `delete_horizon_ms` goes where the base time is."""
+        """`log_append_time` makes it a batch of that timestamp type; `delete_horizon_ms` goes where base time is."""
         self.compression = compression
         self.compression_level = compression_level
         self.base_offset = base_offset
