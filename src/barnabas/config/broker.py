@@ -7,6 +7,7 @@ Who starts a broker calls it; the server, storage and DescribeConfigs read the r
 import dataclasses
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from barnabas.config.areas.controller import ControllerSettings
 from barnabas.config.areas.effect import NO_PLUGINS, NO_TIERS, ONE_LISTENER
@@ -21,7 +22,7 @@ from barnabas.config.areas.ssl import SslSettings
 from barnabas.config.areas.transactions import TransactionsSettings
 from barnabas.config.faults import ConfigFaults, bad_value, read_values, unknown_name
 from barnabas.config.listeners import Listener, parse_connection_overrides, parse_listeners, parse_protocol_map
-from barnabas.config.setting import settings_table
+from barnabas.config.table import settings_table
 
 LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.(.+)")
 PLUGIN_PREFIXES = {
@@ -46,7 +47,7 @@ class BrokerConfig(
     MetricsSettings,
     RemoteSettings,
 ):
-    given: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    given: Mapping[str, str] = MappingProxyType({})
     """The settings as they were given, which is what tells a static value from a default in DescribeConfigs."""
 
     @classmethod
@@ -63,7 +64,7 @@ class BrokerConfig(
         faults += broker_rules(config)
         if faults:
             raise ConfigFaults(faults)
-        return dataclasses.replace(config, broker_id=config.node_id)
+        return config.replace(broker_id=config.node_id)
 
     @property
     def log_directories(self) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """What is wrong with given settings: all faults at once, with the nearest name for a typo."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,6 +15,8 @@ class ConfigFaults(ValueError):
 
 
 def unknown_name(name: str, known: Iterable[str], what: str = "setting") -> str:
+    import difflib  # only a typo needs it, and every start would pay for it
+
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
     return f"{name}: unknown {what}" + (f", did you mean {near[0]}?" if near else "")
 

@@ -1,8 +1,8 @@
 """Java's .properties format: what `server.properties` and `meta.properties` are written in.
 
 Rules of java.util.Properties: comments begin with `#` or `!`; key and value are parted by `=`, `:` or blanks; a line
-that ends in an odd number of backslashes goes on in the next, whose leading blanks are dropped; `\\t \\n \\r \\f \\uXXXX`
-are escapes, any other escaped character stands for itself. A key given twice: the last one counts.
+that ends in an odd number of backslashes goes on in the next, whose leading blanks are dropped; t, n, r, f and uXXXX
+after a backslash are escapes, any other escaped character stands for itself. A key given twice: the last one counts.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,22 +1,17 @@
-"""One declaration per setting, and the classes that are made of them.
+"""One declaration per setting: Kafka's type, default, check, documentation, and whether it has an effect here.
 
-A table is a class whose fields are declarations; a field's name is Kafka's with `_` for `.`. `settings_table` makes it
-a frozen, slotted dataclass with Kafka's defaults, and keeps the declarations in `Table.settings` for parsing,
-DescribeConfigs and the generated pages. A large table is put together from areas (`settings_area`).
-Nothing here reads a file or knows a particular setting.
+The tables in `topic` and `broker` are made of these (see `table`); parsing, DescribeConfigs and the generated pages
+read them. Nothing here reads a file or knows a particular setting.
 """
 
 import dataclasses
 import re
 import sys
-from collections.abc import Mapping
-from decimal import Decimal
 from enum import Enum, IntEnum
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast, dataclass_transform
+from typing import Any, NamedTuple, TypeVar, cast
 
 from barnabas.config.checks import Check
 
-T = TypeVar("T")
 D = TypeVar("D")
 
 INT32_MAX = (1 << 31) - 1
@@ -115,9 +110,9 @@ def java_double(value: float) -> str:
     """As Double.toString: plain from 0.001 to 10,000,000, with an exponent outside."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    text = "".join(str(digit) for digit in digits)
-    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{int(exponent) + len(text) - 1}"
+    shortest = next(text for digits in range(1, 18) if float(text := f"{value:.{digits}e}") == value)
+    mantissa, exponent = shortest.split("e")
+    return f"{mantissa}E{int(exponent)}"
 
 
 def parse_boolean(kind: Kind, text: str) -> bool:
@@ -178,8 +173,8 @@ PARSERS = {
 }
 
 
-# The declarations. Each returns a Setting and says it returns the type of the field: the decorators below put the
-# default in its place, so that is what a reader of the field gets.
+# The declarations. Each returns a Setting and says it returns the type of the field: `settings_table` puts the default
+# in its place, so that is what a reader of the field gets.
 
 
 def boolean(default: bool, doc: str, check: Check | None = None, **about: Any) -> bool:
@@ -216,49 +211,3 @@ def class_name(default: D, doc: str, check: Check | None = None, **about: Any) -
 
 def password(default: D, doc: str, check: Check | None = None, **about: Any) -> str | D:
     return cast(D, Setting(kind=Kind.PASSWORD, default=default, doc=doc, check=check, **about))
-
-
-class SettingsTable:
-    """Base of every table and area."""
-
-    __slots__ = ()
-    settings: ClassVar[Mapping[str, Setting]] = {}
-    """Kafka's name -> declaration, in the order of the names."""
-
-    def __repr__(self) -> str:
-        changed = (
-            f"{name}={'[hidden]' if setting.sensitive else getattr(self, setting.field)!r}"
-            for name, setting in self.settings.items()
-            if getattr(self, setting.field) != setting.default
-        )
-        return f"{type(self).__name__}({', '.join(changed)})"
-
-
-def _declared(cls: type) -> dict[str, Setting]:
-    found: dict[str, Setting] = {}
-    for base in reversed(cls.__mro__):
-        for field, value in vars(base).items():
-            if isinstance(value, Setting):
-                name = field.replace("_", ".")
-                found[name] = dataclasses.replace(value, name=name)
-    return dict(sorted(found.items()))
-
-
-@dataclass_transform(kw_only_default=True, frozen_default=True)
-def settings_area(cls: type[T]) -> type[T]:
-    """Marks one area of a large table. An area has `__slots__ = ()` and is never made into an object itself."""
-    return cls
-
-
-@dataclass_transform(kw_only_default=True, frozen_default=True)
-def settings_table(cls: type[T]) -> type[T]:
-    """The table itself: a frozen, slotted dataclass over all declarations of the class and its areas."""
-    settings = _declared(cls)
-    annotations = dict(vars(cls).get("__annotations__", {}))
-    for setting in settings.values():
-        setattr(cls, setting.field, setting.default)
-        annotations[setting.field] = Any
-    cls.__annotations__ = annotations
-    table = dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)(cls)
-    cast(Any, table).settings = settings
-    return table

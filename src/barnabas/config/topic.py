@@ -4,7 +4,6 @@ Storage, the produce path and the housekeeping read a topic's settings from a `T
 it together out of what the topic itself says and the defaults of the broker.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,19 +12,8 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.config.checks import THROTTLED_REPLICAS, at_least, between, each_of, either, one_of
 from barnabas.config.faults import ConfigFaults, read_values, unknown_name
 from barnabas.config.rules import topic_rules
-from barnabas.config.setting import (
-    INT64_MAX,
-    Setting,
-    SettingsTable,
-    Synonym,
-    boolean,
-    double,
-    int32,
-    int64,
-    settings_table,
-    string,
-    string_list,
-)
+from barnabas.config.setting import INT64_MAX, Setting, Synonym, boolean, double, int32, int64, string, string_list
+from barnabas.config.table import SettingsTable, settings_table
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -240,7 +228,7 @@ class TopicConfig(SettingsTable):
         if faults:
             raise ConfigFaults(faults)
         if config.internal_segment_bytes is not None:
-            return dataclasses.replace(config, segment_bytes=config.internal_segment_bytes)
+            return config.replace(segment_bytes=config.internal_segment_bytes)
         return config
 
 

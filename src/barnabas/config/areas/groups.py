@@ -2,19 +2,8 @@
 
 from barnabas.config.areas.effect import NO_GROUPS, NO_SHARE, NO_STREAMS, ONE_LOOP
 from barnabas.config.checks import at_least, between, one_of_any_case, some_of
-from barnabas.config.setting import (
-    HIGH,
-    INT32_MAX,
-    LOW,
-    SettingsTable,
-    boolean,
-    int16,
-    int32,
-    int64,
-    settings_area,
-    string,
-    string_list,
-)
+from barnabas.config.setting import HIGH, INT32_MAX, LOW, boolean, int16, int32, int64, string, string_list
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area

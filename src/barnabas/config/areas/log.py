@@ -8,16 +8,15 @@ from barnabas.config.setting import (
     HIGH,
     INT64_MAX,
     LOW,
-    SettingsTable,
     boolean,
     class_name,
     double,
     int32,
     int64,
-    settings_area,
     string,
     string_list,
 )
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area

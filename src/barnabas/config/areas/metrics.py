@@ -2,7 +2,8 @@
 
 from barnabas.config.areas.effect import NO_JMX, NO_MOVES, NO_QUOTAS, NO_TELEMETRY, NO_THROTTLE
 from barnabas.config.checks import at_least
-from barnabas.config.setting import CLUSTER_WIDE, LOW, SettingsTable, int32, int64, settings_area, string, string_list
+from barnabas.config.setting import CLUSTER_WIDE, LOW, int32, int64, string, string_list
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area

@@ -9,14 +9,13 @@ from barnabas.config.setting import (
     INT64_MAX,
     LOW,
     PER_BROKER,
-    SettingsTable,
     boolean,
     class_name,
     int32,
     int64,
-    settings_area,
     string,
 )
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area

@@ -2,18 +2,8 @@
 
 from barnabas.config.areas.effect import NO_TIERS
 from barnabas.config.checks import NOT_EMPTY, at_least, between
-from barnabas.config.setting import (
-    CLUSTER_WIDE,
-    INT64_MAX,
-    LOW,
-    SettingsTable,
-    boolean,
-    double,
-    int32,
-    int64,
-    settings_area,
-    string,
-)
+from barnabas.config.setting import CLUSTER_WIDE, INT64_MAX, LOW, boolean, double, int32, int64, string
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area

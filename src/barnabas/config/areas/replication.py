@@ -2,17 +2,8 @@
 
 from barnabas.config.areas.effect import EXACT_TIMERS, NO_MOVES, NO_PEERS, NO_PLUGINS, NO_QUORUM
 from barnabas.config.checks import at_least, each_of
-from barnabas.config.setting import (
-    CLUSTER_WIDE,
-    HIGH,
-    SettingsTable,
-    boolean,
-    int32,
-    int64,
-    settings_area,
-    string,
-    string_list,
-)
+from barnabas.config.setting import CLUSTER_WIDE, HIGH, boolean, int32, int64, string, string_list
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area

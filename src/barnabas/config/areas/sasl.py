@@ -6,7 +6,6 @@ from barnabas.config.setting import (
     HIGH,
     LOW,
     PER_BROKER,
-    SettingsTable,
     boolean,
     class_name,
     double,
@@ -14,10 +13,10 @@ from barnabas.config.setting import (
     int32,
     int64,
     password,
-    settings_area,
     string,
     string_list,
 )
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area

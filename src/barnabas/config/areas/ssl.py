@@ -2,17 +2,8 @@
 
 from barnabas.config.areas.effect import NO_JVM, NO_SECURITY
 from barnabas.config.checks import one_of
-from barnabas.config.setting import (
-    LOW,
-    PER_BROKER,
-    SettingsTable,
-    boolean,
-    class_name,
-    password,
-    settings_area,
-    string,
-    string_list,
-)
+from barnabas.config.setting import LOW, PER_BROKER, boolean, class_name, password, string, string_list
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area

@@ -2,7 +2,8 @@
 
 from barnabas.config.areas.effect import NO_TRANSACTIONS
 from barnabas.config.checks import at_least
-from barnabas.config.setting import CLUSTER_WIDE, HIGH, LOW, SettingsTable, boolean, int16, int32, settings_area
+from barnabas.config.setting import CLUSTER_WIDE, HIGH, LOW, boolean, int16, int32
+from barnabas.config.table import SettingsTable, settings_area
 
 
 @settings_area
