@@ -1,0 +1,212 @@
+"""What the controller is asked, and what it answers. Handlers map the protocol's messages to these and back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple, Protocol, TypeAlias
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage
+from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+
+class ConfigRules(Protocol):
+    """What the controller must know of settings, given from outside."""
+
+    def check(self, resource: ConfigResource, config: Mapping[str, str]) -> None:
+        """Raise KafkaError (INVALID_CONFIG, INVALID_REQUEST) if the resource may not have these settings."""
+        ...
+
+    def is_list(self, resource: ConfigResource, name: str) -> bool: ...
+
+    def default(self, resource: ConfigResource, name: str) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    name: str
+    num_partitions: int = -1
+    replication_factor: int = -1
+    assignments: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """Pairs of partition and replicas, as in the request (so that a partition named twice can be told)."""
+    configs: tuple[tuple[str, str | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicResult:
+    name: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    topic_id: TopicId = NO_TOPIC_ID
+    num_partitions: int = -1
+    replication_factor: int = -1
+    config: Mapping[str, str] = field(default_factory=dict)
+    """The settings the topic was given; defaults are the handler's to add."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopics:
+    topics: tuple[NewTopic, ...]
+    validate_only: bool = False
+
+
+class TopicToDelete(NamedTuple):
+    """By name or by id, not both."""
+
+    name: str | None = None
+    topic_id: TopicId = NO_TOPIC_ID
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedTopic:
+    name: str | None
+    topic_id: TopicId = NO_TOPIC_ID
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopics:
+    topics: tuple[TopicToDelete, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitions:
+    name: str
+    count: int
+    """How many the topic shall have in all."""
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitionsResult:
+    name: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePartitions:
+    topics: tuple[NewPartitions, ...]
+    validate_only: bool = False
+
+
+class ConfigOperation(IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(NamedTuple):
+    name: str
+    operation: ConfigOperation
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalAlterConfigs:
+    resources: tuple[tuple[ConfigResource, tuple[ConfigChange, ...]], ...]
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConfigs:
+    """Replaces all settings of each resource."""
+
+    resources: tuple[tuple[ConfigResource, tuple[tuple[str, str | None], ...]], ...]
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResult:
+    resource: ConfigResource
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersChanged:
+    """The brokers that are registered now. Reply: None."""
+
+    brokers: tuple[BrokerImage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """This broker has become controller. `stale` names the partitions whose leader has started anew. Reply: None."""
+
+    stale: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdown:
+    """Reply: the partitions that the broker still leads, for want of another in-sync replica."""
+
+    broker_id: int
+    broker_epoch: int = -1
+
+
+class IsrChange(NamedTuple):
+    topic_id: TopicId
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+    in_sync_replicas: tuple[int, ...]
+    broker_epochs: tuple[int, ...] = ()
+    leader_recovering: bool = False
+
+
+class IsrResult(NamedTuple):
+    topic_id: TopicId
+    partition: int
+    error: ErrorCode
+    image: PartitionImage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartition:
+    broker_id: int
+    broker_epoch: int
+    changes: tuple[IsrChange, ...]
+
+
+class ElectionType(IntEnum):
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class ElectionResult(NamedTuple):
+    topic: str
+    partition: int
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    election: ElectionType
+    partitions: tuple[TopicPartition, ...] | None = None
+    """None for every partition that needs one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateProducerIds:
+    """Reply: a range of ids that nobody else will ever get."""
+
+    broker_id: int
+
+
+Command: TypeAlias = (
+    CreateTopics
+    | DeleteTopics
+    | CreatePartitions
+    | IncrementalAlterConfigs
+    | AlterConfigs
+    | BrokersChanged
+    | TakeOver
+    | ControlledShutdown
+    | AlterPartition
+    | ElectLeaders
+    | AllocateProducerIds
+)

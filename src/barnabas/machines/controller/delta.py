@@ -1,0 +1,185 @@
+"""How one image becomes the next: the builder that applies records, and the delta handed to listeners.
+
+The builder copies a table at the first change to it, so a batch of ten thousand records copies each table once. A delta
+is computed from the names that were touched, never by walking the whole cluster, unless two unrelated images are
+compared (a broker that read the store anew).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from barnabas.machines.controller.image import (
+    BrokerImage,
+    ClusterImage,
+    ConfigResource,
+    PartitionImage,
+    TopicImage,
+)
+from barnabas.machines.controller.records import (
+    BrokersSeen,
+    ConfigSet,
+    PartitionsAdded,
+    PartitionsChanged,
+    ProducerIdsAllocated,
+    Record,
+    TopicCreated,
+    TopicRemoved,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What changed between two images.
+
+    `partitions` holds every partition that is new or different, those of new topics included. A topic deleted and made
+    again under its name is in both `topics_deleted` (old id) and `topics_created` (new id).
+    """
+
+    previous: ClusterImage
+    image: ClusterImage
+    topics_created: tuple[TopicImage, ...] = ()
+    topics_deleted: tuple[TopicImage, ...] = ()
+    partitions: tuple[tuple[TopicImage, PartitionImage], ...] = ()
+    brokers_changed: tuple[int, ...] = ()
+    configs_changed: tuple[ConfigResource, ...] = ()
+    controller_changed: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not (
+            self.topics_created
+            or self.topics_deleted
+            or self.partitions
+            or self.brokers_changed
+            or self.configs_changed
+            or self.controller_changed
+        )
+
+    @classmethod
+    def between(
+        cls,
+        previous: ClusterImage,
+        image: ClusterImage,
+        topics: Iterable[str] | None = None,
+        configs: Iterable[ConfigResource] | None = None,
+    ) -> "Delta":
+        """Compare two images; `topics` and `configs` name what may differ (everything, if None)."""
+        if topics is None:
+            topics = dict.fromkeys([*previous.topics, *image.topics])
+        if configs is None:
+            configs = dict.fromkeys([*previous.configs, *image.configs])
+        created: list[TopicImage] = []
+        deleted: list[TopicImage] = []
+        partitions: list[tuple[TopicImage, PartitionImage]] = []
+        for name in topics:
+            old, new = previous.topics.get(name), image.topics.get(name)
+            if old is new:
+                continue
+            if old is not None and (new is None or new.topic_id != old.topic_id):
+                deleted.append(old)
+                old = None
+            if new is None:
+                continue
+            if old is None:
+                created.append(new)
+            known = () if old is None else old.partitions
+            partitions += [
+                (new, now) for now in new.partitions if now.partition >= len(known) or known[now.partition] != now
+            ]
+        return cls(
+            previous=previous,
+            image=image,
+            topics_created=tuple(created),
+            topics_deleted=tuple(deleted),
+            partitions=tuple(partitions),
+            brokers_changed=_brokers_changed(previous, image),
+            configs_changed=tuple(each for each in configs if previous.config(each) != image.config(each)),
+            controller_changed=(previous.controller_id, previous.controller_epoch)
+            != (image.controller_id, image.controller_epoch),
+        )
+
+
+def _brokers_changed(previous: ClusterImage, image: ClusterImage) -> tuple[int, ...]:
+    if previous.brokers is image.brokers:
+        return ()
+    ids = sorted(dict.fromkeys([*previous.brokers, *image.brokers]))
+    return tuple(each for each in ids if previous.brokers.get(each) != image.brokers.get(each))
+
+
+class ImageBuilder:
+    """Applies records to a copy of an image, made as late as possible."""
+
+    __slots__ = ("_configs", "_previous", "_topic_names", "_topics", "_touched", "_touched_configs", "image")
+
+    def __init__(self, image: ClusterImage) -> None:
+        self._previous = image
+        self.image = image
+        self._topics: dict[str, TopicImage] | None = None
+        self._topic_names: dict[bytes, str] = {}
+        self._configs: dict[ConfigResource, Mapping[str, str]] | None = None
+        self._touched: dict[str, None] = {}
+        self._touched_configs: dict[ConfigResource, None] = {}
+
+    def apply(self, record: Record) -> None:
+        match record:
+            case TopicCreated(topic, config):
+                self._put_topic(topic)
+                self._put_config(ConfigResource.topic(topic.name), dict(config))
+            case TopicRemoved(name, _):
+                self._remove_topic(name)
+                self._put_config(ConfigResource.topic(name), {})
+            case PartitionsAdded(name, partitions):
+                topic = self._topic(name)
+                self._put_topic(topic._replace(partitions=topic.partitions + partitions))
+            case PartitionsChanged(name, partitions):
+                self._change_partitions(name, partitions)
+            case ConfigSet(resource, config):
+                self._put_config(resource, dict(config))
+            case ProducerIdsAllocated(_, first, length):
+                self.image = replace(self.image, next_producer_id=first + length)
+            case BrokersSeen(brokers):
+                self.image = replace(self.image, brokers=_by_id(brokers))
+
+    def delta(self) -> Delta:
+        return Delta.between(self._previous, self.image, self._touched, self._touched_configs)
+
+    def _topic(self, name: str) -> TopicImage:
+        return self.image.topics[name]
+
+    def _own_topics(self) -> dict[str, TopicImage]:
+        if self._topics is None:
+            self._topics = dict(self.image.topics)
+            self._topic_names = dict(self.image.topic_names)
+            self.image = replace(self.image, topics=self._topics, topic_names=self._topic_names)
+        return self._topics
+
+    def _put_topic(self, topic: TopicImage) -> None:
+        self._own_topics()[topic.name] = topic
+        self._topic_names[topic.topic_id] = topic.name
+        self._touched[topic.name] = None
+
+    def _remove_topic(self, name: str) -> None:
+        topic = self._own_topics().pop(name)
+        del self._topic_names[topic.topic_id]
+        self._touched[name] = None
+
+    def _change_partitions(self, name: str, changed: tuple[PartitionImage, ...]) -> None:
+        topic = self._topic(name)
+        partitions = list(topic.partitions)
+        for partition in changed:
+            partitions[partition.partition] = partition
+        self._put_topic(topic._replace(partitions=tuple(partitions)))
+
+    def _put_config(self, resource: ConfigResource, config: dict[str, str]) -> None:
+        if self._configs is None:
+            self._configs = dict(self.image.configs)
+            self.image = replace(self.image, configs=self._configs)
+        if config:
+            self._configs[resource] = config
+        else:
+            self._configs.pop(resource, None)
+        self._touched_configs[resource] = None
+
+
+def _by_id(brokers: Iterable[BrokerImage]) -> dict[int, BrokerImage]:
+    return {broker.node_id: broker for broker in sorted(brokers, key=lambda each: each.node_id)}

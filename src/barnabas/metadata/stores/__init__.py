@@ -1,0 +1,1 @@
+"""Implementations of `MetadataStore`. One test suite runs on all of them."""

@@ -1,0 +1,256 @@
+"""A store in one SQLite file, shared by the broker processes of one host.
+
+Each change is one durable transaction (WAL, synchronous=FULL). Other processes notice it by SQLite's own change counter
+(`PRAGMA data_version`), looked at a few times a second by one thread a store, which costs nothing measurable; changes
+made through this very store are told at once. Who lives and who died is `session.py`'s matter.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from barnabas.clock import Clock, SystemClock
+from barnabas.metadata.store import (
+    ANY_VERSION,
+    Create,
+    Delete,
+    MetadataStoreError,
+    Node,
+    Operation,
+    SessionExpiredError,
+    Set,
+    parent_of,
+)
+from barnabas.metadata.stores.session import DEFAULT_SESSION_TIMEOUT_MS, SessionFile, session_is_alive
+from barnabas.metadata.stores.transaction import Transaction
+from barnabas.metadata.stores.watches import Watches
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS nodes (
+    path TEXT PRIMARY KEY, parent TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL,
+    created INTEGER NOT NULL, modified INTEGER NOT NULL, owner INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS nodes_by_parent ON nodes (parent);
+CREATE INDEX IF NOT EXISTS nodes_by_owner ON nodes (owner) WHERE owner <> 0;
+CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, timeout_ms INTEGER NOT NULL);
+INSERT OR IGNORE INTO nodes VALUES ('/', '', x'', 0, 0, 0, 0);
+INSERT OR IGNORE INTO counters VALUES ('transaction', 0);
+"""
+_SELECT = "SELECT data, version, created, modified, owner FROM nodes WHERE path = ?"
+_LOCK_WAIT_SECONDS = 30.0
+
+
+class SqliteStore:
+    multi_limit = 1_000_000
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        session_timeout_ms: int = DEFAULT_SESSION_TIMEOUT_MS,
+        poll_interval_ms: int = 250,
+        clock: Clock | None = None,
+    ) -> None:
+        self._path = Path(path)
+        self._session_timeout_ms = session_timeout_ms
+        self._poll_interval_ms = poll_interval_ms
+        self._clock = clock or SystemClock()
+        self._lock = threading.RLock()
+        self._watches = Watches()
+        self._connection: sqlite3.Connection | None = None
+        self._session: SessionFile | None = None
+        self._closing = threading.Event()
+        self._poller: threading.Thread | None = None
+
+    @property
+    def session_id(self) -> int:
+        return 0 if self._session is None else self._session.session_id
+
+    def open(self) -> None:
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._connect()
+            self._expire_sessions()
+            if self._session is not None:
+                self._session.release()
+            self._session = self._begin_session(self._connection)
+        if self._poller is None:
+            self._closing.clear()
+            self._poller = threading.Thread(target=self._poll, name="metadata-store", daemon=True)
+            self._poller.start()
+
+    def close(self) -> None:
+        self._closing.set()
+        if self._poller is not None:
+            self._poller.join()
+            self._poller = None
+        with self._lock:
+            if self._session is not None and self._connection is not None:
+                self._end_session(self._session.session_id)
+                self._session.release()
+                self._session = None
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def get(self, path: str) -> Node | None:
+        return self.get_many([path])[0]
+
+    def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        with self._lock:
+            execute = self._opened().execute
+            rows = [execute(_SELECT, (path,)).fetchone() for path in paths]
+        return [None if row is None else Node._make(row) for row in rows]
+
+    def children(self, path: str) -> list[str]:
+        with self._lock:
+            rows = self._opened().execute("SELECT path FROM nodes WHERE parent = ? ORDER BY path", (path,)).fetchall()
+        return [child.rpartition("/")[2] for (child,) in rows]
+
+    def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False) -> str:
+        return str(self._commit([Create(path, data, ephemeral, sequential)])[0])
+
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        return int(self._commit([Set(path, data, version)])[0])
+
+    def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        self._commit([Delete(path, version)])
+
+    def multi(self, operations: Sequence[Operation]) -> None:
+        self._commit(operations)
+
+    def watch(self, path: str, callback: Callable[[], None]) -> Callable[[], None]:
+        return self._watches.add(path, callback)
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # Statements outside `with _write_transaction` commit by themselves; the lock serialises the two threads.
+        connection = sqlite3.connect(
+            self._path, timeout=_LOCK_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.executescript(_SCHEMA)
+        except sqlite3.Error as error:
+            connection.close()
+            raise MetadataStoreError(f"{self._path}: {error}") from error
+        return connection
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise SessionExpiredError("the store is closed")
+        return self._connection
+
+    def _begin_session(self, connection: sqlite3.Connection) -> SessionFile:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            row = connection.execute("INSERT INTO sessions (timeout_ms) VALUES (?)", (self._session_timeout_ms,))
+            # Locked before the row is visible: nobody can find the session and not its lock.
+            session = SessionFile(self._path, int(row.lastrowid or 0), self._clock.monotonic_ms())
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        return session
+
+    def _commit(self, operations: Sequence[Operation]) -> list[str | int]:
+        with self._lock:
+            connection = self._opened()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._check_session(connection)
+                transaction = _SqliteTransaction(connection, self.session_id)
+                results = [transaction.apply(operation) for operation in operations]
+                transaction.finish()
+                connection.execute("COMMIT")
+            except BaseException as error:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise MetadataStoreError(f"{self._path}: {error}") from error
+                raise
+        self._watches.fire(transaction.changed)
+        return results
+
+    def _check_session(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (self.session_id,)).fetchone() is None:
+            raise SessionExpiredError(f"session {self.session_id} is over")
+
+    def _expire_sessions(self) -> bool:
+        """Ends sessions whose process is gone or has not renewed its lease; returns whether there were any."""
+        rows = (
+            self._opened().execute("SELECT id, timeout_ms FROM sessions WHERE id <> ?", (self.session_id,)).fetchall()
+        )
+        now_ms = self._clock.monotonic_ms()
+        dead = [
+            session_id for session_id, timeout in rows if not session_is_alive(self._path, session_id, timeout, now_ms)
+        ]
+        for session_id in dead:
+            self._end_session(session_id)
+        return bool(dead)
+
+    def _end_session(self, session_id: int) -> None:
+        connection = self._opened()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM nodes WHERE owner = ? AND owner <> 0", (session_id,))
+        connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+        connection.execute("COMMIT")
+        SessionFile.unlink(self._path, session_id)
+
+    def _poll(self) -> None:
+        """Watch for other processes' changes, renew the lease, look after the other sessions."""
+        rounds_a_second = max(1, 1000 // self._poll_interval_ms)
+        round_number = 0
+        seen_version: int | None = None
+        while not self._closing.wait(self._poll_interval_ms / 1000):
+            round_number += 1
+            with self._lock:
+                if self._connection is None or self._session is None:
+                    return
+                ended = round_number % rounds_a_second == 0 and self._look_after_sessions()
+                version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            changed = version != seen_version
+            seen_version = version
+            if ended or changed:
+                self._watches.fire_all()
+
+    def _look_after_sessions(self) -> bool:
+        assert self._session is not None
+        self._session.renew(self._clock.monotonic_ms())
+        try:
+            return self._expire_sessions()
+        except sqlite3.Error:
+            return False  # locked or out of space: the next round tries again
+
+
+class _SqliteTransaction(Transaction):
+    def __init__(self, connection: sqlite3.Connection, session_id: int) -> None:
+        row = connection.execute("SELECT value FROM counters WHERE name = 'transaction'").fetchone()
+        super().__init__(row[0] + 1, session_id)
+        self._execute = connection.execute
+
+    def find(self, path: str) -> Node | None:
+        row = self._execute(_SELECT, (path,)).fetchone()
+        return None if row is None else Node._make(row)
+
+    def put(self, path: str, node: Node) -> None:
+        self._execute("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?)", (path, parent_of(path), *node))
+
+    def remove(self, path: str) -> None:
+        self._execute("DELETE FROM nodes WHERE path = ?", (path,))
+
+    def has_children(self, path: str) -> bool:
+        return self._execute("SELECT 1 FROM nodes WHERE parent = ? LIMIT 1", (path,)).fetchone() is not None
+
+    def next_sequence(self, parent: str) -> int:
+        name = f"sequence:{parent}"
+        row = self._execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
+        number = 0 if row is None else int(row[0])
+        self._execute("INSERT OR REPLACE INTO counters VALUES (?, ?)", (name, number + 1))
+        return number
+
+    def finish(self) -> None:
+        self._execute("UPDATE counters SET value = ? WHERE name = 'transaction'", (self.number,))

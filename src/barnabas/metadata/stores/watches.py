@@ -1,0 +1,42 @@
+"""Who wants to hear of changes below which path; shared by the stores that watch their own tree."""
+
+import threading
+from collections.abc import Callable, Iterable
+
+
+class Watches:
+    """Safe to use from any thread. Callbacks run without the lock, so they may add and end watches."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._callbacks: dict[int, tuple[str, Callable[[], None]]] = {}
+        self._next_id = 0
+
+    def add(self, path: str, callback: Callable[[], None]) -> Callable[[], None]:
+        with self._lock:
+            watch_id = self._next_id
+            self._next_id += 1
+            self._callbacks[watch_id] = (path, callback)
+
+        def end() -> None:
+            with self._lock:
+                self._callbacks.pop(watch_id, None)
+
+        return end
+
+    def fire(self, changed: Iterable[str]) -> None:
+        with self._lock:
+            entries = list(self._callbacks.values())
+        if not entries:
+            return
+        touched = list(changed)
+        for path, callback in entries:
+            below = path if path == "/" else path + "/"
+            if any(each == path or each.startswith(below) for each in touched):
+                callback()
+
+    def fire_all(self) -> None:
+        with self._lock:
+            entries = list(self._callbacks.values())
+        for _, callback in entries:
+            callback()

@@ -1,0 +1,198 @@
+"""Where the cluster's metadata lies in the store, and in which JSON: the same tree as Kafka keeps in ZooKeeper.
+
+    /cluster/id                                   {"version":"1","id":...}
+    /controller                (ephemeral)        {"version":1,"brokerid":...,"timestamp":...}
+    /controller_epoch                             a number in text
+    /brokers/ids/N             (ephemeral)        endpoints, rack; broker epoch = transaction that made it
+    /brokers/topics/T                             topic id and replicas of each partition
+    /brokers/topics/T/partitions/P/state          leader, leader epoch, ISR; its version is the partition epoch
+    /config/topics/T  /config/brokers/N or <default>
+    /latest_producer_id_block
+    /admin/delete_topics/T                        a topic on its way out
+
+Pure text in and out: `repository.py` does the reading and writing.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from barnabas.machines.controller.image import (
+    BrokerEndpoint,
+    BrokerImage,
+    ConfigResource,
+    PartitionImage,
+    ResourceType,
+    TopicImage,
+)
+from barnabas.types import TopicId, topic_id_from_text, topic_id_text
+
+CLUSTER_ID = "/cluster/id"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+PRODUCER_IDS = "/latest_producer_id_block"
+DELETE_TOPICS = "/admin/delete_topics"
+_CONFIG = {
+    ResourceType.TOPIC: "/config/topics",
+    ResourceType.BROKER: "/config/brokers",
+    ResourceType.CLIENT_METRICS: "/config/client-metrics",
+    ResourceType.GROUP: "/config/groups",
+}
+_DEFAULT_ENTITY = "<default>"
+PERSISTENT = ("/cluster", BROKER_IDS, TOPICS, DELETE_TOPICS, *_CONFIG.values())
+"""Nodes that are made once and never hold data."""
+
+
+def broker_path(broker_id: int) -> str:
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic_path(topic: str) -> str:
+    return f"{TOPICS}/{topic}"
+
+
+def state_path(topic: str, partition: int) -> str:
+    return f"{TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def config_path(resource: ConfigResource) -> str:
+    return f"{_CONFIG[resource.type]}/{resource.name or _DEFAULT_ENTITY}"
+
+
+def config_folders() -> Iterable[tuple[ResourceType, str]]:
+    return _CONFIG.items()
+
+
+def config_resource(resource_type: ResourceType, entity: str) -> ConfigResource:
+    return ConfigResource(resource_type, "" if entity == _DEFAULT_ENTITY else entity)
+
+
+def _encode(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    return _encode({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(data: bytes) -> str:
+    return str(json.loads(data)["id"])
+
+
+def encode_controller(broker_id: int, now_ms: int) -> bytes:
+    return _encode({"version": 1, "brokerid": broker_id, "timestamp": str(now_ms)})
+
+
+def decode_controller(data: bytes) -> int:
+    return int(json.loads(data)["brokerid"])
+
+
+def encode_broker(broker: BrokerImage, now_ms: int) -> bytes:
+    """The first PLAINTEXT endpoint also goes where clients older than endpoints look for it, as in Kafka."""
+    plain = next((each for each in broker.endpoints if each.security_protocol == "PLAINTEXT"), None)
+    value: dict[str, Any] = {
+        "version": 5,
+        "host": None if plain is None else plain.host,
+        "port": -1 if plain is None else plain.port,
+        "jmx_port": -1,
+        "timestamp": str(now_ms),
+        "endpoints": [f"{each.listener}://{_bracketed(each.host)}:{each.port}" for each in broker.endpoints],
+        "listener_security_protocol_map": {each.listener: each.security_protocol for each in broker.endpoints},
+        "features": {},
+    }
+    if broker.rack is not None:
+        value["rack"] = broker.rack
+    return _encode(value)
+
+
+def decode_broker(broker_id: int, data: bytes, epoch: int) -> BrokerImage:
+    value = json.loads(data)
+    protocols = value.get("listener_security_protocol_map") or {}
+    endpoints = []
+    for text in value["endpoints"]:
+        listener, _, address = text.partition("://")
+        host, _, port = address.rpartition(":")
+        endpoints.append(BrokerEndpoint(listener, host.strip("[]"), int(port), protocols.get(listener, listener)))
+    return BrokerImage(broker_id, tuple(endpoints), value.get("rack"), epoch)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def encode_topic(topic_id: TopicId, partitions: Iterable[PartitionImage]) -> bytes:
+    partitions = list(partitions)
+    return _encode(
+        {
+            "version": 3,
+            "topic_id": topic_id_text(topic_id),
+            "partitions": {str(each.partition): each.replicas for each in partitions},
+            "adding_replicas": {
+                str(each.partition): each.adding_replicas for each in partitions if each.adding_replicas
+            },
+            "removing_replicas": {
+                str(each.partition): each.removing_replicas for each in partitions if each.removing_replicas
+            },
+        }
+    )
+
+
+def decode_topic(name: str, data: bytes) -> TopicImage:
+    """The assignment alone: every partition is without a leader until its state is read."""
+    value = json.loads(data)
+    adding, removing = value.get("adding_replicas") or {}, value.get("removing_replicas") or {}
+    partitions = [
+        PartitionImage(
+            int(index),
+            tuple(replicas),
+            (),
+            adding_replicas=tuple(adding.get(index, ())),
+            removing_replicas=tuple(removing.get(index, ())),
+        )
+        for index, replicas in value["partitions"].items()
+    ]
+    partitions.sort()
+    return TopicImage(name, topic_id_from_text(value["topic_id"]), tuple(partitions))
+
+
+def encode_state(partition: PartitionImage, controller_epoch: int) -> bytes:
+    value = {
+        "version": 1,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "controller_epoch": controller_epoch,
+        "isr": partition.in_sync_replicas,
+    }
+    if partition.leader_recovering:
+        value["leader_recovery_state"] = 1
+    return _encode(value)
+
+
+def decode_state(partition: PartitionImage, data: bytes, version: int) -> PartitionImage:
+    value = json.loads(data)
+    return partition._replace(
+        in_sync_replicas=tuple(value["isr"]),
+        leader=value["leader"],
+        leader_epoch=value["leader_epoch"],
+        partition_epoch=version,
+        leader_recovering=value.get("leader_recovery_state", 0) == 1,
+    )
+
+
+def encode_config(config: Mapping[str, str]) -> bytes:
+    return _encode({"version": 1, "config": dict(config)})
+
+
+def decode_config(data: bytes) -> dict[str, str]:
+    return dict(json.loads(data)["config"]) if data else {}
+
+
+def encode_producer_ids(broker_id: int, first: int, length: int) -> bytes:
+    last = first + length - 1
+    return _encode({"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)})
+
+
+def decode_next_producer_id(data: bytes) -> int:
+    return int(json.loads(data)["block_end"]) + 1
