@@ -66,7 +66,16 @@ class Server:
         return self._context.budget
 
     async def start(self) -> None:
-        """Bind and listen everywhere, or nowhere: if one listener fails, all are closed and OSError is raised."""
+        """Bind, and serve at once. OSError if a listener cannot be bound."""
+        await self.bind()
+        self.serve()
+
+    async def bind(self) -> None:
+        """Bind everywhere, or nowhere: if one listener fails, all are closed and OSError is raised.
+
+        Clients that connect from here on wait in the backlog until `serve`: a broker must know its ports before it can
+        register, and be registered before it can answer.
+        """
         loop = asyncio.get_running_loop()
         timers = self._timers = self._timers or Timers(loop, self._clock)
         self._context = ConnectionContext(
@@ -78,6 +87,9 @@ class Server:
         except OSError:
             self._close_listeners()
             raise
+
+    def serve(self) -> None:
+        """Accept connections."""
         for accept_loop in self._accept_loops:
             accept_loop.resume()
 
