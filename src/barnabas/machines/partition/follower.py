@@ -1,0 +1,24 @@
+"""What a leader knows of one follower: how far it has fetched and when it last had everything."""
+
+
+class Follower:
+    __slots__ = ("_fetched_ms", "_leader_end_at_fetch", "caught_up_ms", "log_end_offset")
+
+    def __init__(self, now_ms: int) -> None:
+        self.log_end_offset = -1
+        self.caught_up_ms = now_ms
+        self._fetched_ms = now_ms
+        self._leader_end_at_fetch = 0
+
+    def on_fetch(self, fetch_offset: int, leader_log_end_offset: int, now_ms: int) -> None:
+        """A fetch at the end counts as caught up now; one at where the end was last time, as caught up then.
+
+        Without the second rule a follower that is always one busy batch behind would look as if it lagged for ever.
+        """
+        if fetch_offset >= leader_log_end_offset:
+            self.caught_up_ms = now_ms
+        elif fetch_offset >= self._leader_end_at_fetch:
+            self.caught_up_ms = max(self.caught_up_ms, self._fetched_ms)
+        self.log_end_offset = fetch_offset
+        self._leader_end_at_fetch = leader_log_end_offset
+        self._fetched_ms = now_ms

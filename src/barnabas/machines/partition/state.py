@@ -1,0 +1,172 @@
+"""Who leads a partition, who is in sync, and how far it is committed: one small object a replica.
+
+The replica on this broker owns it; the produce and fetch paths ask it on every request, so that `check_leader` and
+`on_append` are a few attribute reads when this broker is the only replica in sync. It never touches a log: it is told
+the log end offset and answers with the high watermark.
+
+The high watermark is the smallest log end offset of the in-sync replicas. While a change of the ISR is on its way to
+the controller, both the old and the wished-for members count, because either may turn out to be the truth.
+"""
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.image import NO_PARTITION_EPOCH, PartitionImage
+from barnabas.machines.partition.follower import Follower
+from barnabas.types import NO_LEADER, NO_LEADER_EPOCH
+
+
+class PartitionState:
+    __slots__ = (
+        "_alone",
+        "_followers",
+        "_wished_isr",
+        "broker_id",
+        "high_watermark",
+        "in_sync_replicas",
+        "is_leader",
+        "leader",
+        "leader_epoch",
+        "leader_epoch_start_offset",
+        "log_end_offset",
+        "partition_epoch",
+        "replicas",
+    )
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.is_leader = False
+        self.leader = NO_LEADER
+        self.leader_epoch = NO_LEADER_EPOCH
+        self.partition_epoch = NO_PARTITION_EPOCH
+        self.replicas: tuple[int, ...] = ()
+        self.in_sync_replicas: tuple[int, ...] = ()
+        self.high_watermark = 0
+        self.log_end_offset = 0
+        self.leader_epoch_start_offset = 0
+        self._followers: dict[int, Follower] = {}
+        self._wished_isr: tuple[int, ...] | None = None
+        self._alone = False
+
+    def apply(self, image: PartitionImage, log_end_offset: int, high_watermark: int, now_ms: int = 0) -> bool:
+        """Take the controller's word; returns whether a new leader epoch began. An older state is ignored."""
+        if image.partition_epoch < self.partition_epoch or image.leader_epoch < self.leader_epoch:
+            return False
+        new_epoch = image.leader_epoch > self.leader_epoch
+        self.leader = image.leader
+        self.leader_epoch = image.leader_epoch
+        self.partition_epoch = image.partition_epoch
+        self.replicas = image.replicas
+        self.in_sync_replicas = image.in_sync_replicas
+        self.is_leader = image.leader == self.broker_id
+        self._wished_isr = None
+        self.log_end_offset = log_end_offset
+        self.high_watermark = min(max(self.high_watermark, high_watermark), log_end_offset)
+        if new_epoch:
+            self.leader_epoch_start_offset = log_end_offset
+            self._followers = {}
+        if self.is_leader:
+            self._followers = {
+                each: self._followers.get(each) or Follower(now_ms) for each in image.replicas if each != self.broker_id
+            }
+            self._advance()
+        self._alone = self.is_leader and image.in_sync_replicas == (self.broker_id,)
+        return new_epoch
+
+    def check_leader(self) -> None:
+        if not self.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """Raises unless this broker leads in the epoch that the client knows (any, if it names none)."""
+        if current_leader_epoch != NO_LEADER_EPOCH and current_leader_epoch != self.leader_epoch:
+            if current_leader_epoch < self.leader_epoch:
+                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+            raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        if not self.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def check_min_in_sync_replicas(self, min_in_sync_replicas: int) -> None:
+        """Before an append with acks all. The committed ISR counts: a wish may not come true."""
+        if len(self.in_sync_replicas) < min_in_sync_replicas:
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{len(self.in_sync_replicas)} replica(s) in sync, min.insync.replicas is {min_in_sync_replicas}",
+            )
+
+    def on_append(self, log_end_offset: int) -> int:
+        """The leader wrote up to here; returns the high watermark."""
+        self.log_end_offset = log_end_offset
+        if self._alone:
+            self.high_watermark = log_end_offset
+            return log_end_offset
+        return self._advance()
+
+    def on_truncate(self, log_end_offset: int) -> None:
+        """A follower cut off what the leader does not have."""
+        self.log_end_offset = log_end_offset
+        self.high_watermark = min(self.high_watermark, log_end_offset)
+
+    def on_leader_high_watermark(self, high_watermark: int, log_end_offset: int) -> int:
+        """A follower hears how far the leader is committed; it never knows of more than it has."""
+        self.log_end_offset = log_end_offset
+        self.high_watermark = max(self.high_watermark, min(high_watermark, log_end_offset))
+        return self.high_watermark
+
+    def on_follower_fetch(self, replica_id: int, fetch_offset: int, now_ms: int) -> int:
+        """A follower fetches from here, so it has everything before; returns the high watermark."""
+        follower = self._followers.get(replica_id)
+        if follower is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica_id} is no replica of the partition")
+        follower.on_fetch(fetch_offset, self.log_end_offset, now_ms)
+        return self._advance()
+
+    def wish_to_expand(self, replica_id: int) -> tuple[int, ...] | None:
+        """The ISR to ask the controller for, now that a follower may have caught up; None if nothing is to be asked."""
+        follower = self._followers.get(replica_id)
+        if follower is None or self._wished_isr is not None or replica_id in self.in_sync_replicas:
+            return None
+        # Below the epoch's start it may lack records that an earlier leader committed.
+        if follower.log_end_offset < max(self.high_watermark, self.leader_epoch_start_offset):
+            return None
+        self._wished_isr = (*self.in_sync_replicas, replica_id)
+        self._alone = False
+        return self._wished_isr
+
+    def wish_to_shrink(self, now_ms: int, max_lag_ms: int) -> tuple[int, ...] | None:
+        """The ISR without those that have not been at the log's end for too long; None if nothing is to be asked."""
+        if self._alone or not self.is_leader or self._wished_isr is not None:
+            return None
+        staying = tuple(each for each in self.in_sync_replicas if not self._lags(each, now_ms, max_lag_ms))
+        if staying == self.in_sync_replicas:
+            return None
+        self._wished_isr = staying
+        return staying
+
+    def on_wish_refused(self) -> int:
+        """The controller said no: the committed ISR is the truth again. Returns the high watermark."""
+        self._wished_isr = None
+        self._alone = self.is_leader and self.in_sync_replicas == (self.broker_id,)
+        return self._advance()
+
+    def check(self) -> None:
+        assert 0 <= self.high_watermark <= self.log_end_offset, (self.high_watermark, self.log_end_offset)
+        assert self.is_leader == (self.leader == self.broker_id and self.broker_id in self.replicas)
+        assert set(self.in_sync_replicas) <= set(self.replicas)
+        if self.is_leader:
+            assert self.broker_id in self.in_sync_replicas
+            for each in self.in_sync_replicas:
+                assert each == self.broker_id or each in self._followers
+
+    def _lags(self, replica_id: int, now_ms: int, max_lag_ms: int) -> bool:
+        if replica_id == self.broker_id:
+            return False
+        follower = self._followers[replica_id]
+        return follower.log_end_offset < self.log_end_offset and now_ms - follower.caught_up_ms > max_lag_ms
+
+    def _advance(self) -> int:
+        lowest = self.log_end_offset
+        for each in self.in_sync_replicas + (self._wished_isr or ()):
+            if each != self.broker_id:
+                lowest = min(lowest, self._followers[each].log_end_offset)
+        # A follower that was just elected leader, or one that joins, may be behind: committed stays committed.
+        self.high_watermark = max(self.high_watermark, lowest)
+        return self.high_watermark

@@ -1,0 +1,156 @@
+"""Leadership of one partition: epochs, ISR, high watermark."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.image import PartitionImage
+from barnabas.machines.partition import PartitionState
+
+
+def image(
+    leader: int = 0, epoch: int = 0, partition_epoch: int = 0, isr: tuple[int, ...] = (0, 1, 2)
+) -> PartitionImage:
+    return PartitionImage(0, (0, 1, 2), isr, leader, epoch, partition_epoch)
+
+
+def leader_of_three(log_end_offset: int = 0) -> PartitionState:
+    state = PartitionState(0)
+    state.apply(image(), log_end_offset, 0)
+    return state
+
+
+def code_of(call: object, *arguments: object) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        call(*arguments)  # type: ignore[operator]
+    return caught.value.code
+
+
+def test_a_lone_leader_commits_what_it_appends() -> None:
+    state = PartitionState(0)
+    assert state.apply(PartitionImage(0, (0,), (0,), 0, 3, 7), 10, 4)
+    assert state.is_leader
+    assert state.high_watermark == 10
+    assert state.on_append(25) == 25
+    state.check()
+
+
+def test_a_new_state_knows_no_leader() -> None:
+    assert code_of(PartitionState(0).check_leader) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_epochs_are_checked_before_leadership() -> None:
+    state = PartitionState(1)
+    state.apply(image(leader=0, epoch=5), 0, 0)
+    assert code_of(state.check_leader_epoch, 4) is ErrorCode.FENCED_LEADER_EPOCH
+    assert code_of(state.check_leader_epoch, 6) is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert code_of(state.check_leader_epoch, 5) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert code_of(state.check_leader_epoch, -1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_the_leader_serves_its_epoch_and_clients_that_name_none() -> None:
+    state = leader_of_three()
+    state.check_leader_epoch(0)
+    state.check_leader_epoch(-1)
+
+
+def test_high_watermark_is_the_slowest_in_sync_replica() -> None:
+    state = leader_of_three()
+    assert state.on_append(10) == 0
+    assert state.on_follower_fetch(1, 10, 1) == 0
+    assert state.on_follower_fetch(2, 6, 1) == 6
+    assert state.on_follower_fetch(2, 4, 2) == 6, "committed stays committed"
+
+
+def test_min_in_sync_replicas() -> None:
+    state = PartitionState(0)
+    state.apply(image(isr=(0, 1)), 0, 0)
+    state.check_min_in_sync_replicas(2)
+    assert code_of(state.check_min_in_sync_replicas, 3) is ErrorCode.NOT_ENOUGH_REPLICAS
+
+
+def test_a_lagging_follower_holds_the_high_watermark_until_the_controller_agrees() -> None:
+    state = leader_of_three()
+    state.on_append(10)
+    state.on_follower_fetch(1, 10, 100)
+    state.on_follower_fetch(2, 3, 100)
+    assert state.wish_to_shrink(100, 1000) is None
+    state.on_follower_fetch(1, 10, 2000)
+    assert state.wish_to_shrink(2000, 1000) == (0, 1)
+    assert state.wish_to_shrink(2000, 1000) is None, "one wish at a time"
+    assert state.on_follower_fetch(1, 10, 2001) == 3
+    state.apply(image(partition_epoch=1, isr=(0, 1)), 10, 0)
+    assert state.high_watermark == 10
+    state.check()
+
+
+def test_a_follower_joins_only_past_the_start_of_the_epoch() -> None:
+    state = PartitionState(0)
+    state.apply(image(epoch=1, isr=(0, 1)), 10, 4)
+    state.on_follower_fetch(2, 9, 1)
+    assert state.wish_to_expand(2) is None
+    state.on_follower_fetch(2, 10, 2)
+    assert state.wish_to_expand(2) == (0, 1, 2)
+    state.on_append(12)
+    state.on_follower_fetch(1, 12, 3)
+    assert state.high_watermark == 10, "the one that may have joined counts already"
+    assert state.on_wish_refused() == 12
+
+
+def test_a_lone_leader_waits_for_the_one_that_may_have_joined() -> None:
+    state = PartitionState(0)
+    state.apply(image(isr=(0,)), 10, 10)
+    state.on_follower_fetch(1, 10, 1)
+    assert state.wish_to_expand(1) == (0, 1)
+    assert state.on_append(12) == 10
+    assert state.on_wish_refused() == 12
+    assert state.on_append(13) == 13
+
+
+def test_strangers_may_not_fetch_as_followers() -> None:
+    assert code_of(leader_of_three().on_follower_fetch, 9, 0, 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_an_older_state_is_ignored() -> None:
+    state = PartitionState(0)
+    state.apply(image(epoch=2, partition_epoch=5), 0, 0)
+    assert not state.apply(image(leader=1, epoch=1, partition_epoch=4), 0, 0)
+    assert state.is_leader
+
+
+def test_a_follower_never_knows_of_more_than_it_has() -> None:
+    state = PartitionState(1)
+    state.apply(image(), 5, 2)
+    assert state.on_leader_high_watermark(9, 5) == 5
+    state.on_truncate(3)
+    assert state.high_watermark == 3
+    state.check()
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["append", "fetch1", "fetch2", "shrink", "expand", "refuse"]), st.integers(0, 30))
+    )
+)
+def test_high_watermark_never_goes_back_nor_past_the_in_sync_replicas(steps: list[tuple[str, int]]) -> None:
+    state = leader_of_three()
+    ends = {1: -1, 2: -1}
+    for now_ms, (step, number) in enumerate(steps):
+        before = state.high_watermark
+        if step == "append":
+            state.on_append(state.log_end_offset + number)
+        elif step.startswith("fetch"):
+            replica = int(step[-1])
+            ends[replica] = min(number, state.log_end_offset)
+            state.on_follower_fetch(replica, ends[replica], now_ms)
+        elif step == "shrink":
+            state.wish_to_shrink(now_ms, number)
+        elif step == "expand":
+            state.wish_to_expand(2)
+        else:
+            state.on_wish_refused()
+        state.check()
+        assert state.high_watermark >= before
+        if state.high_watermark > before:
+            assert state.high_watermark <= min(ends[each] for each in state.in_sync_replicas if each)
