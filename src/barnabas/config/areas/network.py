@@ -48,17 +48,16 @@ class NetworkSettings(SettingsTable):
     )
     fetch_max_bytes: int = int32(57_671_680, "Bytes returned at most for one fetch request.", at_least(1024))
     inter_broker_listener_name: str | None = string(None, "Listener that brokers use among themselves.")
+    # Kafka lets a running broker change these two; here the sockets are bound once.
     listener_security_protocol_map: str = string(
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         "Security protocol of each listener name.",
         importance=LOW,
-        update=PER_BROKER,
     )
     listeners: str = string(
         "PLAINTEXT://:9092",
         "Addresses to listen on, as NAME://host:port; an empty host is all interfaces, port 0 any free port.",
         importance=HIGH,
-        update=PER_BROKER,
     )
     max_connection_creation_rate: int = int32(
         INT32_MAX, "New connections per second that are accepted.", at_least(0), update=CLUSTER_WIDE

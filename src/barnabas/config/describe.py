@@ -1,0 +1,209 @@
+"""What DescribeConfigs says of a topic, a broker or a group: values, where they come from, and their synonyms.
+
+Called by the handler; CreateTopics uses the topic entries for its answer. Pure: the layers are given. Values of
+passwords and of names that Kafka cannot type are never shown.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig
+from barnabas.config.dynamic import effective_config, is_dynamic
+from barnabas.config.group import GroupConfig
+from barnabas.config.setting import Setting
+from barnabas.config.table import SettingsTable
+from barnabas.config.topic import TopicConfig
+
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class ConfigSource(IntEnum):
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class ConfigSynonym(NamedTuple):
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class ConfigEntry(NamedTuple):
+    name: str
+    value: str | None
+    source: ConfigSource
+    sensitive: bool
+    read_only: bool
+    synonyms: tuple[ConfigSynonym, ...]
+    type_code: int
+    documentation: str | None
+
+    @property
+    def is_default(self) -> bool:
+        return self.source is ConfigSource.DEFAULT
+
+
+SYNONYM_GROUPS = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+SYNONYMS = {name: group for group in SYNONYM_GROUPS for name in group} | {
+    # One way only: the scheduler's interval is the default of the other.
+    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
+}
+
+
+class BrokerLayers(NamedTuple):
+    """A broker's settings: as started, the cluster's default, its own."""
+
+    static: BrokerConfig
+    default: Mapping[str, str] = NOTHING
+    own: Mapping[str, str] = NOTHING
+
+    def effective(self) -> BrokerConfig:
+        return effective_config(self.static, self.default, self.own)
+
+    def static_text(self, name: str) -> str | None:
+        """The value at start if it was given, by text or in code."""
+        setting = BrokerConfig.settings.get(name)
+        if setting is not None:
+            value = getattr(self.static, setting.field)
+            if value != setting.default:
+                return self.static.given.get(name) or setting.text(value)
+        return self.static.given.get(name)
+
+
+def describe_topic(layers: BrokerLayers, overrides: Mapping[str, str]) -> list[ConfigEntry]:
+    config = TopicConfig.resolve(overrides, layers.effective())
+    entries = []
+    for setting in _shown(TopicConfig.settings, overrides):
+        value = _value(setting, config, overrides)
+        synonyms = _broker_synonyms(layers, setting.synonyms[0].name) if setting.synonyms else ()
+        if setting.name in overrides:
+            synonyms = (ConfigSynonym(setting.name, value, ConfigSource.TOPIC), *synonyms)
+        entries.append(_entry(setting, value, synonyms, read_only=False))
+    return entries
+
+
+def describe_broker(layers: BrokerLayers) -> list[ConfigEntry]:
+    config = layers.effective()
+    given = {**layers.static.given, **layers.default, **layers.own}
+    entries = []
+    for setting in _shown(BrokerConfig.settings, given):
+        value = setting.text(getattr(config, setting.field))
+        entries.append(
+            _entry(setting, value, _broker_synonyms(layers, setting.name), read_only=not is_dynamic(setting.name))
+        )
+    unknown = sorted(given.keys() - BrokerConfig.settings.keys())
+    return entries + [_unknown_entry(name, given[name], _broker_synonyms(layers, name)) for name in unknown]
+
+
+def describe_broker_default(layers: BrokerLayers) -> list[ConfigEntry]:
+    """The cluster's default: only what was set there."""
+    entries = []
+    for name, text in sorted(layers.default.items()):
+        synonyms = tuple(
+            synonym
+            for synonym in _broker_synonyms(layers, name)
+            if synonym.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
+        )
+        setting = BrokerConfig.settings.get(name)
+        if setting is None:
+            entries.append(_unknown_entry(name, text, synonyms))
+        else:
+            entries.append(_entry(setting, text, synonyms, read_only=not is_dynamic(name)))
+    return entries
+
+
+def describe_group(layers: BrokerLayers, overrides: Mapping[str, str]) -> list[ConfigEntry]:
+    config = GroupConfig.resolve(overrides, layers.effective())
+    entries = []
+    for setting in GroupConfig.settings.values():
+        value = _value(setting, config, overrides)
+        source = ConfigSource.GROUP if setting.name in overrides else ConfigSource.DEFAULT
+        entries.append(_entry(setting, value, (ConfigSynonym(setting.name, value, source),), read_only=False))
+    return entries
+
+
+def _shown(settings: Mapping[str, Setting], given: Mapping[str, str]) -> Iterator[Setting]:
+    return (setting for setting in settings.values() if not setting.internal or setting.name in given)
+
+
+def _value(setting: Setting, config: SettingsTable, overrides: Mapping[str, str]) -> str | None:
+    if setting.name in overrides:
+        return setting.text(setting.parse(overrides[setting.name]))
+    return setting.text(getattr(config, setting.field))
+
+
+def _broker_synonyms(layers: BrokerLayers, name: str) -> tuple[ConfigSynonym, ...]:
+    """Every value the setting and its synonyms have in the layers, the one that counts first.
+
+    As in Kafka the list begins with the name itself: what a synonym alone says (log.retention.hours for retention.ms)
+    is not listed, although it counts.
+    """
+    match = LISTENER_PREFIX.fullmatch(name)
+    names = (name, match[1]) if match else SYNONYMS.get(name, (name,))
+    found: list[ConfigSynonym] = []
+    for source, texts in (
+        (ConfigSource.DYNAMIC_BROKER, layers.own.get),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER, layers.default.get),
+        (ConfigSource.STATIC_BROKER, layers.static_text),
+        (ConfigSource.DEFAULT, _default_text),
+    ):
+        for synonym in names:
+            text = texts(synonym)
+            if text is not None:
+                found.append(ConfigSynonym(synonym, None if _sensitive(synonym) else text, source))
+    while found and found[0].name != name:
+        del found[0]
+    return tuple(found)
+
+
+def _default_text(name: str) -> str | None:
+    setting = BrokerConfig.settings.get(name)
+    return None if setting is None else setting.text(setting.default)
+
+
+def _sensitive(name: str) -> bool:
+    match = LISTENER_PREFIX.fullmatch(name)
+    setting = BrokerConfig.settings.get(match[1] if match else name)
+    return setting is None or setting.sensitive
+
+
+def _entry(setting: Setting, value: str | None, synonyms: tuple[ConfigSynonym, ...], read_only: bool) -> ConfigEntry:
+    return ConfigEntry(
+        name=setting.name,
+        value=None if setting.sensitive else value,
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        sensitive=setting.sensitive,
+        read_only=read_only,
+        synonyms=synonyms,
+        type_code=setting.kind,
+        documentation=f"{setting.doc} No effect here: {setting.no_effect}." if setting.no_effect else setting.doc,
+    )
+
+
+def _unknown_entry(name: str, text: str, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+    """A name of a plug-in or of one listener; hidden unless what follows the listener's name is a known setting."""
+    match = LISTENER_PREFIX.fullmatch(name)
+    base = BrokerConfig.settings.get(match[1]) if match else None
+    return ConfigEntry(
+        name=name,
+        value=None if _sensitive(name) else text,
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        sensitive=_sensitive(name),
+        read_only=True,
+        synonyms=synonyms,
+        type_code=base.kind if base is not None else 0,
+        documentation=base.doc if base is not None else None,
+    )
