@@ -32,7 +32,8 @@ class MessageValues:
             if declared.tag is not None:
                 return default_of(declared)
         if isinstance(declared.kind, Array):
-            count = self._random.choice((0, 1, 2, 3)) if self._random.random() < self._fill else 0
+            counts = (0, 1, 2, 15, 16, 150) if isinstance(declared.kind.element, Primitive) else (0, 1, 2, 3)
+            count = self._random.choice(counts) if self._random.random() < self._fill else 0
             return [self._value(name, declared.kind.element, version) for _ in range(count)]
         return self._value(name, declared.kind, version)
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from barnabas.errors import ProtocolError
 from barnabas.protocol import primitives
-from barnabas.protocol.schema import BYTES, RECORDS, STRING, Array, Kind, Primitive, Schema, default_of
+from barnabas.protocol.schema import BYTES, RECORDS, STRING, UUID, Array, Kind, Primitive, Schema, default_of
 
 _READERS = ("read_", "take_", "skip_", "check_")
+SHORT_ARRAY = 16
 
 
 class DecoderSource:
@@ -24,9 +25,8 @@ class DecoderSource:
         self._names: dict[str, Any] = {
             name: getattr(primitives, name) for name in dir(primitives) if name.startswith(_READERS)
         }
-        self._names |= {"new": object.__new__, "refuse_null": _refuse_null}
+        self._names |= {"new": object.__new__, "refuse_null": _refuse_null, "unpack_i": struct.Struct(">i").unpack_from}
         self._compact = "compact_" if flexible else ""
-        self._length = "read_compact_length" if flexible else "read_length32"
 
     def compile(self, message: type[Any]) -> Callable[..., tuple[Any, int]]:
         name = self._struct(message)
@@ -93,11 +93,22 @@ class DecoderSource:
             lines = self._elements(kind, target)
         on_null = f"{target} = None" if nullable else "refuse_null()"
         return [
-            f"    n, pos = {self._length}(buf, pos)",
+            *self._read_length(),
             "    if n == -1:",
             f"        {on_null}",
             "    else:",
             *(f"    {line}" for line in lines),
+        ]
+
+    def _read_length(self) -> list[str]:
+        if not self._flexible:
+            return ["    (n,) = unpack_i(buf, pos)", "    pos += 4"]
+        return [
+            "    n = buf[pos] - 1",
+            "    if n < 127:",
+            "        pos += 1",
+            "    else:",
+            "        n, pos = read_compact_length(buf, pos)",
         ]
 
     def _struct_value(self, cls: type[Any], target: str, nullable: bool) -> list[str]:
@@ -116,14 +127,26 @@ class DecoderSource:
 
     def _elements(self, kind: Array, target: str) -> list[str]:
         element = kind.element
-        if isinstance(element, Primitive) and element.format and element.size < 16:
-            return [f"    {target}, pos = take_numbers(buf, pos, n, {element.format!r}, {element.size})"]
+        if isinstance(element, Primitive) and element.format and element is not UUID:
+            return self._numbers(element, target)
         return [
             f"    check_count(buf, pos, n, {max(1, self._min_size(element))})",
             f"    {target} = items = []",
             "    for _ in range(n):",
             *(f"    {line}" for line in self._value(element, "item", False)),
             "        items.append(item)",
+        ]
+
+    def _numbers(self, element: Primitive, target: str) -> list[str]:
+        """A short array is one unpack, chosen by the count."""
+        unpacks = f"unpacks_{element.name}"
+        self._names[unpacks] = tuple(struct.Struct(f">{n}{element.format}").unpack_from for n in range(SHORT_ARRAY))
+        return [
+            f"    if 0 <= n < {SHORT_ARRAY}:",
+            f"        {target} = [*{unpacks}[n](buf, pos)]",
+            f"        pos += n * {element.size}" if element.size > 1 else "        pos += n",
+            "    else:",
+            f"        {target}, pos = take_numbers(buf, pos, n, {element.format!r}, {element.size})",
         ]
 
     def _min_size(self, kind: Kind) -> int:

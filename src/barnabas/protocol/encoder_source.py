@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.protocol import primitives
-from barnabas.protocol.schema import BYTES, RECORDS, STRING, Array, Field, Kind, Primitive, Schema, default_of
+from barnabas.protocol.schema import BYTES, RECORDS, STRING, UUID, Array, Field, Kind, Primitive, Schema, default_of
+
+SHORT_ARRAY = 16
 
 
 class EncoderSource:
@@ -88,7 +90,7 @@ class EncoderSource:
         elif kind is RECORDS:
             lines = [f"    write_records({out}, {value}, compact={self._flexible})"]
         elif isinstance(kind, Array):
-            lines = [f"    {length}({out}, len({value}))", *self._elements(kind, value, out)]
+            lines = self._array(kind, value, out, length)
         else:
             assert isinstance(kind, type)
             lines = [f"    {self._struct(kind)}({value}, {out})"]
@@ -108,12 +110,30 @@ class EncoderSource:
             *(f"    {line}" for line in lines),
         ]
 
-    def _elements(self, kind: Array, value: str, out: str) -> list[str]:
+    def _array(self, kind: Array, value: str, out: str, write_length: str) -> list[str]:
         element = kind.element
-        if isinstance(element, Primitive) and element.format and element.size < 16:
-            return [f"    write_numbers({out}, {value}, {element.format!r})"]
+        if isinstance(element, Primitive) and element.format and element is not UUID:
+            return self._numbers(element, value, out, write_length)
         inner = self._value(element, "item", False, out)
-        return [f"    for item in {value}:", *(f"    {line}" for line in inner)]
+        return [
+            f"    {write_length}({out}, len({value}))",
+            f"    for item in {value}:",
+            *(f"    {line}" for line in inner),
+        ]
+
+    def _numbers(self, element: Primitive, value: str, out: str, write_length: str) -> list[str]:
+        """A short array and its count are one pack, chosen by the count."""
+        code, count = ("B", "n + 1") if self._flexible else ("i", "n")
+        packs = tuple(struct.Struct(f">{code}{n}{element.format}").pack for n in range(SHORT_ARRAY))
+        pack = self._constant(f"packs_{element.name}", packs)
+        return [
+            f"    n = len({value})",
+            f"    if n < {SHORT_ARRAY}:",
+            f"        {out} += {pack}[n]({count}, *{value})",
+            "    else:",
+            f"        {write_length}({out}, n)",
+            f"        write_numbers({out}, {value}, {element.format!r})",
+        ]
 
     def _tagged_section(self, schema: Schema) -> list[str]:
         tagged = sorted(

@@ -57,21 +57,12 @@ def write_unsigned_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def read_length16(buffer: Buffer, position: int) -> tuple[int, int]:
-    return _INT16.unpack_from(buffer, position)[0], position + 2
-
-
-def read_length32(buffer: Buffer, position: int) -> tuple[int, int]:
-    return _INT32.unpack_from(buffer, position)[0], position + 4
-
-
 def read_compact_length(buffer: Buffer, position: int) -> tuple[int, int]:
+    value = buffer[position]
+    if value < 0x80:
+        return value - 1, position + 1
     value, position = read_unsigned_varint(buffer, position)
     return value - 1, position
-
-
-def write_length16(out: bytearray, length: int) -> None:
-    out += _INT16.pack(length)
 
 
 def write_length32(out: bytearray, length: int) -> None:
@@ -118,13 +109,13 @@ def read_nullable_string(buffer: Buffer, position: int) -> tuple[str | None, int
 
 
 def read_compact_string(buffer: Buffer, position: int) -> tuple[str, int]:
-    length, position = read_unsigned_varint(buffer, position)
-    return take_string(buffer, position, length - 1)
+    length, position = read_compact_length(buffer, position)
+    return take_string(buffer, position, length)
 
 
 def read_compact_nullable_string(buffer: Buffer, position: int) -> tuple[str | None, int]:
-    length, position = read_unsigned_varint(buffer, position)
-    return take_string(buffer, position, length - 1) if length else (None, position)
+    length, position = read_compact_length(buffer, position)
+    return (None, position) if length == -1 else take_string(buffer, position, length)
 
 
 def write_string(out: bytearray, value: str) -> None:

@@ -84,7 +84,8 @@ class Field:
 class Schema:
     name: str
     fields: dict[str, Field]
-    api_key: int | None
+    api_key: ApiKey | None
+    record_type: int | None
     min_version: int
     max_version: int
     flexible: int
@@ -132,12 +133,19 @@ def default_of(declared: Field) -> Any:
 
 @dataclass_transform(kw_only_default=True)
 def message(
-    *, versions: tuple[int, int], flexible: int | None, api_key: ApiKey | int | None = None
+    *,
+    versions: tuple[int, int],
+    flexible: int | None,
+    api_key: ApiKey | None = None,
+    record_type: int | None = None,
 ) -> Callable[[type[T]], type[T]]:
-    """A whole request, response, or record of a coordinator's log. `flexible` is the first flexible version, if any."""
+    """A whole request, response, or record of a coordinator's log. `flexible` is the first flexible version, if any.
+
+    `record_type` is the number that a record's key starts with; it has nothing to do with the keys of APIs.
+    """
 
     def decorate(declaration: type[T]) -> type[T]:
-        return _slotted(declaration, api_key, versions, _NEVER if flexible is None else flexible)
+        return _slotted(declaration, api_key, record_type, versions, _NEVER if flexible is None else flexible)
 
     return decorate
 
@@ -145,10 +153,16 @@ def message(
 @dataclass_transform(kw_only_default=True)
 def struct(declaration: type[T]) -> type[T]:
     """A part of a message; its versions are those of the message around it."""
-    return _slotted(declaration, None, (0, _NEVER), _NEVER)
+    return _slotted(declaration, None, None, (0, _NEVER), _NEVER)
 
 
-def _slotted(declaration: type[T], api_key: int | None, versions: tuple[int, int], flexible: int) -> type[T]:
+def _slotted(
+    declaration: type[T],
+    api_key: ApiKey | None,
+    record_type: int | None,
+    versions: tuple[int, int],
+    flexible: int,
+) -> type[T]:
     fields = {name: value for name, value in vars(declaration).items() if isinstance(value, Field)}
     namespace = {
         name: value
@@ -157,7 +171,7 @@ def _slotted(declaration: type[T], api_key: int | None, versions: tuple[int, int
     }
     namespace["__slots__"] = tuple(fields)
     namespace["__match_args__"] = ()
-    namespace["__schema__"] = Schema(declaration.__name__, fields, api_key, *versions, flexible)
+    namespace["__schema__"] = Schema(declaration.__name__, fields, api_key, record_type, *versions, flexible)
     namespace["__init__"] = _compile_init_on_first_use
     namespace["__eq__"] = _equal
     namespace["__hash__"] = None

@@ -37,7 +37,7 @@ def decode_versioned(message: type[M], buffer: Buffer, *, newest_known: bool = F
 
 
 def encode_record_key(key: Any) -> bytes:
-    record_type = schema_of(key).api_key
+    record_type = schema_of(key).record_type
     if record_type is None:
         raise ValueError(f"{schema_of(key).name} is not the key of a record")
     out = bytearray(_INT16.pack(record_type))

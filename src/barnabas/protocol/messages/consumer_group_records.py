@@ -8,18 +8,18 @@ with a null value removes. Keys are not flexible, values are.
 from barnabas.protocol.schema import BYTES, INT8, INT32, INT64, STRING, UUID, array, field, message, struct
 
 
-@message(api_key=3, versions=(0, 0), flexible=None)
+@message(record_type=3, versions=(0, 0), flexible=None)
 class ConsumerGroupMetadataKey:
     group_id: str = field(STRING)
 
 
-@message(api_key=3, versions=(0, 0), flexible=0)
+@message(record_type=3, versions=(0, 0), flexible=0)
 class ConsumerGroupMetadataValue:
     epoch: int = field(INT32)
     metadata_hash: int = field(INT64, tag=0)
 
 
-@message(api_key=4, versions=(0, 0), flexible=None)
+@message(record_type=4, versions=(0, 0), flexible=None)
 class ConsumerGroupPartitionMetadataKey:
     group_id: str = field(STRING)
 
@@ -38,12 +38,12 @@ class TopicMetadata:
     partition_metadata: list[PartitionMetadata] = field(array(PartitionMetadata))
 
 
-@message(api_key=4, versions=(0, 0), flexible=0)
+@message(record_type=4, versions=(0, 0), flexible=0)
 class ConsumerGroupPartitionMetadataValue:
     topics: list[TopicMetadata] = field(array(TopicMetadata))
 
 
-@message(api_key=5, versions=(0, 0), flexible=None)
+@message(record_type=5, versions=(0, 0), flexible=None)
 class ConsumerGroupMemberMetadataKey:
     group_id: str = field(STRING)
     member_id: str = field(STRING)
@@ -61,7 +61,7 @@ class ClassicMemberMetadata:
     supported_protocols: list[ClassicProtocol] = field(array(ClassicProtocol))
 
 
-@message(api_key=5, versions=(0, 0), flexible=0)
+@message(record_type=5, versions=(0, 0), flexible=0)
 class ConsumerGroupMemberMetadataValue:
     instance_id: str | None = field(STRING, nullable=0)
     rack_id: str | None = field(STRING, nullable=0)
@@ -74,17 +74,17 @@ class ConsumerGroupMemberMetadataValue:
     classic_member_metadata: ClassicMemberMetadata | None = field(ClassicMemberMetadata, nullable=0, tag=0)
 
 
-@message(api_key=6, versions=(0, 0), flexible=None)
+@message(record_type=6, versions=(0, 0), flexible=None)
 class ConsumerGroupTargetAssignmentMetadataKey:
     group_id: str = field(STRING)
 
 
-@message(api_key=6, versions=(0, 0), flexible=0)
+@message(record_type=6, versions=(0, 0), flexible=0)
 class ConsumerGroupTargetAssignmentMetadataValue:
     assignment_epoch: int = field(INT32)
 
 
-@message(api_key=7, versions=(0, 0), flexible=None)
+@message(record_type=7, versions=(0, 0), flexible=None)
 class ConsumerGroupTargetAssignmentMemberKey:
     group_id: str = field(STRING)
     member_id: str = field(STRING)
@@ -96,12 +96,12 @@ class TopicPartition:
     partitions: list[int] = field(array(INT32))
 
 
-@message(api_key=7, versions=(0, 0), flexible=0)
+@message(record_type=7, versions=(0, 0), flexible=0)
 class ConsumerGroupTargetAssignmentMemberValue:
     topic_partitions: list[TopicPartition] = field(array(TopicPartition))
 
 
-@message(api_key=8, versions=(0, 0), flexible=None)
+@message(record_type=8, versions=(0, 0), flexible=None)
 class ConsumerGroupCurrentMemberAssignmentKey:
     group_id: str = field(STRING)
     member_id: str = field(STRING)
@@ -113,7 +113,7 @@ class TopicPartitions:
     partitions: list[int] = field(array(INT32))
 
 
-@message(api_key=8, versions=(0, 0), flexible=0)
+@message(record_type=8, versions=(0, 0), flexible=0)
 class ConsumerGroupCurrentMemberAssignmentValue:
     member_epoch: int = field(INT32)
     previous_member_epoch: int = field(INT32)
@@ -122,13 +122,13 @@ class ConsumerGroupCurrentMemberAssignmentValue:
     partitions_pending_revocation: list[TopicPartitions] = field(array(TopicPartitions))
 
 
-@message(api_key=16, versions=(0, 0), flexible=None)
+@message(record_type=16, versions=(0, 0), flexible=None)
 class ConsumerGroupRegularExpressionKey:
     group_id: str = field(STRING)
     regular_expression: str = field(STRING)
 
 
-@message(api_key=16, versions=(0, 0), flexible=0)
+@message(record_type=16, versions=(0, 0), flexible=0)
 class ConsumerGroupRegularExpressionValue:
     topics: list[str] = field(array(STRING))
     version: int = field(INT64)

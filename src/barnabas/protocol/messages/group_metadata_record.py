@@ -6,7 +6,7 @@ v1 rebalance time-out; v2 time of the last change of state; v3 static members (K
 from barnabas.protocol.schema import BYTES, INT32, INT64, STRING, array, field, message, struct
 
 
-@message(api_key=2, versions=(0, 0), flexible=None)
+@message(record_type=2, versions=(0, 0), flexible=None)
 class GroupMetadataKey:
     group: str = field(STRING)
 
@@ -23,7 +23,7 @@ class MemberMetadata:
     assignment: bytes = field(BYTES)
 
 
-@message(api_key=2, versions=(0, 4), flexible=4)
+@message(record_type=2, versions=(0, 4), flexible=4)
 class GroupMetadataValue:
     protocol_type: str = field(STRING)
     generation: int = field(INT32)

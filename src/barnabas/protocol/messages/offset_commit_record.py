@@ -6,14 +6,14 @@ v1 of the value had an expiry time; v3 leader epoch; v4 flexible, topic id (KIP-
 from barnabas.protocol.schema import INT32, INT64, STRING, UUID, field, message
 
 
-@message(api_key=1, versions=(0, 0), flexible=None)
+@message(record_type=1, versions=(0, 0), flexible=None)
 class OffsetCommitKey:
     group: str = field(STRING)
     topic: str = field(STRING)
     partition: int = field(INT32)
 
 
-@message(api_key=1, versions=(0, 4), flexible=4)
+@message(record_type=1, versions=(0, 4), flexible=4)
 class OffsetCommitValue:
     offset: int = field(INT64)
     leader_epoch: int = field(INT32, since=3, default=-1, ignorable=True)

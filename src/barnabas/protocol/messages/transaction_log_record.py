@@ -6,7 +6,7 @@ v1 flexible, with the previous and next producer id as tagged fields (KIP-890).
 from barnabas.protocol.schema import INT8, INT16, INT32, INT64, STRING, array, field, message, struct
 
 
-@message(api_key=0, versions=(0, 0), flexible=None)
+@message(record_type=0, versions=(0, 0), flexible=None)
 class TransactionLogKey:
     transactional_id: str = field(STRING)
 
@@ -17,7 +17,7 @@ class PartitionsSchema:
     partition_ids: list[int] = field(array(INT32))
 
 
-@message(api_key=0, versions=(0, 1), flexible=1)
+@message(record_type=0, versions=(0, 1), flexible=1)
 class TransactionLogValue:
     producer_id: int = field(INT64)
     previous_producer_id: int = field(INT64, since=1, default=-1, tag=0)
