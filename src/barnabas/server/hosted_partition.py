@@ -7,8 +7,9 @@ high watermark, waking waiters) is one uninterrupted step and order is kept; onl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.errors import ErrorCode
 from barnabas.machines.partition import PartitionState
+from barnabas.metadata.image import PartitionImage
 from barnabas.server.purgatory import DelayedFetch, FetchPurgatory
 from barnabas.storage.log import AppendInfo, AppendOrigin, Log
 
@@ -109,13 +110,21 @@ class HostedPartition:
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         self.state.check_leader_epoch(current_leader_epoch)
 
-    def on_state_changed(self) -> None:
-        """The controller changed who leads: whoever waits here must ask again, elsewhere if need be."""
-        if not self.state.is_leader:
-            self.fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        self._purgatory.on_change(self)
+    def on_image(self, partition: PartitionImage, now_ms: int) -> None:
+        """The controller changed who leads or who is in sync: whoever waits here must ask again, elsewhere if need be.
 
-    def on_offline(self, error: StorageError) -> None:
+        The epoch goes into the log's epoch file with its first record: an epoch without records never has to be found.
+        """
+        state, log = self.state, self.log
+        new_epoch = state.apply(partition, log.log_end_offset, log.high_watermark, now_ms)
+        if state.is_leader:
+            self._move_high_watermark(state.high_watermark)
+        else:
+            self.fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if new_epoch:
+            self._purgatory.on_change(self)
+
+    def on_offline(self) -> None:
         self.fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
         self._purgatory.on_change(self)
 
@@ -124,17 +133,13 @@ class HostedPartition:
         self._purgatory.on_change(self)
 
     def _on_appended(self, byte_count: int) -> None:
+        self._move_high_watermark(self.state.on_append(self.log.log_end_offset))
+        if self.waiting_fetches:
+            self._purgatory.on_progress(self, byte_count)
+
+    def _move_high_watermark(self, high_watermark: int) -> None:
         log = self.log
-        high_watermark = self.state.on_append(log.log_end_offset)
         if high_watermark > log.high_watermark:
             log.update_high_watermark(high_watermark)
             if self._waiters:
                 self.complete_waiters()
-        if self.waiting_fetches:
-            self._purgatory.on_progress(self, byte_count)
-
-
-def not_hosted(topic: str | bytes) -> KafkaError:
-    if isinstance(topic, bytes):
-        return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -4,6 +4,8 @@
 The new start is in the checkpoint before the answer, so that a crash does not bring the records back.
 """
 
+from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -11,9 +13,6 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-
-from barnabas.errors import ErrorCode, KafkaError, StorageError
-from barnabas.protocol.api import ApiKey
 from barnabas.server.dispatch import Handler, RequestContext
 
 UP_TO_HIGH_WATERMARK = -1

@@ -4,10 +4,9 @@ This broker coordinates neither yet and says so with COORDINATOR_NOT_AVAILABLE, 
 v3 flexible; v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST).
 """
 
-from barnabas.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from barnabas.server.dispatch import Handler, RequestContext
 
 FIRST_BATCHED_VERSION = 4

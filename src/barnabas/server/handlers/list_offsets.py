@@ -60,7 +60,7 @@ def _look_up(
     if timestamp == LATEST:
         return _found(partition, -1, bound, hosted.state.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return _found(partition, -1, log.log_start_offset, log.epoch_for_offset(log.log_start_offset))
+        return _found(partition, -1, log.log_start_offset, log.leader_epochs.epoch_for_offset(log.log_start_offset))
     if timestamp == LATEST_TIERED:
         return _found(partition, -1, -1, -1)
     hit = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)

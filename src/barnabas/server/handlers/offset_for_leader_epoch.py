@@ -3,6 +3,8 @@
 v3 the asker's replica id (a consumer sends -1 since v4's debut); v4 flexible. KIP-101, KIP-320.
 """
 
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -10,9 +12,6 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
-
-from barnabas.errors import ErrorCode, KafkaError
-from barnabas.protocol.api import ApiKey
 from barnabas.server.dispatch import Handler, RequestContext
 
 

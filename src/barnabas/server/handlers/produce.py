@@ -50,10 +50,6 @@ def handle_produce(context: RequestContext, frame: memoryview, position: int) ->
     request = decode_produce(frame, position, context.header.api_version)
     if not -1 <= request.acks <= 1:
         return _refuse_all(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
-    if request.transactional_id is not None:
-        error = context.broker.transactions.check_produce(request)
-        if error is not None:
-            return _refuse_all(context, request, error)
     outcomes: list[Outcome] = []
     waiting: list[tuple[int, HostedPartition, int]] = []
     now_ms = context.broker.clock.now_ms()

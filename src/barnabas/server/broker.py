@@ -1,0 +1,227 @@
+"""The broker: what it is made of, and the order in which it starts and stops.
+
+Start: log directories are locked and read (threads) -> sockets are bound, so that the ports are known -> the cluster is
+joined, and its image makes the replicas -> connections are accepted -> housekeeping. Stop goes the other way round, and
+ends with a clean shutdown marker, so that the next start need not scan. No state outside of this object: several
+brokers may live in one process.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from barnabas.clock import Clock, Random, SystemClock
+from barnabas.config.broker import BrokerConfig
+from barnabas.errors import KafkaError, StorageError
+from barnabas.machines.controller.topics import TopicDefaults
+from barnabas.machines.fetch_session import FetchSessionCache
+from barnabas.metadata.image import BrokerEndpoint, Delta
+from barnabas.metadata.store import MetadataStore, MetadataStoreError
+from barnabas.metadata.stores.sqlite import SqliteStore
+from barnabas.net.server import Server
+from barnabas.net.settings import Listener, NetworkSettings
+from barnabas.net.timers import Timers
+from barnabas.server.cluster import Cluster, InconsistentClusterIdError
+from barnabas.server.dispatch import Dispatcher
+from barnabas.server.flusher import Flusher
+from barnabas.server.handlers import HANDLERS
+from barnabas.server.housekeeping import Housekeeping
+from barnabas.server.producer_ids import ProducerIds
+from barnabas.server.purgatory import FetchPurgatory
+from barnabas.server.replicas import Replicas
+from barnabas.server.request_faults import RequestFaults
+from barnabas.server.settings import Settings
+from barnabas.storage.log_directory import LogDirectories
+
+logger = logging.getLogger(__name__)
+
+METADATA_FILE = "barnabas-metadata.sqlite"
+
+
+class StartError(Exception):
+    """The broker cannot start; the text says why and what to do."""
+
+
+class Broker:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        metadata_file: str | Path | None = None,
+        store: MetadataStore | None = None,
+        clock: Clock | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self.settings = Settings(config)
+        self.clock = clock or SystemClock()
+        self._random = random or Random()
+        self._metadata_file = metadata_file
+        self._store = store
+        self.request_faults = RequestFaults()
+        self.dispatcher = Dispatcher(self, HANDLERS)
+        self.fetch_sessions = FetchSessionCache(config.max_incremental_fetch_session_cache_slots, 120_000, self._random)
+        self.log_directories: LogDirectories
+        self.cluster: Cluster
+        self.replicas: Replicas
+        self.timers: Timers
+        self.fetch_purgatory: FetchPurgatory
+        self.producer_ids: ProducerIds
+        self.housekeeping: Housekeeping
+        self._server: Server
+        self._executor: ThreadPoolExecutor
+
+    @property
+    def config(self) -> BrokerConfig:
+        return self.settings.config
+
+    @property
+    def node_id(self) -> int:
+        return self.settings.static.node_id
+
+    @property
+    def address(self) -> str:
+        """host:port of the first listener."""
+        host, port = next(iter(self._server.addresses.values()))
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    @property
+    def data_directories(self) -> list[str]:
+        return [directory.path for directory in self.log_directories.directories]
+
+    async def start(self) -> None:
+        """Raises StartError with everything let go of again."""
+        loop = asyncio.get_running_loop()
+        self.timers = Timers(loop, self.clock)
+        self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="barnabas-io")
+        self.fetch_purgatory = FetchPurgatory(loop, self.timers)
+        flusher = Flusher(loop, self._executor, lambda hosted, error: self.replicas.on_storage_failure(hosted, error))
+        self._open_directories()
+        try:
+            await self._load_logs()
+            self.replicas = Replicas(
+                self.node_id,
+                self.log_directories,
+                self.fetch_purgatory,
+                flusher,
+                self.settings.topic_config,
+                self.clock,
+            )
+            await self._bind()
+            await self._join_cluster()
+        except BaseException:
+            await self._give_up()
+            raise
+        self.producer_ids = ProducerIds(self.cluster.allocate_producer_id_block)
+        self.housekeeping = Housekeeping(
+            lambda: self.config, self.clock, self.replicas, self.log_directories, flusher, self._executor
+        )
+        self.housekeeping.start()
+        self._server.serve()
+
+    async def stop(self) -> None:
+        """Answers what is in progress, leaves the cluster, flushes and closes every log."""
+        self.fetch_purgatory.finish_all()
+        await self.dispatcher.drain()
+        await self._server.stop()
+        await self.housekeeping.stop()
+        await self.cluster.stop()
+        await asyncio.get_running_loop().run_in_executor(self._executor, self.log_directories.close)
+        self.timers.close()
+        self._executor.shutdown()
+
+    def _open_directories(self) -> None:
+        paths = [os.path.abspath(path) for path in self.settings.static.log_directories]
+        try:
+            self.log_directories = LogDirectories.open(
+                paths, node_id=self.node_id, clock=self.clock, config=self.settings.static
+            )
+        except (OSError, StorageError) as error:
+            raise StartError(str(error)) from error
+
+    async def _load_logs(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._executor, self.log_directories.load)
+        except (OSError, StorageError) as error:
+            raise StartError(str(error)) from error
+
+    async def _bind(self) -> None:
+        listeners = [
+            Listener(name=each.name, host=each.host, port=each.port) for each in self.settings.static.bound_listeners()
+        ]
+        self._server = Server(
+            self.dispatcher, listeners, self._network_settings(), clock=self.clock, timers=self.timers
+        )
+        try:
+            await self._server.bind()
+        except OSError as error:
+            addresses = ", ".join(f"{each.host}:{each.port}" for each in listeners)
+            raise StartError(f"cannot listen on {addresses}: {error.strerror}") from error
+
+    async def _join_cluster(self) -> None:
+        config = self.settings.static
+        store = self._store
+        if store is None:
+            store = SqliteStore(self._metadata_file or os.path.join(self.data_directories[0], METADATA_FILE))
+        self.cluster = Cluster(
+            store,
+            broker_id=self.node_id,
+            endpoints=self._endpoints(),
+            rules=self.settings.rules,
+            rack=config.broker_rack,
+            cluster_id=self.log_directories.cluster_id,
+            defaults=TopicDefaults(config.num_partitions, config.default_replication_factor),
+            clock=self.clock,
+            random=self._random,
+        )
+        self.cluster.listeners.append(self._on_delta)
+        try:
+            await self.cluster.start()
+        except (InconsistentClusterIdError, MetadataStoreError, KafkaError, OSError) as error:
+            raise StartError(str(error)) from error
+        self.log_directories.write_identity(self.cluster.cluster_id)
+
+    def _on_delta(self, delta: Delta) -> None:
+        if self.settings.on_image(delta.image):
+            self._on_settings_changed()
+            self.replicas.update_all_configs(delta.image)
+        self.replicas.on_delta(delta)
+
+    def _on_settings_changed(self) -> None:
+        config = self.settings.config
+        self._server.reconfigure(self._network_settings())
+        if hasattr(self, "cluster"):
+            self.cluster.defaults = TopicDefaults(config.num_partitions, config.default_replication_factor)
+
+    def _network_settings(self) -> NetworkSettings:
+        config = self.settings.config
+        return NetworkSettings(
+            socket_request_max_bytes=config.socket_request_max_bytes,
+            socket_send_buffer_bytes=config.socket_send_buffer_bytes,
+            socket_receive_buffer_bytes=config.socket_receive_buffer_bytes,
+            socket_listen_backlog_size=config.socket_listen_backlog_size,
+            max_connections=config.max_connections,
+            max_connections_per_ip=config.max_connections_per_ip,
+            max_connections_per_ip_overrides=config.connection_overrides(),
+            connections_max_idle_ms=config.connections_max_idle_ms,
+            queued_max_request_bytes=config.queued_max_request_bytes,
+        )
+
+    def _endpoints(self) -> list[BrokerEndpoint]:
+        """What clients are told: an empty host becomes this machine's name, port 0 the port that was bound."""
+        bound = self._server.addresses
+        endpoints = []
+        for each in self.settings.static.published_listeners():
+            port = each.port or bound[each.name][1]
+            endpoints.append(BrokerEndpoint(each.name, each.host or socket.getfqdn(), port, each.protocol))
+        return endpoints
+
+    async def _give_up(self) -> None:
+        if hasattr(self, "_server"):
+            await self._server.stop(0)
+        await asyncio.get_running_loop().run_in_executor(self._executor, self.log_directories.close)
+        self.timers.close()
+        self._executor.shutdown(wait=False)

@@ -1,0 +1,143 @@
+"""DescribeConfigs (key 32), v1-v4: settings of topics, of this broker or of all, of groups.
+
+v1 source and synonyms instead of `is default` (KIP-226); v3 type and documentation (KIP-569); v4 flexible.
+Differs from Kafka: the documentation says where a setting has no effect here; a broker's loggers have no settings.
+"""
+
+from collections.abc import Iterable
+
+from barnabas.config.describe import (
+    BrokerLayers,
+    ConfigEntry,
+    ConfigSource,
+    describe_broker,
+    describe_broker_default,
+    describe_group,
+    describe_topic,
+)
+from barnabas.config.faults import ConfigFaults
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.topic_name import fault_of_topic_name
+from barnabas.metadata.image import CLUSTER_DEFAULT, ConfigResource, ResourceType
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from barnabas.server.dispatch import Handler, RequestContext
+
+
+def handle_describe_configs(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_result(context, request, resource) for resource in request.resources])
+
+
+def _result(
+    context: RequestContext, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+) -> DescribeConfigsResult:
+    try:
+        entries = _entries(context, ConfigResource(ResourceType.of(resource.resource_type), resource.resource_name))
+    except KafkaError as error:
+        return _failed(resource, error.code, error.message)
+    except ConfigFaults as faults:
+        return _failed(resource, ErrorCode.INVALID_CONFIG, str(faults))
+    if resource.configuration_keys:
+        wanted = frozenset(resource.configuration_keys)
+        entries = [entry for entry in entries if entry.name in wanted]
+    return DescribeConfigsResult(
+        error_code=ErrorCode.NONE,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[_row(entry, request) for entry in entries],
+    )
+
+
+def _entries(context: RequestContext, resource: ConfigResource) -> list[ConfigEntry]:
+    image = context.broker.cluster.image
+    layers = broker_layers(context)
+    match resource:
+        case ConfigResource(ResourceType.TOPIC, name):
+            fault = fault_of_topic_name(name)
+            if fault is not None:
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+            if name not in image.topics:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return describe_topic(layers, image.config(resource))
+        case ConfigResource(ResourceType.BROKER, ""):
+            return describe_broker_default(layers)
+        case ConfigResource(ResourceType.BROKER, name):
+            check_is_this_broker(context, name)
+            return describe_broker(layers)
+        case ConfigResource(ResourceType.GROUP, name) if name:
+            return describe_group(layers, image.config(resource))
+        case ConfigResource(ResourceType.CLIENT_METRICS, name) if name:
+            return _client_metrics(image.config(resource).items())
+        case ConfigResource(ResourceType.GROUP | ResourceType.CLIENT_METRICS, _):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "the resource must have a name")
+    raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.type.name} have no settings here")
+
+
+def broker_layers(context: RequestContext) -> BrokerLayers:
+    broker = context.broker
+    image = broker.cluster.image
+    own = image.config(ConfigResource.broker(broker.config.node_id))
+    return BrokerLayers(broker.config, image.config(CLUSTER_DEFAULT), own)
+
+
+def check_is_this_broker(context: RequestContext, name: str) -> None:
+    """A broker answers for its own settings only: clients send each broker's request to that broker."""
+    node_id = context.broker.config.node_id
+    if not name.isascii() or not name.isdigit():
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker id must be a whole number, not {name!r}")
+    if int(name) != node_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"this is broker {node_id}, not {name}")
+
+
+def _client_metrics(values: Iterable[tuple[str, str]]) -> list[ConfigEntry]:
+    return [
+        ConfigEntry(name, value, ConfigSource.CLIENT_METRICS, False, False, (), 0, None)
+        for name, value in sorted(values)
+    ]
+
+
+def _row(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=[DescribeConfigsSynonym(name=name, value=value, source=source) for name, value, source in synonyms],
+        config_type=entry.type_code,
+        documentation=entry.documentation if request.include_documentation else None,
+    )
+
+
+def _failed(resource: DescribeConfigsResource, error: ErrorCode, message: str) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=error,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
+    )
+
+
+def fail_describe_configs(
+    context: RequestContext, request: DescribeConfigsRequest, error: ErrorCode
+) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_failed(resource, error, error.text) for resource in request.resources])
+
+
+HANDLER = Handler(
+    api_key=ApiKey.DESCRIBE_CONFIGS,
+    min_version=1,
+    max_version=4,
+    request=DescribeConfigsRequest,
+    handle=handle_describe_configs,
+    fail=fail_describe_configs,
+)

@@ -1,0 +1,71 @@
+"""DescribeProducers (key 61), v0: the producers a partition knows (KIP-664)."""
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from barnabas.server.dispatch import Handler, RequestContext
+
+
+def handle_describe_producers(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    response = DescribeProducersResponse(topics=[])
+    for topic in request.topics:
+        answer = TopicResponse(name=topic.name, partitions=[])
+        response.topics.append(answer)
+        for index in topic.partition_indexes:
+            try:
+                answer.partitions.append(_describe(context, topic.name, index))
+            except KafkaError as error:
+                answer.partitions.append(
+                    PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
+                )
+    return response
+
+
+def _describe(context: RequestContext, topic: str, index: int) -> PartitionResponse:
+    hosted = context.broker.replicas.find(topic, index)
+    hosted.state.check_leader()
+    producers = [
+        ProducerState(
+            producer_id=entry.producer_id,
+            producer_epoch=entry.epoch,
+            last_sequence=entry.last_sequence,
+            last_timestamp=entry.last_timestamp,
+            coordinator_epoch=entry.coordinator_epoch,
+            current_txn_start_offset=entry.current_txn_first_offset,
+        )
+        for entry in hosted.log.active_producers
+    ]
+    return PartitionResponse(partition_index=index, error_code=ErrorCode.NONE, active_producers=producers)
+
+
+def fail_describe_producers(
+    context: RequestContext, request: DescribeProducersRequest, error: ErrorCode
+) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    PartitionResponse(partition_index=index, error_code=error, error_message=error.text)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    api_key=ApiKey.DESCRIBE_PRODUCERS,
+    min_version=0,
+    max_version=0,
+    request=DescribeProducersRequest,
+    handle=handle_describe_producers,
+    fail=fail_describe_producers,
+)

@@ -1,0 +1,184 @@
+"""Fetch (key 1), v4-v18: record batches, straight from the segment files.
+
+Incremental sessions (v7, KIP-227), leader epochs (v9, KIP-320), diverging epochs (v12, KIP-595), topic ids (v13,
+KIP-516). A fetch that finds fewer than min_bytes waits in the purgatory, unless a partition is in error: the client is
+told at once. Differences from Kafka: no tiered storage; leader hints (v16, KIP-951) are not sent, clients ask for
+metadata.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.fetch_session import FetchContext, FetchPartition, PartitionKey
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.purgatory import DelayedFetch
+from barnabas.server.reading import FetchLimits, PartitionRead, read_partitions
+
+FIRST_TOPIC_ID_VERSION = 13
+FIRST_REPLICA_STATE_VERSION = 15
+
+
+def handle_fetch(context: RequestContext, request: FetchRequest) -> "FetchResponse | asyncio.Future[FetchResponse]":
+    broker = context.broker
+    uses_topic_ids = context.version >= FIRST_TOPIC_ID_VERSION
+    replica_id = request.replica_id
+    if context.version >= FIRST_REPLICA_STATE_VERSION:
+        replica_id = request.replica_state.replica_id
+    session = broker.fetch_sessions.open(
+        request.session_id,
+        request.session_epoch,
+        _wanted(request, uses_topic_ids),
+        _forgotten(request, uses_topic_ids),
+        uses_topic_ids=uses_topic_ids,
+        follower=replica_id >= 0,
+        now_ms=broker.clock.monotonic_ms(),
+    )
+    if session.error is not ErrorCode.NONE:
+        return FetchResponse(error_code=session.error, responses=[])
+    max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
+    limits = FetchLimits(context.version, replica_id, max_bytes, request.isolation_level)
+    reads, total = read_partitions(broker.replicas, session.partitions, limits)
+    enough = total >= request.min_bytes or request.max_wait_ms <= 0 or not reads
+    if enough or any(read.error or read.diverging_epoch for read in reads):
+        return _answer(context, session, reads)
+    return _park(context, session, request, limits, reads, request.min_bytes - total)
+
+
+def _park(
+    context: RequestContext,
+    session: FetchContext,
+    request: FetchRequest,
+    limits: FetchLimits,
+    first_reads: Sequence[PartitionRead],
+    missing_bytes: int,
+) -> "asyncio.Future[FetchResponse]":
+    broker = context.broker
+    answer: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()
+
+    def read_again(last_chance: bool) -> int:
+        reads, total = read_partitions(broker.replicas, session.partitions, limits)
+        if total < request.min_bytes and not last_chance and not any(read.error for read in reads):
+            return request.min_bytes - total
+        if not answer.done():
+            answer.set_result(_answer(context, session, reads))
+        return 0
+
+    watched = [read.hosted for read in first_reads if read.hosted is not None]
+    broker.fetch_purgatory.park(DelayedFetch(watched, missing_bytes, read_again), request.max_wait_ms)
+    return answer
+
+
+def _answer(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
+    included = [
+        read
+        for read in reads
+        if session.include(
+            read.wanted,
+            read.error,
+            read.high_watermark,
+            read.log_start_offset,
+            read.record_bytes,
+            redirects=read.diverging_epoch is not None,
+        )
+    ]
+    error, session_id = session.finish(context.broker.clock.monotonic_ms())
+    response = FetchResponse(error_code=error, session_id=session_id, responses=[])
+    if error is not ErrorCode.NONE:
+        return response
+    topics: dict[str | bytes, FetchableTopicResponse] = {}
+    for read in included:
+        topic = read.wanted.topic
+        if topic not in topics:
+            topics[topic] = _topic_response(topic)
+        topics[topic].partitions.append(_partition_data(read))
+    response.responses = list(topics.values())
+    return response
+
+
+def _topic_response(topic: str | bytes) -> FetchableTopicResponse:
+    if isinstance(topic, bytes):
+        return FetchableTopicResponse(topic_id=topic, partitions=[])
+    return FetchableTopicResponse(topic=topic, partitions=[])
+
+
+def _partition_data(read: PartitionRead) -> PartitionData:
+    data = PartitionData(
+        partition_index=read.wanted.partition,
+        error_code=read.error,
+        high_watermark=read.high_watermark,
+        last_stable_offset=read.last_stable_offset,
+        log_start_offset=read.log_start_offset,
+        aborted_transactions=None,
+        records=b"" if read.records is None else read.records,
+    )
+    if read.aborted is not None:
+        data.aborted_transactions = [
+            AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+            for producer_id, first_offset in read.aborted
+        ]
+    if read.diverging_epoch is not None:
+        data.diverging_epoch = EpochEndOffset(epoch=read.diverging_epoch[0], end_offset=read.diverging_epoch[1])
+    return data
+
+
+def _wanted(request: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
+    return [
+        FetchPartition(
+            topic.topic_id if uses_topic_ids else topic.topic,
+            partition.partition,
+            partition.fetch_offset,
+            partition.partition_max_bytes,
+            partition.current_leader_epoch,
+            partition.last_fetched_epoch,
+            partition.log_start_offset,
+        )
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+
+
+def _forgotten(request: FetchRequest, uses_topic_ids: bool) -> list[PartitionKey]:
+    return [
+        (topic.topic_id if uses_topic_ids else topic.topic, partition)
+        for topic in request.forgotten_topics_data
+        for partition in topic.partitions
+    ]
+
+
+def fail_fetch(context: RequestContext, request: FetchRequest, error: ErrorCode) -> FetchResponse:
+    response = FetchResponse(responses=[])
+    for topic in request.topics:
+        answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=[])
+        for item in topic.partitions:
+            answer.partitions.append(
+                PartitionData(
+                    partition_index=item.partition,
+                    error_code=error,
+                    high_watermark=-1,
+                    aborted_transactions=None,
+                    records=b"",
+                )
+            )
+        response.responses.append(answer)
+    return response
+
+
+HANDLER = Handler(
+    api_key=ApiKey.FETCH,
+    min_version=4,
+    max_version=18,
+    request=FetchRequest,
+    handle=handle_fetch,
+    fail=fail_fetch,
+    carries_records=True,
+)

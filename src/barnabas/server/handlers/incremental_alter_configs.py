@@ -1,0 +1,78 @@
+"""IncrementalAlterConfigs (key 44), v0-v1: set, delete, append to or subtract from single settings (KIP-339).
+
+All changes of a resource are made, or none of them. v1 flexible. Differs from Kafka: loggers cannot be changed.
+"""
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.commands import ConfigChange, ConfigOperation, ConfigResult
+from barnabas.metadata.image import ConfigResource, ResourceType
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.handlers.describe_configs import check_is_this_broker
+
+
+async def handle_incremental_alter_configs(
+    context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    refused: dict[ConfigResource, ConfigResult] = {}
+    wanted: list[tuple[ConfigResource, list[ConfigChange]]] = []
+    for item in request.resources:
+        resource = _resource(item)
+        try:
+            if resource.type is ResourceType.BROKER and resource.name:
+                check_is_this_broker(context, resource.name)
+            wanted.append((resource, _changes(item)))
+        except KafkaError as error:
+            refused[resource] = ConfigResult(resource, error.code, error.message)
+    # A resource that is named twice is refused as a whole, even if only one of the two is at fault.
+    wanted = [(resource, changes) for resource, changes in wanted if resource not in refused]
+    try:
+        results = await context.broker.cluster.incremental_alter_configs(wanted, validate_only=request.validate_only)
+    except KafkaError as error:
+        results = tuple(ConfigResult(resource, error.code, error.message) for resource, _ in wanted)
+    outcome = refused | {result.resource: result for result in results}
+    return IncrementalAlterConfigsResponse(responses=[_response(item, outcome) for item in request.resources])
+
+
+def _resource(item: AlterConfigsResource) -> ConfigResource:
+    return ConfigResource(ResourceType.of(item.resource_type), item.resource_name)
+
+
+def _changes(item: AlterConfigsResource) -> list[ConfigChange]:
+    try:
+        return [ConfigChange(each.name, ConfigOperation(each.config_operation), each.value) for each in item.configs]
+    except ValueError:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "an operation is none of SET, DELETE, APPEND, SUBTRACT") from None
+
+
+def _response(item: AlterConfigsResource, outcome: dict[ConfigResource, ConfigResult]) -> AlterConfigsResourceResponse:
+    result = outcome[_resource(item)]
+    return AlterConfigsResourceResponse(
+        error_code=result.error,
+        error_message=result.message,
+        resource_type=item.resource_type,
+        resource_name=item.resource_name,
+    )
+
+
+def fail_incremental_alter_configs(
+    context: RequestContext, request: IncrementalAlterConfigsRequest, error: ErrorCode
+) -> IncrementalAlterConfigsResponse:
+    outcome = {_resource(item): ConfigResult(_resource(item), error, error.text) for item in request.resources}
+    return IncrementalAlterConfigsResponse(responses=[_response(item, outcome) for item in request.resources])
+
+
+HANDLER = Handler(
+    api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    min_version=0,
+    max_version=1,
+    request=IncrementalAlterConfigsRequest,
+    handle=handle_incremental_alter_configs,
+    fail=fail_incremental_alter_configs,
+)

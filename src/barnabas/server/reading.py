@@ -1,0 +1,135 @@
+"""Reading partitions for a fetch: bounds, limits, errors; never a record.
+
+The fetch handler calls it once for each request, and once more for each time a parked fetch is looked at again. A
+partition that cannot be read gives its error code and does not hinder the others.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.machines.fetch_session import FetchPartition
+from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.replicas import Replicas
+from barnabas.storage.file_slice import FileSlice
+
+logger = logging.getLogger(__name__)
+
+READ_COMMITTED = 1
+CONSUMER = -1
+FIRST_ZSTD_VERSION = 10
+
+
+class FetchLimits(NamedTuple):
+    """What one request asks for, beside its partitions."""
+
+    version: int
+    replica_id: int
+    max_bytes: int
+    isolation_level: int
+
+    @property
+    def from_consumer(self) -> bool:
+        return self.replica_id == CONSUMER
+
+
+class PartitionRead(NamedTuple):
+    wanted: FetchPartition
+    error: ErrorCode
+    hosted: HostedPartition | None = None
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    records: FileSlice | None = None
+    aborted: list[tuple[int, int]] | None = None
+    diverging_epoch: tuple[int, int] | None = None
+
+    @property
+    def record_bytes(self) -> int:
+        return 0 if self.records is None else self.records.length
+
+
+def read_partitions(
+    replicas: Replicas, wanted: Iterable[FetchPartition], limits: FetchLimits
+) -> tuple[list[PartitionRead], int]:
+    """Every partition's result, and how many bytes of records there are in all.
+
+    The first partition with data may exceed every limit by one batch, or a consumer with small limits would be stuck.
+    """
+    reads: list[PartitionRead] = []
+    total = 0
+    for partition in wanted:
+        read = _read(replicas, partition, limits, limits.max_bytes - total, min_one_message=total == 0)
+        total += read.record_bytes
+        reads.append(read)
+    return reads, total
+
+
+def _read(
+    replicas: Replicas, wanted: FetchPartition, limits: FetchLimits, bytes_left: int, min_one_message: bool
+) -> PartitionRead:
+    try:
+        hosted = replicas.find(wanted.topic, wanted.partition)
+        hosted.check_leader_epoch(wanted.current_leader_epoch)
+        if limits.version < FIRST_ZSTD_VERSION and hosted.log.config.compression_type == "zstd":
+            return PartitionRead(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        return _read_log(hosted, wanted, limits, bytes_left, min_one_message)
+    except KafkaError as error:
+        return PartitionRead(wanted, error.code)
+    except StorageError as error:
+        logger.error("reading %s-%d failed: %s", wanted.topic, wanted.partition, error)
+        return PartitionRead(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+def _read_log(
+    hosted: HostedPartition, wanted: FetchPartition, limits: FetchLimits, bytes_left: int, min_one_message: bool
+) -> PartitionRead:
+    log = hosted.log
+    high_watermark, last_stable_offset = log.high_watermark, log.last_stable_offset
+    if not limits.from_consumer:
+        bound = log.log_end_offset
+    elif limits.isolation_level == READ_COMMITTED:
+        bound = last_stable_offset
+    else:
+        bound = high_watermark
+    if wanted.last_fetched_epoch >= 0:
+        diverging = _diverging_epoch(hosted, wanted)
+        if diverging is not None:
+            return PartitionRead(
+                wanted,
+                ErrorCode.NONE,
+                hosted,
+                high_watermark,
+                last_stable_offset,
+                log.log_start_offset,
+                diverging_epoch=diverging,
+            )
+    max_bytes = min(wanted.max_bytes, bytes_left)
+    data = log.read(wanted.fetch_offset, max(0, max_bytes), bound, min_one_message)
+    aborted: list[tuple[int, int]] | None = None
+    if limits.isolation_level == READ_COMMITTED:
+        aborted = []
+        if data.slice is not None:
+            found = log.aborted_transactions(wanted.fetch_offset, data.next_offset)
+            aborted = [(each.producer_id, each.first_offset) for each in found]
+    return PartitionRead(
+        wanted,
+        ErrorCode.NONE,
+        hosted,
+        high_watermark,
+        last_stable_offset,
+        log.log_start_offset,
+        data.slice,
+        aborted,
+    )
+
+
+def _diverging_epoch(hosted: HostedPartition, wanted: FetchPartition) -> tuple[int, int] | None:
+    """Where the reader's log parts from ours, if it does (KIP-595)."""
+    epoch, end_offset = hosted.log.end_offset_for_epoch(wanted.last_fetched_epoch)
+    if epoch < 0 or end_offset < 0:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, "nothing is known of the epoch last fetched")
+    if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
+        return epoch, end_offset
+    return None

@@ -1,0 +1,144 @@
+"""The replicas on this broker: found by topic name or id, made and dropped as the cluster's image says.
+
+Produce and Fetch look partitions up here (two dictionary look-ups, whatever the number of partitions). `on_delta` is
+called on the loop with every change of the image, the first one at the start with everything there is.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+
+from barnabas.clock import Clock
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.machines.partition import PartitionState
+from barnabas.metadata.image import ClusterImage, Delta, PartitionImage, ResourceType, TopicImage
+from barnabas.server.flusher import Flusher
+from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.purgatory import FetchPurgatory
+from barnabas.storage.log import Log
+from barnabas.storage.log_directory import LogDirectories
+from barnabas.types import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+ResolveTopicConfig = Callable[[ClusterImage, str], TopicConfig]
+
+
+class Replicas:
+    def __init__(
+        self,
+        node_id: int,
+        directories: LogDirectories,
+        purgatory: FetchPurgatory,
+        flusher: Flusher,
+        topic_config: ResolveTopicConfig,
+        clock: Clock,
+    ) -> None:
+        self._node_id = node_id
+        self._directories = directories
+        self._purgatory = purgatory
+        self._flusher = flusher
+        self._topic_config = topic_config
+        self._clock = clock
+        self._topics: dict[str | bytes, dict[int, HostedPartition]] = {}
+        """By name and by id, both to the same inner table."""
+
+    def __iter__(self) -> Iterator[HostedPartition]:
+        for topic, partitions in self._topics.items():
+            if isinstance(topic, str):
+                yield from partitions.values()
+
+    def find(self, topic: str | bytes, partition: int) -> HostedPartition:
+        """Raises KafkaError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR."""
+        partitions = self._topics.get(topic)
+        hosted = None if partitions is None else partitions.get(partition)
+        if hosted is None:
+            if partitions is None and isinstance(topic, bytes):
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return hosted
+
+    def find_for_produce(self, topic: str | bytes, partition: int) -> HostedPartition:
+        hosted = self.find(topic, partition)
+        if hosted.is_internal:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{hosted.topic} is written to by the broker only")
+        return hosted
+
+    def on_delta(self, delta: Delta) -> None:
+        for topic in delta.topics_deleted:
+            self._drop_topic(topic)
+        for topic, partition in delta.partitions:
+            if self._node_id in partition.replicas:
+                self._host(delta.image, topic, partition)
+            else:
+                self._drop_partition(topic, partition.partition)
+        for resource in delta.configs_changed:
+            if resource.type is ResourceType.TOPIC:
+                self._update_config(delta.image, resource.name)
+
+    def update_all_configs(self, image: ClusterImage) -> None:
+        """The broker's own settings changed, and with them the defaults of every topic."""
+        for topic in self._topics:
+            if isinstance(topic, str):
+                self._update_config(image, topic)
+
+    def on_storage_failure(self, hosted: HostedPartition, error: StorageError) -> None:
+        self._directories.fail(hosted.log, error)
+        for each in self:
+            if each.log.failure is not None:
+                each.on_offline()
+
+    def _update_config(self, image: ClusterImage, topic: str) -> None:
+        partitions = self._topics.get(topic)
+        if partitions:
+            config = self._topic_config(image, topic)
+            for hosted in partitions.values():
+                hosted.log.update_config(config)
+
+    def _host(self, image: ClusterImage, topic: TopicImage, partition: PartitionImage) -> None:
+        partitions = self._topics.get(topic.topic_id)
+        if partitions is None:
+            partitions = self._topics[topic.topic_id] = self._topics[topic.name] = {}
+        hosted = partitions.get(partition.partition)
+        if hosted is None:
+            try:
+                log = self._open_log(image, topic, partition.partition)
+            except (OSError, StorageError, KafkaError) as error:
+                logger.error("cannot open the log of %s-%d: %s", topic.name, partition.partition, error)
+                return
+            state = PartitionState(self._node_id)
+            hosted = partitions[partition.partition] = HostedPartition(log, state, self._purgatory, self._flusher)
+        hosted.on_image(partition, self._clock.monotonic_ms())
+
+    def _open_log(self, image: ClusterImage, topic: TopicImage, partition: int) -> Log:
+        topic_partition = TopicPartition(topic.name, partition)
+        config = self._topic_config(image, topic.name)
+        log = self._directories.get(topic_partition)
+        if log is not None and log.topic_id not in (topic.topic_id, bytes(16)):
+            logger.warning("%s on disk belongs to an older topic of that name: deleting it", topic_partition)
+            self._directories.delete_log(topic_partition)
+            log = None
+        if log is None:
+            return self._directories.create_log(topic_partition, topic.topic_id, config)
+        log.update_config(config)
+        return log
+
+    def _drop_topic(self, topic: TopicImage) -> None:
+        partitions = self._topics.pop(topic.topic_id, None)
+        if partitions is not None and self._topics.get(topic.name) is partitions:
+            del self._topics[topic.name]
+        for hosted in (partitions or {}).values():
+            self._delete(hosted)
+
+    def _drop_partition(self, topic: TopicImage, partition: int) -> None:
+        partitions = self._topics.get(topic.topic_id)
+        hosted = None if partitions is None else partitions.pop(partition, None)
+        if hosted is not None:
+            self._delete(hosted)
+
+    def _delete(self, hosted: HostedPartition) -> None:
+        hosted.on_deleted()
+        try:
+            self._directories.delete_log(hosted.log.topic_partition)
+        except (OSError, StorageError) as error:
+            logger.error("cannot delete the log of %s: %s", hosted.log.topic_partition, error)

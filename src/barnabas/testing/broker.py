@@ -1,0 +1,142 @@
+"""The real broker on a loop of its own in a background thread, with metadata in memory and logs in a temporary folder."""
+
+import asyncio
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from barnabas.config.broker import BrokerConfig
+from barnabas.errors import ErrorCode
+from barnabas.metadata.stores.memory import MemoryStore
+from barnabas.protocol.api import ApiKey
+from barnabas.server.broker import Broker as ServerBroker
+from barnabas.server.request_faults import RequestFault
+
+T = TypeVar("T")
+
+
+class Broker:
+    """`settings` are Kafka's broker settings by their dotted names; `data_dir` keeps the logs (and what a clean stop left
+    there) instead of a temporary folder. Metadata lives in memory, so topics end with the broker."""
+
+    def __init__(self, settings: Mapping[str, object] | None = None, *, data_dir: str | Path | None = None) -> None:
+        self._settings = {name: _text(value) for name, value in (settings or {}).items()}
+        self._data_dir = None if data_dir is None else Path(data_dir)
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._server: ServerBroker | None = None
+        self._metadata = MemoryStore()
+
+    @property
+    def bootstrap(self) -> str:
+        """host:port, for any client's bootstrap.servers."""
+        return self._running().address
+
+    @property
+    def port(self) -> int:
+        return int(self.bootstrap.rpartition(":")[2])
+
+    def start(self) -> "Broker":
+        if self._server is not None:
+            raise RuntimeError("the broker runs already")
+        if self._data_dir is None and self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas-broker", daemon=True)
+        self._thread.start()
+        try:
+            self._server = self._on_loop(self._start)
+        except BaseException:
+            self._end_loop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Stops cleanly. A broker with a data_dir may be started again; topics are known as long as this object lives."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        self._on_loop(server.stop)
+        self._end_loop()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def fault(
+        self,
+        api: str,
+        *,
+        error: str | ErrorCode | None = None,
+        delay_ms: int = 0,
+        drop_answer: bool = False,
+        close: bool = False,
+        count: int | None = 1,
+    ) -> None:
+        """Lets the next `count` requests of an API ("Produce", "Fetch", ...) go wrong; None means all from now on.
+
+        error: not carried out, answered with that code. delay_ms: answered that much later. drop_answer: carried out, but
+        the connection closes instead of the answer. close: not carried out, the connection closes.
+        """
+        if not (error or delay_ms or drop_answer or close):
+            raise ValueError("a fault needs one of error, delay_ms, drop_answer, close")
+        code = ErrorCode[error] if isinstance(error, str) else error
+        fault = RequestFault(_api_key(api), code, delay_ms, drop_answer, close, count)
+        self._call(lambda: self._running().request_faults.add(fault))
+
+    def clear_faults(self) -> None:
+        self._call(lambda: self._running().request_faults.clear())
+
+    def __enter__(self) -> "Broker":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def _start(self) -> ServerBroker:
+        directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
+        given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "node.id": "0", **self._settings}
+        server = ServerBroker(BrokerConfig.parse(given), store=self._metadata)
+        await server.start()
+        return server
+
+    def _running(self) -> ServerBroker:
+        if self._server is None:
+            raise RuntimeError("the broker does not run: use it as a context manager, or call start()")
+        return self._server
+
+    def _on_loop(self, work: Callable[[], Any]) -> Any:
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
+
+    def _call(self, work: Callable[[], None]) -> None:
+        async def run() -> None:
+            work()
+
+        self._on_loop(run)
+
+    def _end_loop(self) -> None:
+        assert self._loop is not None and self._thread is not None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._loop = self._thread = None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _api_key(name: str) -> ApiKey:
+    """`Produce`, `ListOffsets` and PRODUCE, LIST_OFFSETS alike."""
+    spelled = name if name.isupper() else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+    try:
+        return ApiKey[spelled]
+    except KeyError:
+        raise ValueError(f"there is no API called {name!r}") from None
