@@ -49,6 +49,8 @@ class BrokerConfig(
 ):
     given: Mapping[str, str] = MappingProxyType({})
     """The settings as they were given, which is what tells a static value from a default in DescribeConfigs."""
+    started_with: "BrokerConfig | None" = None
+    """The settings at start, where these are what changes at run time made of them (see `dynamic`)."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
@@ -65,6 +67,10 @@ class BrokerConfig(
         if faults:
             raise ConfigFaults(faults)
         return config.replace(broker_id=config.node_id)
+
+    @property
+    def static(self) -> "BrokerConfig":
+        return self if self.started_with is None else self.started_with
 
     @property
     def log_directories(self) -> tuple[str, ...]:

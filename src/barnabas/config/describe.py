@@ -16,7 +16,6 @@ from barnabas.config.setting import Setting
 from barnabas.config.table import SettingsTable
 from barnabas.config.topic import TopicConfig
 
-
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -64,14 +63,18 @@ SYNONYMS = {name: group for group in SYNONYM_GROUPS for name in group} | {
 
 
 class BrokerLayers(NamedTuple):
-    """A broker's settings: as started, the cluster's default, its own."""
+    """A broker's settings: as started or as they are now, the cluster's default, its own."""
 
-    static: BrokerConfig
+    config: BrokerConfig
     default: Mapping[str, str] = NOTHING
     own: Mapping[str, str] = NOTHING
 
     def effective(self) -> BrokerConfig:
-        return effective_config(self.static, self.default, self.own)
+        return effective_config(self.config, self.default, self.own)
+
+    @property
+    def static(self) -> BrokerConfig:
+        return self.config.static
 
     def static_text(self, name: str) -> str | None:
         """The value at start if it was given, by text or in code."""

@@ -45,7 +45,7 @@ def effective_config(static: BrokerConfig, default: Mapping[str, str], own: Mapp
     """
     changes = {name: text for name, text in {**default, **own}.items() if is_dynamic(name)}
     values, faults = read_values(BrokerConfig.settings, changes)
-    config = static.replace(**values)
+    config = static.static.replace(**values, started_with=static.static)
     faults += broker_rules(config)
     if faults:
         raise ConfigFaults(faults)
