@@ -57,7 +57,6 @@ def test_flipped_bytes_give_a_value_or_a_protocol_error(cls: type[Any]) -> None:
     ("cls", "version", "buffer"),
     [
         pytest.param(MetadataRequest, 1, struct.pack(">i", 2**31 - 1) + bytes(64), id="structs"),
-        pytest.param(MetadataRequest, 1, struct.pack(">i", 40) + bytes(64), id="structs-larger-than-their-least-size"),
         pytest.param(MetadataRequest, 9, b"\xff\xff\xff\xff\x0f" + bytes(64), id="compact-structs"),
         pytest.param(FetchRequest, 7, bytes(25) + struct.pack(">i", 2**31 - 1) + bytes(16), id="after-fixed-fields"),
         pytest.param(
@@ -86,6 +85,14 @@ def test_an_array_of_numbers_is_bounded_by_its_bytes() -> None:
     request = struct.pack(">i", 1) + topic + assignment + struct.pack(">i", 2**28) + bytes(40)
     with pytest.raises(ProtocolError, match="array of 268435456"):
         decode(CreateTopicsRequest, 2, request)
+    negative = struct.pack(">i", 1) + topic + assignment + struct.pack(">i", -5) + bytes(99)
+    with pytest.raises(ProtocolError, match="array of -5"):
+        decode(CreateTopicsRequest, 2, negative)
+
+
+def test_an_array_of_structs_is_bounded_by_their_least_size() -> None:
+    with pytest.raises(ProtocolError, match="array of 40 elements where 64 bytes remain"):
+        decode(MetadataRequest, 1, struct.pack(">i", 40) + bytes(64))
 
 
 @pytest.mark.parametrize(
