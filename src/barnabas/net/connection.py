@@ -1,8 +1,7 @@
 """One client connection: frames in, replies out in request order, on a non-blocking socket.
 
-Made by `Server` for each socket accepted. Bytes arrive in the server's shared buffer and complete frames are handed to
-the handler as views of it; what is left over is kept by the connection (little: copied to the front of the next
-receive; a large frame: received straight into a buffer of its own). An idle connection holds no buffer.
+Made by `Server` for each socket accepted. Frames come from its `FrameReader` and go to the server's handler; answers
+wait here for earlier ones and leave by its `OutputQueue`.
 
 Reading stops while too many replies are pending, the peer does not read its answers, the memory budget is used up, or
 the connection has had its share of a turn; the kernel's window then holds the client back. Nothing is ever dropped, and
@@ -11,25 +10,18 @@ nothing here waits: all work happens in callbacks of the loop.
 
 import logging
 import socket
-import struct
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from barnabas.errors import ProtocolError
-from barnabas.net.buffers import FrameAssembly
 from barnabas.net.context import ConnectionContext
+from barnabas.net.frames import FrameReader
 from barnabas.net.output import OutputQueue, TruncatedFileError
 from barnabas.net.reply import MEMORY, PendingReply
 from barnabas.net.settings import Listener
 
 logger = logging.getLogger(__name__)
-
-SIZE = struct.Struct(">i")
-FRAMES_PER_TURN = 64
-SHARED_FRAME_BYTES = 128 * 1024
-"""Frames up to this size are put together in the shared buffer, larger ones in a buffer of their own."""
-LEFTOVER_BYTES = 32 * 1024
-"""Where more than this is left over, copying it to the shared buffer each time would cost more than a buffer."""
 
 # Why reading is stopped, as bits; reading goes on when none is set.
 PENDING_REPLIES = 1
@@ -44,15 +36,13 @@ class Connection:
     """`session` is the handler's to use; `max_frame_bytes` is its to raise once the peer has authenticated."""
 
     __slots__ = (
-        "_assembly",
         "_context",
         "_end_of_input",
+        "_frames",
         "_held_bytes",
         "_idle_timer",
         "_last_active_ms",
-        "_leftover",
         "_output",
-        "_pauses",
         "_reading",
         "_socket",
         "_waiting",
@@ -60,16 +50,18 @@ class Connection:
         "closed",
         "listener",
         "max_frame_bytes",
+        "pauses",
         "peer_host",
         "peer_port",
         "session",
     )
 
-    def __init__(self, context: ConnectionContext, sock: socket.socket, address: Any, listener: Listener) -> None:
+    def __init__(
+        self, context: ConnectionContext, sock: socket.socket, peer: tuple[str, int], listener: Listener
+    ) -> None:
         self._context = context
         self._socket = sock
-        self.peer_host: str = address[0] if address else ""
-        self.peer_port: int = address[1] if address else 0
+        self.peer_host, self.peer_port = peer
         self.listener = listener
         self.session: Any = None
         self.max_frame_bytes = listener.first_frame_max_bytes or context.settings.socket_request_max_bytes
@@ -77,16 +69,14 @@ class Connection:
         self._output = OutputQueue(sock)
         self._waiting: deque[PendingReply] = deque()
         self._held_bytes = 0
-        self._leftover: memoryview | None = None
-        self._assembly: FrameAssembly | None = None
-        self._pauses = 0
+        self._frames = FrameReader(self, context, sock)
+        self.pauses = 0
         self._reading = False
         self._writing = False
         self._end_of_input = False
         self._last_active_ms = context.clock.monotonic_ms()
-        self._idle_timer = (
-            context.timers.call_after(max_idle, self._on_idle) if (max_idle := self._max_idle()) else None
-        )
+        max_idle_ms = context.settings.connections_max_idle_ms
+        self._idle_timer = context.timers.call_after(max_idle_ms, self._on_idle) if max_idle_ms > 0 else None
         self._update_reader()
 
     def __repr__(self) -> str:
@@ -121,130 +111,26 @@ class Connection:
         self._socket.close()
         if self._idle_timer is not None:
             self._context.timers.cancel(self._idle_timer)
-        self._leftover = None
         self._output.clear()
-        self._drop_assembly()
+        self._frames.drop()
         while self._waiting:
             reply = self._waiting.popleft()
             if not reply.done:
                 self._context.budget.release(reply.memory_bytes)
-                reply.abandon()
+                self._tell(reply.abandon)
         self._context.on_closed(self)
-        self._context.handler.on_closed(self)
+        self._tell(lambda: self._context.handler.on_closed(self))
 
-    # --- frames in ---
-
-    def _on_readable(self) -> None:
-        if self._assembly is not None:
-            self._receive_rest(self._assembly)
-            return
-        view = self._context.receive_buffer.take()
-        start = 0
-        if self._leftover is not None:
-            start = len(self._leftover)
-            view[:start] = self._leftover
-        received = self._receive(view[start:] if start else view)
-        if received:
-            self._leftover = None
-            self._consume(view[: start + received], private=False)
-
-    def _receive(self, room: memoryview) -> int:
-        """How many bytes came; 0 if none did, for whatever reason, which has been dealt with."""
+    def _tell(self, callback: Callable[[], None]) -> None:
+        """Somebody else's fault must not leave this connection half closed."""
         try:
-            received = self._socket.recv_into(room)
-        except (BlockingIOError, InterruptedError):
-            return 0
-        except OSError as error:
-            logger.debug("%r: %s", self, error)
-            self.close()
-            return 0
-        if not received:
-            self._on_end_of_input()
-        return received
+            callback()
+        except Exception:
+            logger.exception("%r: could not be cleaned up after", self)
 
-    def _receive_rest(self, assembly: FrameAssembly) -> None:
-        assembly.filled += self._receive(assembly.room())
-        if self.closed or not assembly.complete:
-            return
-        self._last_active_ms = self._context.clock.monotonic_ms()
-        self._assembly = None
-        self._handle(assembly.frame())
-        assembly.release()
-        self._context.budget.release(assembly.total_bytes)
-        self.flush()
+    # --- called by the frame reader ---
 
-    def _consume(self, view: memoryview, private: bool) -> None:
-        """Handle the frames at the front of the view and keep the rest. `private`: the view is of our own leftover."""
-        end = len(view)
-        position = 0
-        frames_left = FRAMES_PER_TURN
-        budget = self._context.budget
-        unpack_size = SIZE.unpack_from
-        while end - position >= 4 and not self._pauses:
-            size: int = unpack_size(view, position)[0]
-            if not 0 <= size <= self.max_frame_bytes:
-                logger.info("%r: frame of %d bytes, at most %d are taken: closing", self, size, self.max_frame_bytes)
-                self.close()
-                return
-            frame_end = position + 4 + size
-            if frame_end > end:
-                break
-            if budget.exhausted:
-                self._wait_for_memory()
-            elif not frames_left:
-                self._give_way()
-            else:
-                frames_left -= 1
-                self._handle(view[position + 4 : frame_end])
-                if self.closed:
-                    return
-                position = frame_end
-        if position:
-            self._last_active_ms = self._context.clock.monotonic_ms()
-        if position < end:
-            self._keep(view[position:], private)
-        self.flush()
-
-    def _keep(self, rest: memoryview, private: bool) -> None:
-        if not self._pauses and len(rest) >= 4:
-            total_bytes = 4 + SIZE.unpack_from(rest)[0]
-            if total_bytes > SHARED_FRAME_BYTES or len(rest) > LEFTOVER_BYTES:
-                if not self._context.budget.exhausted:
-                    self._context.budget.reserve(total_bytes)
-                    self._assembly = FrameAssembly(self._context.pool, rest, total_bytes)
-                    return
-                self._wait_for_memory()
-        # While paused, a slice of our own copy does; else a copy lets the larger one go.
-        self._leftover = rest if private and self._pauses else memoryview(bytearray(rest))
-
-    def _on_turn(self) -> None:
-        """Another turn for frames that were received in an earlier one."""
-        self._pauses &= ~TURN_IS_OVER
-        leftover = self._leftover
-        if self.closed or self._pauses:
-            return
-        if leftover is not None:
-            self._leftover = None
-            self._consume(leftover, private=True)
-        self._update_reader()
-
-    def _on_end_of_input(self) -> None:
-        """The client sends no more; it may still read, so the replies in progress go out before the close."""
-        self._end_of_input = True
-        self._leftover = None
-        self._drop_assembly()
-        self._update_reader()
-        self._close_if_finished()
-
-    def _drop_assembly(self) -> None:
-        if self._assembly is not None:
-            assembly, self._assembly = self._assembly, None
-            assembly.release()
-            self._context.budget.release(assembly.total_bytes)
-
-    # --- the handler's answers ---
-
-    def _handle(self, frame: memoryview) -> None:
+    def on_frame(self, frame: memoryview) -> None:
         try:
             answer = self._context.handler.on_request(self, frame)
         except ProtocolError as error:
@@ -267,6 +153,35 @@ class Connection:
             self._output.add(answer)
             if self._output.queued_bytes > self._context.settings.queued_reply_bytes_per_connection:
                 self._write()
+
+    def on_bad_size(self, size: int) -> None:
+        logger.info("%r: frame of %d bytes, at most %d are taken: closing", self, size, self.max_frame_bytes)
+        self.close()
+
+    def on_progress(self) -> None:
+        """A request, or a good part of a large one, has come: the peer is not idle."""
+        self._last_active_ms = self._context.clock.monotonic_ms()
+
+    def on_end_of_input(self) -> None:
+        """The client sends no more; it may still read, so the replies in progress go out before the close."""
+        self._end_of_input = True
+        self._frames.drop()
+        self._update_reader()
+
+    def on_lost(self, error: OSError) -> None:
+        logger.debug("%r: %s", self, error)
+        self.close()
+
+    def give_way(self) -> None:
+        """Go on with what was received on a later turn, so that others get theirs."""
+        self._pause(TURN_IS_OVER)
+        self._context.loop.call_soon(self._on_turn)
+
+    def wait_for_memory(self) -> None:
+        self._pause(NO_MEMORY)
+        self._context.budget.wait(self._on_memory)
+
+    # --- replies, in request order ---
 
     def _wait_for(self, reply: PendingReply) -> None:
         if reply.done:
@@ -304,9 +219,9 @@ class Connection:
             self._output.add(reply.parts)
         if self._output and not self._writing:
             self._write()
-        if self._pauses & PENDING_REPLIES and len(waiting) * 2 <= self._context.settings.pending_replies_per_connection:
+        if self.pauses & PENDING_REPLIES and len(waiting) * 2 <= self._context.settings.pending_replies_per_connection:
             self._resume(PENDING_REPLIES)
-        if self._end_of_input or self._pauses & STOPPING:
+        if self._end_of_input or self.pauses & STOPPING:
             self._close_if_finished()
 
     # --- bytes out ---
@@ -321,8 +236,7 @@ class Connection:
             self.close()
             return
         except OSError as error:
-            logger.debug("%r: %s", self, error)
-            self.close()
+            self.on_lost(error)
             return
         if output.sent_bytes != sent_before:
             self._last_active_ms = self._context.clock.monotonic_ms()
@@ -339,37 +253,40 @@ class Connection:
         self._close_if_finished()
 
     def _close_if_finished(self) -> None:
-        if (self._end_of_input or self._pauses & STOPPING) and not self._waiting and not self._output:
+        if (self._end_of_input or self.pauses & STOPPING) and not self._waiting and not self._output:
             self.close()
 
     # --- when to read, when to give up ---
 
     def _pause(self, reason: int) -> None:
-        self._pauses |= reason
+        self.pauses |= reason
         self._update_reader()
 
     def _resume(self, reason: int) -> None:
-        if not self._pauses & reason or self.closed:
+        if not self.pauses & reason or self.closed:
             return
-        self._pauses &= ~reason
-        if self._leftover is not None and not self._pauses:
-            self._give_way()
+        self.pauses &= ~reason
+        if self._frames.has_backlog and not self.pauses:
+            self.give_way()
         self._update_reader()
 
-    def _give_way(self) -> None:
-        """Go on with what was received on a later turn, so that others get theirs."""
-        self._pause(TURN_IS_OVER)
-        self._context.loop.call_soon(self._on_turn)
+    def _on_readable(self) -> None:
+        self._frames.receive()
+        self.flush()
 
-    def _wait_for_memory(self) -> None:
-        self._pause(NO_MEMORY)
-        self._context.budget.wait(self._on_memory)
+    def _on_turn(self) -> None:
+        """Another turn for frames that were received in an earlier one."""
+        self.pauses &= ~TURN_IS_OVER
+        if not self.closed and not self.pauses:
+            self._frames.go_on()
+            self._update_reader()
+            self.flush()
 
     def _on_memory(self) -> None:
         self._resume(NO_MEMORY)
 
     def _update_reader(self) -> None:
-        wanted = not (self._pauses or self._end_of_input or self.closed)
+        wanted = not (self.pauses or self._end_of_input or self.closed)
         if wanted == self._reading:
             return
         self._reading = wanted
@@ -386,9 +303,6 @@ class Connection:
             self._context.loop.add_writer(self._socket.fileno(), self._on_writable)
         else:
             self._context.loop.remove_writer(self._socket.fileno())
-
-    def _max_idle(self) -> int:
-        return max(0, self._context.settings.connections_max_idle_ms)
 
     def _on_idle(self) -> None:
         """The idle time may have passed: look, rather than move a timer at each request.

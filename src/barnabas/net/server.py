@@ -110,7 +110,7 @@ class Server:
             self._timers.close()
 
     def reconfigure(self, settings: NetworkSettings) -> None:
-        """New limits: for connections to come, and for the next frame of those there are. Buffers stay as they are."""
+        """New limits on connections and queues. Sizes of buffers and frames are those of when a connection came."""
         self._settings = settings
         if self._context is not None:
             self._context.settings = settings
@@ -129,7 +129,8 @@ class Server:
         return len(self._connections) < self._settings.max_connections
 
     def _on_accepted(self, sock: socket.socket, address: Any, listener: Listener) -> None:
-        host = address[0]
+        # On a socket for both families an IPv4 peer shows as ::ffff:1.2.3.4; limits and logs know it as 1.2.3.4.
+        host: str = address[0].removeprefix("::ffff:")
         settings = self._settings
         limit = settings.max_connections_per_ip_overrides.get(host, settings.max_connections_per_ip)
         count = self._connections_by_ip.get(host, 0)
@@ -149,7 +150,7 @@ class Server:
             return
         assert self._context is not None
         self._connections_by_ip[host] = count + 1
-        self._connections[Connection(self._context, sock, address, listener)] = None
+        self._connections[Connection(self._context, sock, (host, address[1]), listener)] = None
 
     def _on_connection_closed(self, connection: Connection) -> None:
         del self._connections[connection]
