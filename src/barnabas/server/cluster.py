@@ -39,6 +39,7 @@ from barnabas.metadata.store import (
     NodeExistsError,
     SessionExpiredError,
 )
+from barnabas.server.auto_topic_creation import AutoTopicCreation
 from barnabas.types import TopicPartition, topic_id_text
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class Cluster:
         self.broker_id = broker_id
         self.listeners: list[DeltaListener] = []
         self.image = ClusterImage()
+        self.auto_creation = AutoTopicCreation(self.create_topics)
         self._store = store
         self._repository = MetadataRepository(store)
         self._broker = BrokerImage(broker_id, tuple(endpoints), rack)
@@ -127,6 +129,7 @@ class Cluster:
         """Leave the cluster; others see it at once."""
         for end_watch in self._end_watches:
             end_watch()
+        await self.auto_creation.stop()
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)

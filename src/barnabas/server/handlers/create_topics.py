@@ -1,0 +1,124 @@
+"""CreateTopics (key 19), v2-v7: new topics, by counts or by assignment.
+
+Answered once the topic is in the store and its logs are open here. v4 counts of -1 stand for the broker's defaults
+(KIP-464); v5 the answer has the topic's settings (KIP-525); v7 its id (KIP-516). The controller's work takes
+milliseconds, so `timeout_ms` has no effect.
+"""
+
+from barnabas.config.setting import Setting
+from barnabas.config.topic import TopicConfig, inherited
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.commands import NewTopic, TopicResult
+from barnabas.metadata.image import CLUSTER_DEFAULT, ConfigResource
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.server.dispatch import Handler, RequestContext
+
+DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
+FIRST_DEFAULTS_VERSION = 4
+
+
+async def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    wanted = [_new_topic(topic) for topic in request.topics]
+    refused: list[CreatableTopicResult] = []
+    if context.version < FIRST_DEFAULTS_VERSION:
+        refused = [_refuse_defaults(topic) for topic in wanted if _asks_for_defaults(topic)]
+        wanted = [topic for topic in wanted if not _asks_for_defaults(topic)]
+    try:
+        results = await context.broker.cluster.create_topics(wanted, validate_only=request.validate_only)
+    except KafkaError as error:
+        return fail_create_topics(context, request, error.code)
+    return CreateTopicsResponse(topics=[*(_answer(context, result) for result in results), *refused])
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        tuple((each.partition_index, tuple(each.broker_ids)) for each in topic.assignments),
+        tuple((each.name, each.value) for each in topic.configs),
+    )
+
+
+def _asks_for_defaults(topic: NewTopic) -> bool:
+    return not topic.assignments and -1 in (topic.num_partitions, topic.replication_factor)
+
+
+def _refuse_defaults(topic: NewTopic) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=topic.name,
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        error_message="Creating topics with default partitions/replication factor are only supported in "
+        "CreateTopicRequest version 4+.",
+    )
+
+
+def _answer(context: RequestContext, result: TopicResult) -> CreatableTopicResult:
+    if result.error is not ErrorCode.NONE:
+        return CreatableTopicResult(name=result.name, error_code=result.error, error_message=result.message)
+    return CreatableTopicResult(
+        name=result.name,
+        topic_id=result.topic_id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=result.num_partitions,
+        replication_factor=result.replication_factor,
+        configs=_effective_configs(context, result),
+    )
+
+
+def _effective_configs(context: RequestContext, result: TopicResult) -> list[CreatableTopicConfigs]:
+    config = context.broker.config
+    configs = []
+    for name, setting in TopicConfig.settings.items():
+        given = result.config.get(name)
+        if given is None and setting.internal:
+            continue
+        configs.append(
+            CreatableTopicConfigs(
+                name=name,
+                value=setting.text(inherited(setting, config)) if given is None else given,
+                config_source=_source(context, setting) if given is None else DYNAMIC_TOPIC,
+                read_only=False,
+                is_sensitive=setting.sensitive,
+            )
+        )
+    return configs
+
+
+def _source(context: RequestContext, setting: Setting) -> int:
+    cluster = context.broker.cluster
+    sources = (
+        (DYNAMIC_BROKER, cluster.image.config(ConfigResource.broker(cluster.broker_id))),
+        (DYNAMIC_DEFAULT_BROKER, cluster.image.config(CLUSTER_DEFAULT)),
+        (STATIC_BROKER, context.broker.config.given),
+    )
+    for synonym in setting.synonyms:
+        for source, given in sources:
+            if synonym.name in given:
+                return source
+    return DEFAULT
+
+
+def fail_create_topics(context: RequestContext, request: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
+    failed = [
+        CreatableTopicResult(name=each.name, error_code=error, error_message=error.text) for each in request.topics
+    ]
+    return CreateTopicsResponse(topics=failed)
+
+
+HANDLER = Handler(
+    api_key=ApiKey.CREATE_TOPICS,
+    min_version=2,
+    max_version=7,
+    request=CreateTopicsRequest,
+    handle=handle_create_topics,
+    fail=fail_create_topics,
+)

@@ -1,0 +1,61 @@
+"""DeleteTopics (key 20), v1-v6: topics to remove, by name or id.
+
+Answered once the topic is gone from the store; its files follow in the background. v3 TOPIC_DELETION_DISABLED (before:
+INVALID_REQUEST); v5 error messages; v6 by topic id (KIP-516).
+"""
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.commands import TopicToDelete
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from barnabas.server.dispatch import Handler, RequestContext
+
+FIRST_DELETION_DISABLED_VERSION = 3
+
+
+async def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    if not context.broker.config.delete_topic_enable:
+        new = context.version >= FIRST_DELETION_DISABLED_VERSION
+        return fail_delete_topics(
+            context, request, ErrorCode.TOPIC_DELETION_DISABLED if new else ErrorCode.INVALID_REQUEST
+        )
+    try:
+        results = await context.broker.cluster.delete_topics(_wanted(request))
+    except KafkaError as error:
+        return fail_delete_topics(context, request, error.code)
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=result.name, topic_id=result.topic_id, error_code=result.error, error_message=result.message
+            )
+            for result in results
+        ]
+    )
+
+
+def _wanted(request: DeleteTopicsRequest) -> list[TopicToDelete]:
+    by_name = [TopicToDelete(name) for name in request.topic_names]
+    return [*by_name, *(TopicToDelete(topic.name, topic.topic_id) for topic in request.topics)]
+
+
+def fail_delete_topics(context: RequestContext, request: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(name=name, topic_id=topic_id, error_code=error, error_message=error.text)
+            for name, topic_id in _wanted(request)
+        ]
+    )
+
+
+HANDLER = Handler(
+    api_key=ApiKey.DELETE_TOPICS,
+    min_version=1,
+    max_version=6,
+    request=DeleteTopicsRequest,
+    handle=handle_delete_topics,
+    fail=fail_delete_topics,
+)

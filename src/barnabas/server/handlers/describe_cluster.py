@@ -1,0 +1,73 @@
+"""DescribeCluster (key 60), v0-v2: cluster id, controller and brokers (KIP-700).
+
+v1 endpoint type (KIP-919): only brokers answer here, so asking for controllers is MISMATCHED_ENDPOINT_TYPE. v2 fenced
+brokers (KIP-1073): there are none here, a broker that is not registered is not known.
+"""
+
+from barnabas.errors import ErrorCode
+from barnabas.metadata.image import NO_CONTROLLER
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from barnabas.server.dispatch import Handler, RequestContext
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def handle_describe_cluster(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    if request.endpoint_type != BROKERS:
+        return _refuse(context, request.endpoint_type)
+    image = context.broker.cluster.image
+    listener = context.connection.listener.name
+    brokers = []
+    for broker in image.brokers.values():
+        endpoint = broker.endpoint(listener)
+        if endpoint is not None:
+            brokers.append(
+                DescribeClusterBroker(
+                    broker_id=broker.node_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
+                )
+            )
+    listed = {broker.broker_id for broker in brokers}
+    return DescribeClusterResponse(
+        error_code=ErrorCode.NONE,
+        endpoint_type=BROKERS,
+        cluster_id=image.cluster_id,
+        controller_id=image.controller_id if image.controller_id in listed else NO_CONTROLLER,
+        brokers=brokers,
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def _refuse(context: RequestContext, endpoint_type: int) -> DescribeClusterResponse:
+    if endpoint_type == CONTROLLERS:
+        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+        message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+    else:
+        error = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        message = f"Unsupported endpoint type {endpoint_type}"
+    if context.version == 0:
+        error = ErrorCode.INVALID_REQUEST
+    return DescribeClusterResponse(error_code=error, error_message=message)
+
+
+def fail_describe_cluster(
+    context: RequestContext, request: DescribeClusterRequest, error: ErrorCode
+) -> DescribeClusterResponse:
+    return DescribeClusterResponse(error_code=error, error_message=error.text)
+
+
+HANDLER = Handler(
+    api_key=ApiKey.DESCRIBE_CLUSTER,
+    min_version=0,
+    max_version=2,
+    request=DescribeClusterRequest,
+    handle=handle_describe_cluster,
+    fail=fail_describe_cluster,
+)

@@ -1,0 +1,120 @@
+"""DescribeTopicPartitions (key 75), v0: partitions of topics in pages, with a cursor (KIP-966).
+
+Topics come in the order of their names. There are no eligible leader replicas here, so both lists of them are empty. A
+request that contradicts itself fails as a whole, as in Kafka: each topic of it with INVALID_REQUEST.
+"""
+
+from collections.abc import Iterable
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.controller.topic_name import INTERNAL_TOPICS, fault_of_topic_name
+from barnabas.metadata.image import ClusterImage, PartitionImage, TopicImage
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from barnabas.server.authorized_operations import TOPIC_OPERATIONS
+from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.types import NO_LEADER, NO_TOPIC_ID
+
+
+def handle_describe_topic_partitions(
+    context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    image = context.broker.cluster.image
+    cursor = request.cursor
+    asked_for_all = not request.topics
+    names: Iterable[str] = image.topics if asked_for_all else [topic.name for topic in request.topics]
+    if cursor is not None:
+        names = [name for name in names if name >= cursor.topic_name]
+        if cursor.partition_index < 0 or (not asked_for_all and cursor.topic_name not in names):
+            return fail_describe_topic_partitions(context, request, ErrorCode.INVALID_REQUEST)
+    limit = max(1, min(context.broker.config.max_request_partition_size_limit, request.response_partition_limit))
+    return _page(image, context.connection.listener.name, sorted(set(names)), cursor, limit)
+
+
+def _page(
+    image: ClusterImage, listener: str, names: list[str], cursor: Cursor | None, limit: int
+) -> DescribeTopicPartitionsResponse:
+    response = DescribeTopicPartitionsResponse(topics=[])
+    left = limit
+    for name in names:
+        if left == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        topic = image.topic(name)
+        if topic is None:
+            # Asked for all, only a cursor can name a topic that is gone, and that is not worth an error.
+            response.topics.append(_unknown(name))
+            continue
+        start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        shown = topic.partitions[start : start + left]
+        response.topics.append(_describe(image, listener, topic, shown))
+        if start + len(shown) < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=start + len(shown))
+            break
+        left -= len(shown)
+    return response
+
+
+def _describe(
+    image: ClusterImage, listener: str, topic: TopicImage, partitions: Iterable[PartitionImage]
+) -> DescribeTopicPartitionsResponseTopic:
+    reachable = [each.node_id for each in image.brokers.values() if each.endpoint(listener) is not None]
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                error_code=ErrorCode.NONE,
+                partition_index=each.partition,
+                leader_id=each.leader if each.leader in reachable else NO_LEADER,
+                leader_epoch=each.leader_epoch,
+                replica_nodes=list(each.replicas),
+                isr_nodes=list(each.in_sync_replicas),
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+                offline_replicas=[replica for replica in each.replicas if replica not in reachable],
+            )
+            for each in partitions
+        ],
+    )
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    valid = fault_of_topic_name(name) is None
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION,
+        name=name,
+        topic_id=NO_TOPIC_ID,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def fail_describe_topic_partitions(
+    context: RequestContext, request: DescribeTopicPartitionsRequest, error: ErrorCode
+) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(error_code=error, name=topic.name, topic_id=NO_TOPIC_ID)
+            for topic in request.topics
+        ]
+    )
+
+
+HANDLER = Handler(
+    api_key=ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    min_version=0,
+    max_version=0,
+    request=DescribeTopicPartitionsRequest,
+    handle=handle_describe_topic_partitions,
+    fail=fail_describe_topic_partitions,
+)
