@@ -1,0 +1,141 @@
+"""What a leader checks in a batch before it goes to the log, and how it is made fit for the topic's settings.
+
+`Log.append_as_leader` calls this. On the usual topic (CreateTime, compression.type=producer, not compacted) only the header
+and the CRC are looked at; other topics need the records, which barnabas.records.conversion reads.
+"""
+
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.records.compression import CompressionType
+from barnabas.records.conversion import RecordChecks, check_batch_header, convert_for_append
+from barnabas.records.header import (
+    CONTROL_MASK,
+    CURRENT_MAGIC,
+    TIMESTAMP_TYPE_MASK,
+    BatchHeader,
+    TimestampType,
+    crc_matches,
+    set_max_timestamp,
+)
+from barnabas.storage.producer_state import AppendOrigin
+from barnabas.types import NO_TIMESTAMP
+
+INT64_MAX = (1 << 63) - 1
+
+
+def looks_into_records(config: TopicConfig) -> bool:
+    """Whether batches of this topic need more than header checks."""
+    return (
+        config.compression_type != "producer"
+        or config.message_timestamp_type != "CreateTime"
+        or "compact" in config.cleanup_policy
+        or config.message_timestamp_before_max_ms != INT64_MAX
+    )
+
+
+def check_batch(data: memoryview, header: BatchHeader, config: TopicConfig, origin: AppendOrigin) -> None:
+    """Format, size, CRC and the fields that contradict each other, in Kafka's order."""
+    if header.magic != CURRENT_MAGIC:
+        if header.magic in (0, 1):
+            raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"message format {header.magic} is not taken")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"there is no magic {header.magic}")
+    size = header.batch_length + 12
+    is_client = origin is AppendOrigin.CLIENT
+    if size != len(data):
+        _raise_wrong_length(size, len(data))
+    if is_client and header.base_offset != 0:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"a producer's batch has base offset 0, not {header.base_offset}")
+    if size > config.max_message_bytes:
+        raise KafkaError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"{size} bytes exceed the topic's max.message.bytes {config.max_message_bytes}"
+        )
+    if not crc_matches(data, 0, header):
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "the batch does not match its CRC")
+    if size > config.segment_bytes:
+        raise KafkaError(
+            ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes exceed the topic's segment.bytes {config.segment_bytes}"
+        )
+    if is_client and (
+        header.last_offset_delta + 1 != header.record_count
+        or header.record_count <= 0
+        or header.attributes & CONTROL_MASK
+        or (header.producer_id >= 0 and header.base_sequence < 0)
+    ):
+        check_batch_header(header)
+
+
+def _raise_wrong_length(size: int, available: int) -> None:
+    if 12 < size < available:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "a partition takes one batch a request, this has more")
+    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes in {available} bytes")
+
+
+def check_timestamps(header: BatchHeader, config: TopicConfig, now_ms: int) -> None:
+    """By the header alone: the highest timestamp against message.timestamp.after.max.ms."""
+    if header.attributes & TIMESTAMP_TYPE_MASK:
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type to LogAppendTime")
+    latest = now_ms + config.message_timestamp_after_max_ms
+    if header.max_timestamp > latest:
+        raise KafkaError(
+            ErrorCode.INVALID_TIMESTAMP, f"timestamp {header.max_timestamp} lies beyond {latest}, the latest accepted"
+        )
+
+
+def convert(data: memoryview, header: BatchHeader, config: TopicConfig, now_ms: int) -> tuple[memoryview, int]:
+    """Checks the records and makes the batch what the topic asks for; gives its bytes and the append time or -1."""
+    log_append_time = config.message_timestamp_type == "LogAppendTime"
+    compacted = "compact" in config.cleanup_policy
+    target, level = target_codec(config)
+    recode = target is not None and target != header.compression
+    limited = not log_append_time and config.message_timestamp_before_max_ms != INT64_MAX
+    if recode or compacted or limited:
+        checks = RecordChecks(
+            compacted=compacted,
+            timestamp_type=TimestampType.LOG_APPEND_TIME if log_append_time else TimestampType.CREATE_TIME,
+            now_ms=now_ms,
+            timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+            timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+        )
+        converted = convert_for_append(data, checks, target, level)
+        if converted is not None:
+            data = memoryview(converted)
+    if not log_append_time:
+        if not limited:
+            check_timestamps(header, config, now_ms)
+        return _checked_size(data, config), NO_TIMESTAMP
+    if header.attributes & TIMESTAMP_TYPE_MASK:
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type to LogAppendTime")
+    set_max_timestamp(data, 0, TimestampType.LOG_APPEND_TIME, now_ms)
+    return _checked_size(data, config), now_ms
+
+
+def _checked_size(data: memoryview, config: TopicConfig) -> memoryview:
+    """Another codec may have made the batch larger than the topic allows."""
+    if len(data) > config.max_message_bytes:
+        raise KafkaError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"{len(data)} bytes after recompression exceed the topic's max.message.bytes {config.max_message_bytes}",
+        )
+    if len(data) > config.segment_bytes:
+        raise KafkaError(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"{len(data)} bytes after recompression exceed the topic's segment.bytes {config.segment_bytes}",
+        )
+    return data
+
+
+def target_codec(config: TopicConfig) -> tuple[CompressionType | None, int | None]:
+    """The codec and level that compression.type asks for; None keeps the producer's."""
+    match config.compression_type:
+        case "producer":
+            return None, None
+        case "gzip":
+            return CompressionType.GZIP, config.compression_gzip_level
+        case "lz4":
+            return CompressionType.LZ4, config.compression_lz4_level
+        case "zstd":
+            return CompressionType.ZSTD, config.compression_zstd_level
+        case "snappy":
+            return CompressionType.SNAPPY, None
+        case _:
+            return CompressionType.NONE, None

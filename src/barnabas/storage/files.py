@@ -1,0 +1,140 @@
+"""The only door from storage to the operating system, so that tests can put a failing disk behind it.
+
+Segments, indexes, checkpoints and log directories take a `Files` and never call `os` themselves. Errors come out as plain
+`OSError`: what one means (disk full, directory offline) is decided by the log, which knows what was being done.
+"""
+
+import fcntl
+import mmap
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+Buffer = bytes | bytearray | memoryview
+
+
+class OpenFile:
+    """An open file shared by a segment and by the fetch answers under way; the last one to let go closes it.
+
+    There is no close(): a reader in the middle of a sendfile must keep its descriptor although the segment was deleted.
+    """
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, path: str, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+
+    def __del__(self) -> None:
+        os.close(self._fd)
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def pread(self, length: int, position: int) -> bytes:
+        return os.pread(self._fd, length, position)
+
+    def pwrite(self, data: Buffer, position: int) -> None:
+        """Writes all of `data`; a short write is carried on, because only an error says why it was short."""
+        written = os.pwrite(self._fd, data, position)
+        while written < len(data):
+            written += os.pwrite(self._fd, memoryview(data)[written:], position + written)
+
+    def fsync(self) -> None:
+        os.fsync(self._fd)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def try_lock(self) -> bool:
+        """An exclusive lock that ends with the process or with this object."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+class FileEntry(NamedTuple):
+    name: str
+    is_directory: bool
+    size: int
+    modified_ms: int
+
+
+class Files:
+    """The real file system."""
+
+    def open(self, path: str, *, create: bool = False) -> OpenFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return OpenFile(path, os.open(path, flags, 0o644))
+
+    def read(self, path: str) -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    def map_readable(self, path: str) -> mmap.mmap | bytes:
+        """The whole file, mapped; an empty one cannot be mapped and is given as empty bytes."""
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            size = os.fstat(fd).st_size
+            return mmap.mmap(fd, size, prot=mmap.PROT_READ) if size else b""
+        finally:
+            os.close(fd)
+
+    def write_whole(self, path: str, data: Buffer, *, sync: bool) -> None:
+        """Replaces `path` in one step: readers see the old content or the new, whatever happens in between."""
+        temporary = path + ".tmp"
+        file = self.open(temporary, create=True)
+        file.truncate(0)
+        file.pwrite(data, 0)
+        if sync:
+            file.fsync()
+        self.rename(temporary, path)
+        if sync:
+            self.sync_directory(os.path.dirname(path))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def entries(self, directory: str) -> list[FileEntry]:
+        return list(self._scan(directory))
+
+    def _scan(self, directory: str) -> Iterator[FileEntry]:
+        with os.scandir(directory) as scan:
+            for entry in scan:
+                status = entry.stat(follow_symlinks=True)
+                yield FileEntry(entry.name, entry.is_dir(), status.st_size, status.st_mtime_ns // 1_000_000)
+
+    def directory_names(self, directory: str) -> list[str]:
+        with os.scandir(directory) as scan:
+            return sorted(entry.name for entry in scan if entry.is_dir())
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(old, new)
+
+    def remove(self, path: str) -> None:
+        """Removes a file; one that is gone already is what the caller wanted."""
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+
+    def remove_directory(self, path: str) -> None:
+        for entry in self.entries(path):
+            self.remove(os.path.join(path, entry.name))
+        os.rmdir(path)
+
+    def sync_directory(self, path: str) -> None:
+        """Makes creations, renames and removals in a directory survive a power loss."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -1,0 +1,151 @@
+"""One partition's log: what the broker holds. Appending, reading and retention are mixed in, one module each.
+
+The event loop owns a log: everything that changes it runs there, so an append is one uninterrupted step. `flush` may run
+in a thread, since it only reads what the loop has finished. Nothing here looks at a record, except on topics whose
+settings ask for it.
+"""
+
+import threading
+
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import StorageError
+from barnabas.storage.deletion_queue import DeletionQueue
+from barnabas.storage.files import Files
+from barnabas.storage.log_appends import AppendInfo, LogAppends
+from barnabas.storage.log_reads import FetchData, LogReads, TimestampOffset
+from barnabas.storage.log_retention import LogRetention
+from barnabas.storage.log_state import OnFailure
+from barnabas.storage.producer_state import AppendOrigin, ProducerEntry
+from barnabas.storage.segment import Segment
+from barnabas.storage.transaction_index import AbortedTransaction
+from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+__all__ = ["AbortedTransaction", "AppendInfo", "AppendOrigin", "FetchData", "Log", "TimestampOffset"]
+
+
+class Log(LogAppends, LogReads, LogRetention):
+    __slots__ = ("_flush_lock", "closed")
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: TopicConfig,
+        deletions: DeletionQueue,
+        *,
+        topic_id: TopicId = NO_TOPIC_ID,
+        producer_id_expiration_ms: int = 86_400_000,
+        on_failure: OnFailure | None = None,
+    ) -> None:
+        super().__init__(
+            files,
+            directory,
+            topic_partition,
+            config,
+            deletions,
+            topic_id=topic_id,
+            producer_id_expiration_ms=producer_id_expiration_ms,
+            on_failure=on_failure,
+        )
+        self._flush_lock = threading.Lock()
+        self.closed = False
+
+    # ---- offsets
+
+    def update_high_watermark(self, offset: int) -> None:
+        """Moves the high watermark, held within the log. Transactions that end below it become stable."""
+        self.high_watermark = high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
+        self.producers.on_high_watermark(high_watermark)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it every transaction is decided and replicated: the end of the log for a read_committed consumer."""
+        unstable = self.producers.first_unstable_offset
+        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+
+    @property
+    def leader_epoch(self) -> int:
+        """The latest epoch in which something was written, -1 for none."""
+        return self.leader_epochs.latest
+
+    # ---- producers
+
+    @property
+    def active_producers(self) -> list[ProducerEntry]:
+        return list(self.producers.producers.values())
+
+    def remove_expired_producers(self, now_ms: int) -> None:
+        self.producers.remove_expired(now_ms)
+
+    # ---- flushing
+
+    @property
+    def unflushed_messages(self) -> int:
+        return self.log_end_offset - self.recovery_point
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether flush.messages is reached: an acknowledgement has to wait for a flush."""
+        return self.log_end_offset - self.recovery_point >= self.config.flush_messages
+
+    def flush_due(self, now_ms: int) -> bool:
+        """Whether flush.ms has passed since the last flush and there is something to flush."""
+        return self.log_end_offset > self.recovery_point and now_ms - self.flushed_ms >= self.config.flush_ms
+
+    def flush(self, up_to: int | None = None, now_ms: int | None = None) -> None:
+        """Brings everything appended before the call to the disk and moves the recovery point. From any thread.
+
+        The order matters: the end is read first, so the segments taken after it hold at least that much; the recovery
+        point moves last, and only if no truncation came in between. Raises StorageError, and then acknowledges nothing.
+        """
+        with self._flush_lock:
+            if self.failure is not None:
+                raise StorageError(str(self.failure))
+            end = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
+            generation = self._flush_generation
+            if end > self.recovery_point:
+                self._sync_segments(end)
+                if generation == self._flush_generation:
+                    self.recovery_point = max(self.recovery_point, end)
+            if now_ms is not None:
+                self.flushed_ms = now_ms
+
+    def _sync_segments(self, end: int) -> None:
+        segments = self.segments
+        first = self.segment_number(self.recovery_point)
+        created = False
+        try:
+            for segment in segments[first:]:
+                if segment.base_offset >= end and segment is not segments[0]:
+                    break
+                created = created or segment.base_offset >= self.recovery_point
+                self._sync_segment(segment, is_closed=segment is not segments[-1])
+            self.leader_epochs.sync()
+            if created:
+                self.files.sync_directory(self.directory)
+        except OSError as error:
+            raise self.fail(error, "flushing") from error
+
+    def _sync_segment(self, segment: Segment, *, is_closed: bool) -> None:
+        try:
+            segment.sync()
+            if is_closed:
+                segment.sync_indexes()
+        except FileNotFoundError:
+            # The loop may have renamed the files since this thread took its list: a deleted segment needs no flush.
+            if segment in self.segments:
+                raise
+
+    def close(self) -> None:
+        """Flushes and lets go of all files. Raises StorageError if that fails: then the shutdown was not a clean one."""
+        if self.closed:
+            return
+        self.flush()
+        try:
+            self.take_snapshot()
+            for segment in self.segments:
+                segment.close(preallocated=self.config.preallocate and segment is self.active)
+        except OSError as error:
+            raise self.fail(error, "closing") from error
+        self.closed = True

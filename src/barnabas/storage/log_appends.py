@@ -1,0 +1,188 @@
+"""Appending to a log, as leader or as follower. One write a call; all checks come before it, all state changes after it.
+
+So a refused or failed append leaves the log as it was: in memory because nothing had changed yet, on disk because bytes
+of a torn write are cut off again.
+"""
+
+from typing import NamedTuple
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.records.control import ControlType, read_end_marker
+from barnabas.records.header import CONTROL_MASK, BatchHeader, crc_matches, iter_headers, patch_in_place, read_header
+from barnabas.storage.append_checks import check_batch, check_timestamps, convert
+from barnabas.storage.log_state import LogState
+from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker
+from barnabas.types import NO_LEADER_EPOCH, NO_TIMESTAMP
+
+CLIENT = AppendOrigin.CLIENT
+
+
+class AppendInfo(NamedTuple):
+    first_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    duplicate: bool
+
+
+class LogAppends(LogState):
+    __slots__ = ()
+
+    def append_as_leader(
+        self, data: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin = CLIENT
+    ) -> AppendInfo:
+        """Appends one batch at the log end; its base offset and leader epoch are patched into `data`, which must be writable.
+
+        Raises KafkaError with the code to answer, StorageError if the disk failed.
+        """
+        if self.failure is not None:
+            self.check_online()
+        header = read_header(data)
+        config = self.config
+        check_batch(data, header, config, origin)
+        append_time_ms = NO_TIMESTAMP
+        if origin is CLIENT:
+            if self.converts:
+                data, append_time_ms = convert(data, header, config, now_ms)
+                header = read_header(data)
+            else:
+                check_timestamps(header, config, now_ms)
+        marker = None
+        if header.producer_id >= 0:
+            duplicate = self.producers.check(header, origin)
+            if duplicate is not None:
+                return self._duplicate(duplicate, append_time_ms)
+            if header.attributes & CONTROL_MASK:
+                marker = end_marker(data)
+                if marker is not None:
+                    self.producers.check_marker(header.producer_id, marker)
+        base_offset = self.log_end_offset
+        last_offset = base_offset + header.last_offset_delta
+        patch_in_place(data, 0, base_offset, leader_epoch)
+        self._write(data, base_offset, last_offset, header.max_timestamp, last_offset, leader_epoch, now_ms)
+        if header.producer_id >= 0:
+            self._on_producer_batch(header, base_offset, marker)
+        self.log_end_offset = self.producers.end_offset = last_offset + 1
+        return AppendInfo(base_offset, last_offset, append_time_ms, self.log_start_offset, False)
+
+    def _duplicate(self, batch: BatchMetadata, append_time_ms: int) -> AppendInfo:
+        """A retry of a batch that was written before is answered as the first time."""
+        timestamp = NO_TIMESTAMP if append_time_ms == NO_TIMESTAMP else batch.timestamp
+        return AppendInfo(batch.first_offset, batch.last_offset, timestamp, self.log_start_offset, True)
+
+    def _write(
+        self,
+        data: memoryview,
+        first_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        max_timestamp_offset: int,
+        leader_epoch: int,
+        now_ms: int,
+    ) -> None:
+        segment = self.active
+        config = self.config
+        limits = (config.segment_bytes, config.segment_ms)
+        try:
+            if segment.must_roll(len(data), last_offset, max_timestamp, now_ms, limits):
+                segment = self.roll(now_ms)
+            if leader_epoch != self.leader_epochs.latest and leader_epoch != NO_LEADER_EPOCH:
+                self.leader_epochs.assign(leader_epoch, first_offset)
+            size = segment.size
+            segment.append(data, last_offset, max_timestamp, max_timestamp_offset)
+        except OSError as error:
+            self._undo_write(error)
+            self.raise_write_error(error, "appending to")
+        positions = self._positions
+        positions[first_offset] = (segment, size)
+        if len(positions) > 64:
+            del positions[next(iter(positions))]
+
+    def _undo_write(self, error: OSError) -> None:
+        try:
+            self.active.undo_torn_write()
+        except OSError as second:
+            # Bytes of half a batch would stay in the file and the next append would not cover them all.
+            raise self.fail(second, "cutting a torn write from") from error
+
+    def _on_producer_batch(self, header: BatchHeader, base_offset: int, marker: EndTransactionMarker | None) -> None:
+        if not header.attributes & CONTROL_MASK:
+            self.producers.update(header, base_offset)
+        elif marker is not None:
+            aborted = self.producers.complete(header, marker, base_offset, header.max_timestamp)
+            if aborted is not None:
+                try:
+                    self.active.transaction_index.append(aborted)
+                except OSError as error:
+                    # The marker is in the log but consumers would be shown the aborted records: only recovery mends that.
+                    raise self.fail(error, "indexing an aborted transaction of") from error
+
+    def append_as_follower(self, data: memoryview, now_ms: int) -> AppendInfo | None:
+        """Appends batches as the leader wrote them, offsets and epochs included; a partial batch at the end is left out.
+
+        Each CRC is checked. Raises KafkaError (CORRUPT_MESSAGE, or OFFSET_OUT_OF_RANGE for offsets that do not follow on)
+        and StorageError. None if there was no whole batch.
+        """
+        if self.failure is not None:
+            self.check_online()
+        batches = self._check_follower_batches(data)
+        if not batches:
+            return None
+        start = 0
+        for number, (position, header) in enumerate(batches):
+            following = batches[number + 1] if number + 1 < len(batches) else None
+            end = position + header.size_in_bytes
+            if (
+                following is None
+                or following[1].partition_leader_epoch != header.partition_leader_epoch
+                or end + following[1].size_in_bytes - batches[start][0] > self.config.segment_bytes
+            ):
+                self._append_run(
+                    data[batches[start][0] : end], [header for _, header in batches[start : number + 1]], now_ms
+                )
+                start = number + 1
+        first, last = batches[0][1], batches[-1][1]
+        return AppendInfo(first.base_offset, last.last_offset, NO_TIMESTAMP, self.log_start_offset, False)
+
+    def _check_follower_batches(self, data: memoryview) -> list[tuple[int, BatchHeader]]:
+        expected = self.log_end_offset
+        batches = list(iter_headers(data))
+        for position, header in batches:
+            if not crc_matches(data, position, header) or header.last_offset_delta < 0:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"the leader's batch at {header.base_offset} is damaged")
+            if header.base_offset < expected:
+                raise KafkaError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE, f"the leader's batch starts at {header.base_offset}, not {expected}"
+                )
+            expected = header.next_offset
+        return batches
+
+    def _append_run(self, data: memoryview, headers: list[BatchHeader], now_ms: int) -> None:
+        """Batches of one leader epoch, in one write. Nothing below this may refuse them: the leader has decided."""
+        first, last = headers[0], headers[-1]
+        newest = max(headers, key=lambda header: header.max_timestamp)
+        self._write(
+            data,
+            first.base_offset,
+            last.last_offset,
+            newest.max_timestamp,
+            newest.last_offset,
+            first.partition_leader_epoch,
+            now_ms,
+        )
+        position = 0
+        for header in headers:
+            size = header.size_in_bytes
+            if header.producer_id >= 0:
+                marker = end_marker(data[position : position + size]) if header.attributes & CONTROL_MASK else None
+                self._on_producer_batch(header, header.base_offset, marker)
+            position += size
+        self.log_end_offset = self.producers.end_offset = last.next_offset
+
+
+def end_marker(batch: memoryview) -> EndTransactionMarker | None:
+    """The transaction marker of a control batch; None if the batch controls something else or was emptied."""
+    marker = read_end_marker(batch)
+    if marker is None:
+        return None
+    return EndTransactionMarker(marker.control_type == ControlType.ABORT, marker.coordinator_epoch)

@@ -1,0 +1,177 @@
+"""All of log.dirs together: finds, creates and deletes logs. The broker's way into storage.
+
+Everything runs on the event-loop thread, except `load` (before the broker serves), `Log.flush`, the checkpoints and
+`delete_due_files`, which may run in threads so that the loop never waits on a flush.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.storage.files import Files
+from barnabas.storage.log import Log
+from barnabas.storage.log_directory import ConfigFor, LogDirectory, OnOffline
+from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+class LogDirectories:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        files: Files | None = None,
+        producer_id_expiration_ms: int = 86_400_000,
+        on_offline: OnOffline | None = None,
+    ) -> None:
+        self._files = Files() if files is None else files
+        self.directories = [
+            LogDirectory(
+                path,
+                self._files,
+                producer_id_expiration_ms=producer_id_expiration_ms,
+                on_offline=on_offline,
+            )
+            for path in dict.fromkeys(paths)
+        ]
+        self._logs: dict[TopicPartition, Log] = {}
+
+    # ---- start and stop
+
+    def acquire(self) -> None:
+        """Locks every directory and reads its meta.properties. One that fails goes offline; none left is an error.
+
+        A directory locked by another broker is an error at once: two brokers must never write to one log.
+        """
+        failures = []
+        for directory in self.directories:
+            try:
+                directory.acquire()
+            except StorageError as error:
+                if "in use" in str(error) or not isinstance(error.__cause__, OSError):
+                    self.release()
+                    raise
+                failures.append(str(error))
+                directory.fail(error)
+        if all(directory.is_offline for directory in self.directories):
+            raise StorageError("no log directory can be used: " + "; ".join(failures))
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster id found in the directories, None if all are new."""
+        for directory in self.directories:
+            if directory.properties is not None:
+                return directory.properties.cluster_id
+        return None
+
+    def identify(self, node_id: int, cluster_id: str) -> None:
+        """Claims new directories for this node; StorageError for one of another node or cluster."""
+        for directory in self.directories:
+            if not directory.is_offline:
+                directory.identify(node_id, cluster_id)
+
+    def load(self, config_for: ConfigFor, now_ms: int, *, threads_per_directory: int = 1) -> None:
+        """Opens all logs, recovering those that were not shut down cleanly. Damaged ones are left out, see `damaged`."""
+        for directory in self.directories:
+            if directory.is_offline:
+                continue
+            if threads_per_directory > 1:
+                with ThreadPoolExecutor(threads_per_directory, thread_name_prefix="log-recovery") as executor:
+                    directory.load(config_for, now_ms, executor)
+            else:
+                directory.load(config_for, now_ms, None)
+            for topic_partition, log in directory.logs.items():
+                if topic_partition in self._logs:
+                    other = self._logs[topic_partition].directory
+                    raise StorageError(f"{topic_partition} is in two log directories: {other} and {log.directory}")
+                self._logs[topic_partition] = log
+
+    def shutdown(self, broker_epoch: int = -1) -> None:
+        """Closes every log and marks the directories as cleanly shut down."""
+        for directory in self.directories:
+            directory.close(broker_epoch)
+        self._logs.clear()
+
+    def release(self) -> None:
+        """Gives up the locks without touching anything else, when a start is broken off."""
+        for directory in self.directories:
+            directory.release()
+
+    # ---- logs
+
+    def get(self, topic_partition: TopicPartition) -> Log | None:
+        return self._logs.get(topic_partition)
+
+    def __iter__(self) -> Iterator[Log]:
+        return iter(list(self._logs.values()))
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    @property
+    def damaged(self) -> dict[TopicPartition, str]:
+        found: dict[TopicPartition, str] = {}
+        for directory in self.directories:
+            found.update(directory.damaged)
+        return found
+
+    def directory_of(self, log: Log) -> LogDirectory:
+        return next(directory for directory in self.directories if directory.logs.get(log.topic_partition) is log)
+
+    def create_log(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: TopicId = NO_TOPIC_ID,
+        config: TopicConfig | None = None,
+        now_ms: int = 0,
+    ) -> Log:
+        """The log of a partition, made in the directory with the fewest logs if there is none yet.
+
+        Raises KafkaError (KAFKA_STORAGE_ERROR) if no directory can take it or the log on disk is damaged, and
+        INCONSISTENT_TOPIC_ID if there is one of another topic id.
+        """
+        log = self._logs.get(topic_partition)
+        if log is not None:
+            if topic_id not in (NO_TOPIC_ID, log.topic_id):
+                raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, f"{topic_partition} on disk has another topic id")
+            return log
+        if topic_partition in self.damaged:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self.damaged[topic_partition])
+        online = [directory for directory in self.directories if not directory.is_offline]
+        if not online:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "no log directory is online")
+        directory = min(online, key=lambda directory: len(directory.logs))
+        log = directory.create_log(topic_partition, topic_id, TopicConfig() if config is None else config, now_ms)
+        self._logs[topic_partition] = log
+        return log
+
+    def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
+        """Takes the log away at once; its files go later, see `delete_due_files`."""
+        log = self._logs.pop(topic_partition)
+        self.directory_of(log).delete_log(topic_partition, now_ms)
+
+    # ---- housekeeping
+
+    def checkpoint_recovery_points(self) -> None:
+        self._each_online(LogDirectory.checkpoint_recovery_points)
+
+    def checkpoint_log_start_offsets(self) -> None:
+        self._each_online(LogDirectory.checkpoint_log_start_offsets)
+
+    def checkpoint_high_watermarks(self) -> None:
+        self._each_online(LogDirectory.checkpoint_high_watermarks)
+
+    def _each_online(self, step: Callable[[LogDirectory], None]) -> None:
+        """A directory that fails has gone offline and said so; the others still get their turn."""
+        for directory in self.directories:
+            try:
+                if not directory.is_offline:
+                    step(directory)
+            except StorageError as error:
+                logger.error("%s", error)
+
+    def delete_due_files(self, now_ms: int) -> int:
+        return sum(directory.deletions.delete_due(now_ms) for directory in self.directories)

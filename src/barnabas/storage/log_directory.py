@@ -1,0 +1,281 @@
+"""One entry of log.dirs: the partition folders in it, its lock, its checkpoints, and whether its disk still works.
+
+Held by `LogDirectories`. Loading may use threads; everything else runs on the event-loop thread, except `delete_due_files`
+and the checkpoints, which only read offsets and write files of their own.
+"""
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Final
+
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import StorageError
+from barnabas.storage.checkpoints import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    CorruptCheckpointError,
+    read_offsets,
+    write_offsets,
+)
+from barnabas.storage.deletion_queue import DeletionQueue
+from barnabas.storage.file_names import deleted_folder_name, folder_name, is_deleted_folder, parse_folder_name
+from barnabas.storage.files import Files, OpenFile
+from barnabas.storage.log import Log
+from barnabas.storage.meta_properties import (
+    CorruptMetaPropertiesError,
+    MetaProperties,
+    new_directory_id,
+    read_meta_properties,
+    write_meta_properties,
+)
+from barnabas.storage.partition_metadata import (
+    CorruptPartitionMetadataError,
+    read_partition_metadata,
+    write_partition_metadata,
+)
+from barnabas.storage.recovery import DamagedLogError, LogCheckpoints, open_log
+from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+logger = logging.getLogger(__name__)
+
+LOCK_FILE: Final = ".lock"
+CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
+
+ConfigFor = Callable[[str], TopicConfig]
+OnOffline = Callable[["LogDirectory", StorageError], None]
+
+
+class LogDirectory:
+    def __init__(
+        self,
+        path: str,
+        files: Files,
+        *,
+        producer_id_expiration_ms: int,
+        on_offline: OnOffline | None = None,
+    ) -> None:
+        self.path = os.path.abspath(path)
+        self.logs: dict[TopicPartition, Log] = {}
+        self.damaged: dict[TopicPartition, str] = {}
+        """Logs that were refused, and why; their folders are left as they are."""
+        self.failure: StorageError | None = None
+        self.was_clean = False
+        self.properties: MetaProperties | None = None
+        self.deletions = DeletionQueue(files)
+        self._files = files
+        self._producer_id_expiration_ms = producer_id_expiration_ms
+        self._on_offline = on_offline
+        self._lock: OpenFile | None = None
+        self._checkpoint_lock = threading.Lock()
+        self._recovery_points: dict[TopicPartition, int] = {}
+        """As last written: a new log must not find an earlier log's entry under its name."""
+
+    @property
+    def is_offline(self) -> bool:
+        return self.failure is not None
+
+    def fail(self, failure: StorageError) -> None:
+        """Takes the directory offline, once; its logs refuse from now on. May be called from the flush thread."""
+        if self.failure is not None:
+            return
+        self.failure = failure
+        logger.error("log directory %s goes offline: %s", self.path, failure)
+        for log in list(self.logs.values()):
+            log.failure = log.failure or failure
+        if self._on_offline is not None:
+            self._on_offline(self, failure)
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    # ---- opening
+
+    def acquire(self) -> None:
+        """Makes and locks the directory, reads whose it is. Raises StorageError with the reason for a refusal."""
+        try:
+            self._files.make_directory(self.path)
+            lock = self._files.open(self._file(LOCK_FILE), create=True)
+            if not lock.try_lock():
+                raise StorageError(f"{self.path} is in use: another broker holds its {LOCK_FILE} file")
+            self._lock = lock
+            self.properties = read_meta_properties(self._files, self.path)
+        except CorruptMetaPropertiesError as error:
+            raise StorageError(str(error)) from error
+        except OSError as error:
+            raise StorageError(f"log directory {self.path}: {error}") from error
+
+    def identify(self, node_id: int, cluster_id: str) -> None:
+        """Claims a new directory; refuses one of another node or cluster."""
+        found = self.properties
+        if found is None:
+            found = self.properties = MetaProperties(node_id, cluster_id, new_directory_id())
+            write_meta_properties(self._files, self.path, found)
+        if found.node_id != node_id:
+            raise StorageError(f"{self.path} belongs to node {found.node_id}, this is node {node_id}")
+        if found.cluster_id != cluster_id:
+            raise StorageError(f"{self.path} belongs to cluster {found.cluster_id}, this is cluster {cluster_id}")
+
+    def load(self, config_for: ConfigFor, now_ms: int, executor: Executor | None) -> None:
+        """Opens every log. The mark of a clean shutdown is taken away first: it speaks for one start only."""
+        marker = self._file(CLEAN_SHUTDOWN_FILE)
+        self.was_clean = self._files.exists(marker)
+        recovery_points, recovery_points_ok = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
+        starts, _ = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
+        watermarks, _ = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
+        self._recovery_points = recovery_points
+        clean = self.was_clean and recovery_points_ok
+        self._files.remove(marker)
+
+        def open_one(topic_partition: TopicPartition) -> None:
+            self._open(topic_partition, config_for, checkpoints_of(topic_partition), clean, now_ms)
+
+        def checkpoints_of(topic_partition: TopicPartition) -> LogCheckpoints:
+            return LogCheckpoints(
+                *(offsets.get(topic_partition, 0) for offsets in (recovery_points, starts, watermarks))
+            )
+
+        found = self._partition_folders(now_ms)
+        if executor is None:
+            for topic_partition in found:
+                open_one(topic_partition)
+        else:
+            list(executor.map(open_one, found))
+
+    def _read_checkpoint(self, name: str) -> tuple[dict[TopicPartition, int], bool]:
+        """A damaged checkpoint says nothing: recovery then scans more, but loses nothing."""
+        try:
+            return read_offsets(self._files, self._file(name)), True
+        except CorruptCheckpointError as error:
+            logger.error("checkpoint %s in %s is damaged and not used: %s", name, self.path, error)
+            return {}, False
+
+    def _partition_folders(self, now_ms: int) -> list[TopicPartition]:
+        found = []
+        for name in self._files.directory_names(self.path):
+            topic_partition = parse_folder_name(name)
+            if is_deleted_folder(name):
+                self.deletions.add_folder(self._file(name), now_ms)
+            elif topic_partition is not None:
+                found.append(topic_partition)
+            else:
+                logger.warning("%s in %s is not a partition's folder; left alone", name, self.path)
+        return found
+
+    def _open(
+        self,
+        topic_partition: TopicPartition,
+        config_for: ConfigFor,
+        checkpoints: LogCheckpoints,
+        clean: bool,
+        now_ms: int,
+    ) -> None:
+        try:
+            folder = self._file(folder_name(topic_partition))
+            topic_id = read_partition_metadata(self._files, folder)
+            log = self._new_log(topic_partition, topic_id, config_for(topic_partition.topic))
+            open_log(log, checkpoints, clean=clean, now_ms=now_ms)
+            self.logs[topic_partition] = log
+        except (DamagedLogError, CorruptPartitionMetadataError) as error:
+            logger.error("%s is not served: %s", topic_partition, error)
+            self.damaged[topic_partition] = str(error)
+        except OSError as error:
+            self.fail(StorageError(f"loading {topic_partition}: {error}"))
+
+    def _new_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig) -> Log:
+        return Log(
+            self._files,
+            self._file(folder_name(topic_partition)),
+            topic_partition,
+            config,
+            self.deletions,
+            topic_id=topic_id,
+            producer_id_expiration_ms=self._producer_id_expiration_ms,
+            on_failure=self.fail,
+        )
+
+    # ---- logs come and go
+
+    def create_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, now_ms: int) -> Log:
+        log = self._new_log(topic_partition, topic_id, config)
+        if topic_partition in self._recovery_points:
+            self.checkpoint_recovery_points()
+        try:
+            self._files.make_directory(log.directory)
+            if topic_id != NO_TOPIC_ID:
+                write_partition_metadata(self._files, log.directory, topic_id)
+            log.leader_epochs.write()
+            log.set_segments([log.create_segment(0, now_ms)])
+        except OSError as error:
+            log.raise_write_error(error, "creating")
+        self.logs[topic_partition] = log
+        return log
+
+    def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
+        """The folder gets a name of its own at once, so the topic may be created again; its files go later."""
+        log = self.logs.pop(topic_partition)
+        renamed = self._file(deleted_folder_name(topic_partition))
+        try:
+            log.failure = StorageError(f"{topic_partition} was deleted")
+            self._files.rename(log.directory, renamed)
+        except OSError as error:
+            raise log.fail(error, "deleting") from error
+        self.deletions.add_folder(renamed, now_ms + log.config.file_delete_delay_ms)
+
+    # ---- checkpoints
+
+    def checkpoint_recovery_points(self) -> None:
+        with self._checkpoint_lock:
+            offsets = {log.topic_partition: log.recovery_point for log in list(self.logs.values())}
+            self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, offsets)
+            self._recovery_points = offsets
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """As Kafka, only logs whose start is not simply their first segment's."""
+        offsets = {
+            log.topic_partition: log.log_start_offset
+            for log in list(self.logs.values())
+            if log.log_start_offset > log.segments[0].base_offset
+        }
+        with self._checkpoint_lock:
+            self._write_checkpoint(LOG_START_OFFSET_CHECKPOINT, offsets)
+
+    def checkpoint_high_watermarks(self) -> None:
+        with self._checkpoint_lock:
+            offsets = {log.topic_partition: log.high_watermark for log in list(self.logs.values())}
+            self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, offsets)
+
+    def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        if self.is_offline:
+            return
+        try:
+            write_offsets(self._files, self._file(name), offsets)
+        except OSError as error:
+            failure = StorageError(f"writing {name} in {self.path}: {error}")
+            self.fail(failure)
+            raise failure from error
+
+    # ---- closing
+
+    def close(self, broker_epoch: int = -1) -> None:
+        """Flushes and closes all logs; only if everything went well is the shutdown marked as clean."""
+        try:
+            if not self.is_offline:
+                for log in self.logs.values():
+                    log.close()
+                self.checkpoint_recovery_points()
+                self.checkpoint_log_start_offsets()
+                self.checkpoint_high_watermarks()
+                content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+                self._files.write_whole(self._file(CLEAN_SHUTDOWN_FILE), content.encode(), sync=True)
+        except (StorageError, OSError) as error:
+            logger.error("no clean shutdown of %s: %s", self.path, error)
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        self._lock = None

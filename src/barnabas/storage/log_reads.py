@@ -1,0 +1,185 @@
+"""Reading a log: stretches of files for fetches, look-ups by time, aborted transactions.
+
+A reader that goes on where it stopped costs one dictionary look-up: `read` ends its slice where a batch starts and
+remembers that place. Runs on the event-loop thread.
+"""
+
+import logging
+from typing import NamedTuple
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.records.header import CURRENT_MAGIC, MAGIC_OFFSET
+from barnabas.records.reader import read_records
+from barnabas.storage.file_slice import FileSlice
+from barnabas.storage.log_state import LogState
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_scan import BrokenChainError, walk_headers
+from barnabas.storage.sparse_index import CorruptIndexError
+from barnabas.storage.transaction_index import AbortedTransaction
+
+logger = logging.getLogger(__name__)
+
+POSITIONS_REMEMBERED = 64
+
+
+class FetchData(NamedTuple):
+    slice: FileSlice | None
+    next_offset: int
+    """The offset after the slice: the upper bound for its aborted transactions."""
+    first_entry_incomplete: bool
+    """There is data, but its first batch alone exceeds max_bytes, and no exception was asked for."""
+
+    @property
+    def size(self) -> int:
+        return 0 if self.slice is None else self.slice.length
+
+
+class TimestampOffset(NamedTuple):
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class LogReads(LogState):
+    __slots__ = ()
+
+    def read(self, offset: int, max_bytes: int, upper_bound_offset: int, min_one_message: bool) -> FetchData:
+        """Whole batches from the one that holds `offset`, below `upper_bound_offset`, from one segment.
+
+        Raises KafkaError (OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE) and StorageError.
+        """
+        log_end_offset = self.log_end_offset
+        if not self.log_start_offset <= offset <= log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset}, the log has {self.log_start_offset} to {log_end_offset}",
+            )
+        if offset >= upper_bound_offset or offset == log_end_offset:
+            if offset == log_end_offset:
+                self.remember(offset, self.active, self.active.size)
+            return FetchData(None, offset, False)
+        try:
+            return self._read(offset, max_bytes, min(upper_bound_offset, log_end_offset), min_one_message)
+        except BrokenChainError as error:
+            logger.error("damage found while reading %s: %s", self.topic_partition, error)
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        except OSError as error:
+            raise self.fail(error, "reading") from error
+
+    def _read(self, offset: int, max_bytes: int, upper: int, min_one_message: bool) -> FetchData:
+        segment, position = self._positions.get(offset) or self._locate(offset)
+        if position >= segment.size:
+            segment, position = self._locate(offset)
+        end, next_offset = self._end_in(segment, upper)
+        length = end - position
+        if length > max_bytes:
+            length, next_offset = self._fit(segment, position, end, max_bytes, next_offset)
+            if not length:
+                if not min_one_message:
+                    return FetchData(None, offset, True)
+                _, header = next(walk_headers(segment.file, position, segment.size))
+                length, next_offset = header.batch_length + 12, header.next_offset
+        if length <= 0:
+            return FetchData(None, offset, False)
+        self.remember(next_offset, segment, position + length)
+        return FetchData(FileSlice(segment.file, position, length), next_offset, False)
+
+    def remember(self, offset: int, segment: Segment, position: int) -> None:
+        positions = self._positions
+        positions[offset] = (segment, position)
+        if len(positions) > POSITIONS_REMEMBERED:
+            del positions[next(iter(positions))]
+
+    def _locate(self, offset: int) -> tuple[Segment, int]:
+        """Segment and position of the first batch that reaches to `offset`; later segments if compaction left a gap."""
+        for segment in self.segments[self.segment_number(offset) :]:
+            if segment.size:
+                if offset <= segment.base_offset:
+                    return segment, 0
+                found = segment.find(offset)
+                if found is not None:
+                    return segment, found.position
+        return self.active, self.active.size
+
+    def _end_in(self, segment: Segment, upper: int) -> tuple[int, int]:
+        """Where the readable part of a segment ends, and the offset after it."""
+        if segment is self.active:
+            if upper >= self.log_end_offset:
+                return segment.size, upper
+        else:
+            following = self._base_offsets[self.segment_number(segment.base_offset) + 1]
+            if upper >= following:
+                return segment.size, following
+        remembered = self._positions.get(upper)
+        if remembered is not None and remembered[0] is segment:
+            return remembered[1], upper
+        found = segment.find(upper)
+        position = segment.size if found is None else found.position
+        self.remember(upper, segment, position)
+        return position, upper
+
+    def _fit(self, segment: Segment, position: int, end: int, max_bytes: int, next_offset: int) -> tuple[int, int]:
+        """The longest run of whole batches that the offset index shows within `max_bytes`, else by their headers."""
+        limit = min(end, position + max_bytes)
+        try:
+            aligned = segment.offset_index.last_position_at_or_below(limit)
+        except (CorruptIndexError, FileNotFoundError):
+            segment.rebuild_offset_indexes()
+            aligned = segment.offset_index.last_position_at_or_below(limit)
+        if aligned > position:
+            start = segment.file.pread(MAGIC_OFFSET + 1, aligned)
+            base_offset = int.from_bytes(start[:8], "big")
+            if start[MAGIC_OFFSET] == CURRENT_MAGIC and segment.base_offset < base_offset <= next_offset:
+                return aligned - position, base_offset
+        reached, found = position, next_offset
+        for batch_position, header in walk_headers(segment.file, position, segment.size):
+            if batch_position + header.batch_length + 12 > limit:
+                break
+            reached = batch_position + header.batch_length + 12
+            found = header.next_offset
+        return reached - position, found
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record with that timestamp or a later one, found by decoding one batch."""
+        for segment in self.segments:
+            if segment.size and segment.max_timestamp()[0] >= timestamp:
+                _, offset = segment.time_index.lookup(timestamp)
+                found = self._first_at_or_after(segment, timestamp, max(offset, self.log_start_offset))
+                if found is not None:
+                    return found
+        return None
+
+    def _first_at_or_after(self, segment: Segment, timestamp: int, offset: int) -> TimestampOffset | None:
+        start = segment.find(offset)
+        if start is None:
+            return None
+        for position, header in walk_headers(segment.file, start.position, segment.size):
+            if header.max_timestamp < timestamp:
+                continue
+            for record in read_records(segment.file.pread(header.size_in_bytes, position)):
+                if record.timestamp >= timestamp and record.offset >= self.log_start_offset:
+                    return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+        return None
+
+    def max_timestamp_offset(self) -> TimestampOffset | None:
+        """The first record that has the highest timestamp of the log."""
+        filled = [segment for segment in self.segments if segment.size]
+        if not filled:
+            return None
+        best = max(filled, key=lambda segment: segment.max_timestamp()[0])
+        timestamp = best.max_timestamp()[0]
+        return self._first_at_or_after(best, timestamp, self.log_start_offset)
+
+    def aborted_transactions(self, first_offset: int, upper_offset: int) -> list[AbortedTransaction]:
+        """Those that overlap the offsets, as a read_committed consumer needs them to drop their records."""
+        found: list[AbortedTransaction] = []
+        for segment in self.segments[self.segment_number(first_offset) :]:
+            some, complete = segment.transaction_index.collect(first_offset, upper_offset)
+            found += some
+            if complete:
+                break
+        return found
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch up to the one given; (-1, -1) if it is not known."""
+        return self.leader_epochs.end_offset_for(leader_epoch, self.log_end_offset)

@@ -1,0 +1,200 @@
+"""What a log consists of, and the few steps that appending, reading, truncating and retention share.
+
+`Log` (log.py) is put together from this and from the modules that add one concern each. Attributes are written on the
+event-loop thread only. The lists of segments are replaced, never changed in place, so that the flush thread and the
+cleaner can take one look at them without a lock.
+"""
+
+import errno
+import logging
+import os
+import random
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import NoReturn
+
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.storage.append_checks import looks_into_records
+from barnabas.storage.deletion_queue import DeletionQueue
+from barnabas.storage.file_names import DELETED_SUFFIX, LEADER_EPOCH_CHECKPOINT, SNAPSHOT_SUFFIX, file_name
+from barnabas.storage.files import Files
+from barnabas.storage.leader_epoch import LeaderEpochs
+from barnabas.storage.producer_snapshot import encode_snapshot
+from barnabas.storage.producer_state import ProducerState
+from barnabas.storage.segment import Segment
+from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+logger = logging.getLogger(__name__)
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+OnFailure = Callable[[StorageError], None]
+
+
+class LogState:
+    __slots__ = (
+        "_base_offsets",
+        "_flush_generation",
+        "_on_failure",
+        "_positions",
+        "_rolls",
+        "_snapshots",
+        "active",
+        "config",
+        "converts",
+        "deletions",
+        "directory",
+        "failure",
+        "files",
+        "flushed_ms",
+        "high_watermark",
+        "leader_epochs",
+        "log_end_offset",
+        "log_start_offset",
+        "producers",
+        "recovery_point",
+        "segments",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: TopicConfig,
+        deletions: DeletionQueue,
+        *,
+        topic_id: TopicId = NO_TOPIC_ID,
+        producer_id_expiration_ms: int = 86_400_000,
+        on_failure: OnFailure | None = None,
+    ) -> None:
+        self.files = files
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.config = config
+        self.converts = looks_into_records(config)
+        self.deletions = deletions
+        self.segments: list[Segment] = []
+        self._base_offsets: list[int] = []
+        self._snapshots: list[int] = []
+        self._positions: dict[int, tuple[Segment, int]] = {}
+        self._rolls = random.Random(f"{directory}")
+        self._on_failure = on_failure
+        self._flush_generation = 0
+        self.failure: StorageError | None = None
+        self.producers = ProducerState(producer_id_expiration_ms)
+        self.leader_epochs = LeaderEpochs(files, os.path.join(directory, LEADER_EPOCH_CHECKPOINT))
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.high_watermark = 0
+        self.recovery_point = 0
+        self.flushed_ms = 0
+        self.active: Segment
+
+    def update_config(self, config: TopicConfig) -> None:
+        self.converts = looks_into_records(config)
+        for segment in self.segments:
+            segment.index_interval_bytes = config.index_interval_bytes
+        self.config = config
+
+    # ---- segments
+
+    def set_segments(self, segments: list[Segment]) -> None:
+        """Puts a new list in place. Positions remembered for readers may be wrong from here on, so they are dropped."""
+        self.segments = segments
+        self._base_offsets = [segment.base_offset for segment in segments]
+        self.active = segments[-1]
+        self._positions = {}
+
+    def segment_number(self, offset: int) -> int:
+        """Number of the segment that holds `offset`, the first one if the offset lies below it."""
+        return max(bisect_right(self._base_offsets, offset) - 1, 0)
+
+    def new_segment(self, base_offset: int, now_ms: int, state_suffix: str = "", size: int = 0) -> Segment:
+        """A segment object; its files are not touched."""
+        segment = Segment(
+            self.files,
+            self.directory,
+            base_offset,
+            index_interval_bytes=self.config.index_interval_bytes,
+            max_index_bytes=self.config.segment_index_bytes,
+            size=size,
+            now_ms=now_ms,
+            state_suffix=state_suffix,
+        )
+        jitter = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        segment.roll_jitter_ms = self._rolls.randrange(jitter) if jitter > 0 else 0
+        return segment
+
+    def create_segment(self, base_offset: int, now_ms: int) -> Segment:
+        """A segment with new, empty files. If that fails nothing is left: an empty file would look like a later segment."""
+        segment = self.new_segment(base_offset, now_ms)
+        try:
+            segment.create(self.config.segment_bytes if self.config.preallocate else 0)
+        except OSError:
+            for path in segment.existing_paths():
+                self.files.remove(path)
+            raise
+        return segment
+
+    def roll(self, now_ms: int) -> Segment:
+        """Closes the active segment for writing and starts the next at the log end. Raises OSError with nothing changed."""
+        old = self.active
+        old.become_inactive(preallocated=self.config.preallocate)
+        self.take_snapshot()
+        segment = self.create_segment(self.log_end_offset, now_ms)
+        self.set_segments([*self.segments, segment])
+        return segment
+
+    def drop_segments(self, segments: list[Segment], now_ms: int) -> None:
+        """Renames the files to .deleted, to be removed later; the caller has taken them out of the list."""
+        for segment in segments:
+            segment.change_suffix(DELETED_SUFFIX)
+            for path in segment.existing_paths():
+                self.deletions.add_file(path, now_ms + self.config.file_delete_delay_ms)
+
+    # ---- producer snapshots
+
+    def snapshot_path(self, offset: int) -> str:
+        return os.path.join(self.directory, file_name(offset, SNAPSHOT_SUFFIX))
+
+    def take_snapshot(self) -> None:
+        """Writes producer state as of the log end, once an offset; not flushed, since a damaged one is only dropped."""
+        offset = self.log_end_offset
+        if (self._snapshots and self._snapshots[-1] >= offset) or offset <= self.log_start_offset:
+            return
+        self.files.write_whole(
+            self.snapshot_path(offset), encode_snapshot(list(self.producers.producers.values())), sync=False
+        )
+        self._snapshots.append(offset)
+
+    def remove_snapshots(self, keep_from: int, keep_to: int) -> None:
+        """Removes those outside of [keep_from, keep_to]."""
+        for offset in self._snapshots:
+            if not keep_from <= offset <= keep_to:
+                self.files.remove(self.snapshot_path(offset))
+        self._snapshots = [offset for offset in self._snapshots if keep_from <= offset <= keep_to]
+
+    # ---- failures
+
+    def check_online(self) -> None:
+        if self.failure is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
+
+    def fail(self, error: OSError, doing: str) -> StorageError:
+        """The disk failed: this log refuses from now on and its directory hears of it. The caller raises what it gets."""
+        failure = StorageError(f"{doing} {self.topic_partition} in {self.directory}: {error}")
+        self.failure = failure
+        logger.error("%s", failure)
+        if self._on_failure is not None:
+            self._on_failure(failure)
+        return failure
+
+    def raise_write_error(self, error: OSError, doing: str) -> NoReturn:
+        """A full disk is the client's to wait for; anything else takes the directory offline."""
+        if error.errno in NO_SPACE:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} {self.topic_partition}: no space left") from error
+        raise self.fail(error, doing) from error

@@ -1,0 +1,74 @@
+"""Building producer state anew: from the newest good snapshot and the batches after it.
+
+Used when a log is opened and when it was truncated. Reads headers only, and the records of transaction markers.
+"""
+
+import logging
+
+from barnabas.records.header import CONTROL_MASK, BatchHeader
+from barnabas.storage.log_appends import end_marker
+from barnabas.storage.log_state import LogState
+from barnabas.storage.producer_snapshot import CorruptSnapshotError, decode_snapshot
+from barnabas.storage.producer_state import ProducerState
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_scan import walk_headers
+from barnabas.storage.transaction_index import AbortedTransaction
+
+logger = logging.getLogger(__name__)
+
+
+def replay_producers(log: LogState, now_ms: int, end_offset: int | None = None) -> None:
+    """Producer state as of `end_offset`, by default the log end. Damaged snapshots are dropped with a warning."""
+    end = log.log_end_offset if end_offset is None else end_offset
+    start = load_newest_snapshot(log, now_ms, end)
+    if start < end:
+        for segment in log.segments[log.segment_number(start) :]:
+            if segment.base_offset >= end:
+                break
+            _replay_segment(log.producers, segment, start, end)
+    log.producers.end_offset = end
+    log.producers.on_high_watermark(log.high_watermark)
+
+
+def load_newest_snapshot(log: LogState, now_ms: int, end_offset: int) -> int:
+    """Loads the newest snapshot that is whole and not beyond `end_offset`; gives the offset to replay from."""
+    for offset in sorted(log._snapshots, reverse=True):
+        if not log.log_start_offset < offset <= end_offset:
+            continue
+        path = log.snapshot_path(offset)
+        try:
+            log.producers.load(decode_snapshot(log.files.read(path)), offset, now_ms)
+            return offset
+        except (CorruptSnapshotError, FileNotFoundError) as error:
+            logger.warning("producer snapshot %s dropped: %s", path, error)
+            log.files.remove(path)
+            log._snapshots.remove(offset)
+    log.producers.clear(log.log_start_offset)
+    return log.log_start_offset
+
+
+def _replay_segment(producers: ProducerState, segment: Segment, start: int, end: int) -> None:
+    found = segment.find(start)
+    if found is None:
+        return
+    for position, header in walk_headers(segment.file, found.position, segment.size):
+        if header.base_offset >= end:
+            return
+        if header.producer_id >= 0 and header.base_offset >= start:
+            if header.attributes & CONTROL_MASK:
+                replay_batch(producers, header, memoryview(segment.file.pread(header.size_in_bytes, position)))
+            else:
+                producers.update(header, header.base_offset)
+
+
+def replay_batch(producers: ProducerState, header: BatchHeader, batch: memoryview) -> AbortedTransaction | None:
+    """Takes in a batch that is in the log; gives the entry that the transaction index needs for it, if any."""
+    if header.producer_id < 0:
+        return None
+    if not header.attributes & CONTROL_MASK:
+        producers.update(header, header.base_offset)
+        return None
+    marker = end_marker(batch)
+    if marker is None:
+        return None
+    return producers.complete(header, marker, header.base_offset, header.max_timestamp)

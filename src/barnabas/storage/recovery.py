@@ -1,0 +1,193 @@
+"""Opening a log that is on disk: quickly after a clean shutdown, batch by batch from the recovery point after a crash.
+
+Above the recovery point a torn or damaged batch ends the log: it was never promised to be on disk. Below it every byte was
+flushed, so damage there is never cut: the log is refused (DamagedLogError) with its files as they are. An operator who
+accepts the loss removes the partition's line from recovery-point-offset-checkpoint. Runs before the broker serves the log,
+in any thread.
+"""
+
+import logging
+from typing import NamedTuple
+
+from barnabas.storage.checkpoints import CorruptCheckpointError
+from barnabas.storage.file_names import LOG_SUFFIX, SEGMENT_SUFFIXES, SNAPSHOT_SUFFIX, parse_file_name
+from barnabas.storage.files import FileEntry
+from barnabas.storage.leftovers import settle_leftovers
+from barnabas.storage.log_state import LogState
+from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET
+from barnabas.storage.producer_replay import replay_batch, replay_producers
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_scan import BrokenChainError, is_intact, walk_batches, walk_headers
+
+logger = logging.getLogger(__name__)
+
+
+class DamagedLogError(Exception):
+    """Bytes that had been flushed are wrong or gone. The log is not opened and nothing was changed."""
+
+
+class LogCheckpoints(NamedTuple):
+    """What the checkpoints of the log directory say of one log; 0 where they say nothing."""
+
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    high_watermark: int = 0
+
+
+def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms: int) -> None:
+    """Fills a new `Log` from its folder. Raises DamagedLogError and OSError."""
+    entries = log.files.entries(log.directory)
+    if any(entry.name.endswith((".deleted", ".cleaned", ".swap")) for entry in entries):
+        settle_leftovers(log, now_ms)
+        entries = log.files.entries(log.directory)
+    _list_segments(log, entries, checkpoints, now_ms)
+    log.log_start_offset = max(checkpoints.log_start_offset, log.segments[0].base_offset)
+    epochs_lost = _load_leader_epochs(log)
+    if clean:
+        _read_end(log, checkpoints, now_ms)
+    else:
+        _recover(log, checkpoints, now_ms)
+    if epochs_lost:
+        _rebuild_leader_epochs(log)
+    if log.log_end_offset < log.log_start_offset:
+        _start_anew(log, now_ms)
+    log.leader_epochs.truncate_from_end(log.log_end_offset)
+    if log.log_start_offset > 0:
+        log.leader_epochs.truncate_from_start(log.log_start_offset)
+    log.high_watermark = min(max(checkpoints.high_watermark, log.log_start_offset), log.log_end_offset)
+    log.producers.on_high_watermark(log.high_watermark)
+
+
+def _list_segments(log: LogState, entries: list[FileEntry], checkpoints: LogCheckpoints, now_ms: int) -> None:
+    segments: list[Segment] = []
+    parsed = [(parse_file_name(entry.name), entry) for entry in entries]
+    base_offsets = {name[0] for name, _ in parsed if name is not None and name[1] == LOG_SUFFIX}
+    for name, entry in parsed:
+        if name is None:
+            continue
+        offset, suffix, _ = name
+        if suffix == LOG_SUFFIX:
+            segment = log.new_segment(offset, now_ms, size=entry.size)
+            segment.modified_ms = segment.created_ms = entry.modified_ms
+            segments.append(segment)
+        elif suffix == SNAPSHOT_SUFFIX:
+            log._snapshots.append(offset)
+        elif suffix in SEGMENT_SUFFIXES and offset not in base_offsets:
+            logger.warning("%s: index %s has no log file, removed", log.topic_partition, entry.name)
+            log.files.remove(f"{log.directory}/{entry.name}")
+    log._snapshots.sort()
+    segments.sort(key=lambda segment: segment.base_offset)
+    if not segments:
+        if checkpoints.recovery_point > checkpoints.log_start_offset:
+            raise DamagedLogError(
+                f"{log.directory}: flushed up to {checkpoints.recovery_point}, but no segment is there"
+            )
+        segments.append(log.create_segment(checkpoints.log_start_offset, now_ms))
+    log.set_segments(segments)
+
+
+def _load_leader_epochs(log: LogState) -> bool:
+    """Whether the history has to be built anew from the batches."""
+    try:
+        log.leader_epochs.load()
+    except CorruptCheckpointError as error:
+        logger.warning("leader epochs of %s are built anew: %s", log.topic_partition, error)
+        return True
+    return not log.leader_epochs.entries() and any(segment.size for segment in log.segments)
+
+
+def _rebuild_leader_epochs(log: LogState) -> None:
+    for segment in log.segments:
+        for _, header in walk_headers(segment.file, 0, segment.size):
+            if header.partition_leader_epoch > log.leader_epochs.latest:
+                log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+
+
+def _read_end(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
+    """After a clean shutdown: the end of the last segment, and the snapshot that was taken there."""
+    try:
+        end = log.active.next_offset()
+    except BrokenChainError as error:
+        raise DamagedLogError(f"{error}, although the shutdown was clean") from error
+    _check_flushed(log, end, checkpoints)
+    log.log_end_offset = log.recovery_point = end
+    replay_producers(log, now_ms)
+    log.active.release()
+
+
+def _check_flushed(log: LogState, end: int, checkpoints: LogCheckpoints) -> None:
+    if end < checkpoints.recovery_point and end >= checkpoints.log_start_offset:
+        raise DamagedLogError(f"{log.directory}: flushed up to {checkpoints.recovery_point}, but the log ends at {end}")
+
+
+def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
+    """Scans from the segment that holds the recovery point, cuts the first torn batch and all segments after it."""
+    first = log.segment_number(checkpoints.recovery_point)
+    replay_producers(log, now_ms, log.segments[first].base_offset)
+    end = log.segments[first].base_offset
+    for number, segment in enumerate(log.segments[first:], first):
+        end, whole = _recover_segment(log, segment, max(end, segment.base_offset), checkpoints.recovery_point)
+        if not whole:
+            gone = log.segments[number + 1 :]
+            log.set_segments(log.segments[: number + 1])
+            log.drop_segments(gone, now_ms)
+            break
+    _check_flushed(log, end, checkpoints)
+    log.log_end_offset = log.producers.end_offset = end
+    log.recovery_point = min(checkpoints.recovery_point, end)
+    log.remove_snapshots(0, end)
+    for segment in log.segments[first:-1]:
+        segment.become_inactive(preallocated=False)
+
+
+def _recover_segment(log: LogState, segment: Segment, expected: int, recovery_point: int) -> tuple[int, bool]:
+    """(offset after the last good batch, whether the file was whole). Indexes and state are built along the way."""
+    segment.offset_index.reset()
+    segment.time_index.reset()
+    segment.transaction_index.reset()
+    segment.forget_timestamps()
+    valid = last_entry = 0
+    try:
+        for position, header, batch in walk_batches(segment.file, 0, segment.size):
+            last_offset = header.last_offset
+            if header.base_offset < expected or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+                raise BrokenChainError(segment.file, position, f"offset {header.base_offset}, {expected} is next")
+            if not is_intact(batch, header):
+                if last_offset >= recovery_point:
+                    raise BrokenChainError(segment.file, position, "the batch does not match its CRC")
+                logger.error("%s at byte %d: a flushed batch is damaged; it is kept", segment.file.path, position)
+            else:
+                if header.partition_leader_epoch > log.leader_epochs.latest:
+                    log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+                aborted = replay_batch(log.producers, header, batch)
+                if aborted is not None:
+                    segment.transaction_index.append(aborted)
+            segment.note_timestamp(header)
+            if position - last_entry > segment.index_interval_bytes:
+                segment.add_index_entry(last_offset, position)
+                last_entry = position
+            expected = last_offset + 1
+            valid = position + len(batch)
+    except BrokenChainError as error:
+        if expected < recovery_point:
+            raise DamagedLogError(f"{error}; everything below {recovery_point} had been flushed") from error
+        logger.warning("%s: cut at offset %d: %s", log.topic_partition, expected, error)
+    whole = valid == segment.size
+    if not whole:
+        segment.file.truncate(valid)
+        segment.size = valid
+    segment.finish_time_index()
+    return expected, whole
+
+
+def _start_anew(log: LogState, now_ms: int) -> None:
+    """DeleteRecords had gone beyond what reached the disk: the log goes on empty at its start offset."""
+    logger.warning("%s ends at %d, below its start %d", log.topic_partition, log.log_end_offset, log.log_start_offset)
+    gone = log.segments
+    log.drop_segments(gone, now_ms)
+    log.set_segments([log.create_segment(log.log_start_offset, now_ms)])
+    log.leader_epochs.clear()
+    log.remove_snapshots(1, 0)
+    log.producers.clear(log.log_start_offset)
+    log.log_end_offset = log.log_start_offset
+    log.recovery_point = min(log.recovery_point, log.log_start_offset)

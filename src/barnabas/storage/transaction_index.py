@@ -1,0 +1,93 @@
+"""The .txnindex file of a segment: the aborted transactions whose abort marker lies in it.
+
+    offset size field
+         0    2 version (0)
+         2    8 producer id
+        10    8 first offset of the transaction
+        18    8 last offset: that of the abort marker
+        26    8 last stable offset when the marker was written
+
+There is no file until a transaction was aborted, which is how most segments stay.
+"""
+
+import struct
+from typing import Final, NamedTuple
+
+from barnabas.storage.files import Files, OpenFile
+from barnabas.storage.sparse_index import CorruptIndexError
+
+ENTRY: Final = struct.Struct(">hqqqq")
+
+
+class AbortedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    __slots__ = ("_entries", "_file", "_files", "base_offset", "path")
+
+    def __init__(self, files: Files, path: str, base_offset: int) -> None:
+        self._files = files
+        self.path = path
+        self.base_offset = base_offset
+        self._file: OpenFile | None = None
+        self._entries: list[AbortedTransaction] | None = None
+
+    def entries(self) -> list[AbortedTransaction]:
+        """All entries, read once. Raises CorruptIndexError if the file contradicts itself."""
+        if self._entries is None:
+            self._entries = self._read() if self._files.exists(self.path) else []
+        return self._entries
+
+    def _read(self) -> list[AbortedTransaction]:
+        content = self._files.read(self.path)
+        if len(content) % ENTRY.size:
+            raise CorruptIndexError(f"{self.path}: {len(content)} bytes is no multiple of {ENTRY.size}")
+        found = []
+        for version, *fields in ENTRY.iter_unpack(content):
+            entry = AbortedTransaction(*fields)
+            if version != 0 or entry.last_offset < self.base_offset or entry.first_offset > entry.last_offset:
+                raise CorruptIndexError(f"{self.path}: entry {entry} is impossible")
+            found.append(entry)
+        return found
+
+    def append(self, entry: AbortedTransaction) -> None:
+        entries = self.entries()
+        if self._file is None:
+            self._file = self._files.open(self.path, create=True)
+        self._file.pwrite(ENTRY.pack(0, *entry), len(entries) * ENTRY.size)
+        entries.append(entry)
+
+    def truncate_to(self, offset: int) -> None:
+        """Keeps the transactions that ended below `offset`."""
+        entries = [entry for entry in self.entries() if entry.last_offset < offset]
+        self._entries = entries
+        if self._files.exists(self.path):
+            self._files.open(self.path).truncate(len(entries) * ENTRY.size)
+
+    def reset(self) -> None:
+        self._entries = []
+        self._file = None
+        self._files.remove(self.path)
+
+    def collect(self, first_offset: int, upper_offset: int) -> tuple[list[AbortedTransaction], bool]:
+        """Those that overlap the offsets asked for, and whether later segments need not be looked at any more."""
+        found: list[AbortedTransaction] = []
+        for entry in self.entries():
+            if entry.last_offset >= first_offset and entry.first_offset < upper_offset:
+                found.append(entry)
+            if entry.last_stable_offset >= upper_offset:
+                return found, True
+        return found, False
+
+    def sync(self) -> None:
+        file = self._file
+        if file is not None:
+            file.fsync()
+
+    def release(self) -> None:
+        self._file = None
+        self._entries = None
