@@ -18,7 +18,7 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.errors import KafkaError, StorageError
 from barnabas.machines.controller.topics import TopicDefaults
 from barnabas.machines.fetch_session import FetchSessionCache
-from barnabas.metadata.image import BrokerEndpoint, Delta
+from barnabas.metadata.image import BrokerEndpoint, ClusterImage, Delta
 from barnabas.metadata.store import MetadataStore, MetadataStoreError
 from barnabas.metadata.stores.sqlite import SqliteStore
 from barnabas.net.server import Server
@@ -34,7 +34,8 @@ from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.replicas import Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
-from barnabas.storage.log_directory import LogDirectories
+from barnabas.storage.log_directories import LogDirectories
+from barnabas.storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
 
@@ -97,10 +98,10 @@ class Broker:
         self.timers = Timers(loop, self.clock)
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="barnabas-io")
         self.fetch_purgatory = FetchPurgatory(loop, self.timers)
-        flusher = Flusher(loop, self._executor, lambda hosted, error: self.replicas.on_storage_failure(hosted, error))
-        self._open_directories()
+        flusher = Flusher(loop, self._executor)
         try:
-            await self._load_logs()
+            self._open_directories()
+            await loop.run_in_executor(self._executor, self._load_logs)
             self.replicas = Replicas(
                 self.node_id,
                 self.log_directories,
@@ -128,24 +129,40 @@ class Broker:
         await self._server.stop()
         await self.housekeeping.stop()
         await self.cluster.stop()
-        await asyncio.get_running_loop().run_in_executor(self._executor, self.log_directories.close)
+        epoch = self.cluster.broker_epoch
+        await asyncio.get_running_loop().run_in_executor(self._executor, self.log_directories.shutdown, epoch)
         self.timers.close()
         self._executor.shutdown()
 
     def _open_directories(self) -> None:
-        paths = [os.path.abspath(path) for path in self.settings.static.log_directories]
+        loop = asyncio.get_running_loop()
+        config = self.settings.static
+
+        def on_offline(_directory: LogDirectory, _error: StorageError) -> None:
+            # May come from a flush thread.
+            loop.call_soon_threadsafe(self._on_directory_offline)
+
+        self.log_directories = LogDirectories(
+            config.log_directories,
+            producer_id_expiration_ms=config.producer_id_expiration_ms,
+            on_offline=on_offline,
+        )
         try:
-            self.log_directories = LogDirectories.open(
-                paths, node_id=self.node_id, clock=self.clock, config=self.settings.static
-            )
-        except (OSError, StorageError) as error:
+            self.log_directories.acquire()
+        except StorageError as error:
             raise StartError(str(error)) from error
 
-    async def _load_logs(self) -> None:
-        loop = asyncio.get_running_loop()
+    def _load_logs(self) -> None:
+        """Topics' own settings are not known yet; they reach the logs with the cluster's image."""
+        config = self.settings.static
+        default = self.settings.topic_config(ClusterImage(), "")
         try:
-            await loop.run_in_executor(self._executor, self.log_directories.load)
-        except (OSError, StorageError) as error:
+            self.log_directories.load(
+                lambda _topic: default,
+                self.clock.now_ms(),
+                threads_per_directory=config.num_recovery_threads_per_data_dir,
+            )
+        except StorageError as error:
             raise StartError(str(error)) from error
 
     async def _bind(self) -> None:
@@ -182,13 +199,21 @@ class Broker:
             await self.cluster.start()
         except (InconsistentClusterIdError, MetadataStoreError, KafkaError, OSError) as error:
             raise StartError(str(error)) from error
-        self.log_directories.write_identity(self.cluster.cluster_id)
+        try:
+            self.log_directories.identify(self.node_id, self.cluster.cluster_id)
+        except StorageError as error:
+            await self.cluster.stop()
+            raise StartError(str(error)) from error
 
     def _on_delta(self, delta: Delta) -> None:
         if self.settings.on_image(delta.image):
             self._on_settings_changed()
             self.replicas.update_all_configs(delta.image)
         self.replicas.on_delta(delta)
+
+    def _on_directory_offline(self) -> None:
+        if hasattr(self, "replicas"):
+            self.replicas.on_directory_offline()
 
     def _on_settings_changed(self) -> None:
         config = self.settings.config
@@ -222,6 +247,6 @@ class Broker:
     async def _give_up(self) -> None:
         if hasattr(self, "_server"):
             await self._server.stop(0)
-        await asyncio.get_running_loop().run_in_executor(self._executor, self.log_directories.close)
+        self.log_directories.release()
         self.timers.close()
         self._executor.shutdown(wait=False)

@@ -23,7 +23,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.net.connection import Connection
@@ -82,7 +82,7 @@ class Handler:
 def encode_answer(context: RequestContext, row: Handler, answer: Any) -> Parts:
     header = context.header
     if row.carries_records:
-        return [*encode_response_parts(answer, header.api_version, header.correlation_id)]
+        return cast(Parts, encode_response_parts(answer, header.api_version, header.correlation_id))
     return [encode_response(answer, header.api_version, header.correlation_id)]
 
 

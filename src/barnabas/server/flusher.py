@@ -5,14 +5,10 @@ acknowledged: its log directory goes offline, because the kernel may have droppe
 """
 
 import asyncio
-import logging
-from collections.abc import Callable
 from concurrent.futures import Executor
 
 from barnabas.errors import StorageError
 from barnabas.server.hosted_partition import HostedPartition
-
-logger = logging.getLogger(__name__)
 
 
 class Flusher:
@@ -20,11 +16,9 @@ class Flusher:
         self,
         loop: asyncio.AbstractEventLoop,
         executor: Executor,
-        on_storage_failure: Callable[[HostedPartition, StorageError], None],
     ) -> None:
         self._loop = loop
         self._executor = executor
-        self._on_storage_failure = on_storage_failure
 
     def request(self, hosted: HostedPartition) -> None:
         """Starts a flush of the partition's log, unless one runs: then the next one starts when it ends."""
@@ -39,9 +33,8 @@ class Flusher:
         if done.cancelled():
             return
         error = done.exception()
-        if isinstance(error, (StorageError, OSError)):
-            logger.error("flush of %s failed: %s", hosted.log.topic_partition, error)
-            self._on_storage_failure(hosted, StorageError(str(error)))
+        if isinstance(error, StorageError):
+            hosted.on_offline()  # the log has taken its directory offline already
             return
         if error is not None:
             raise error

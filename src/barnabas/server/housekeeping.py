@@ -14,7 +14,7 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.errors import StorageError
 from barnabas.server.flusher import Flusher
 from barnabas.server.replicas import Replicas
-from barnabas.storage.log_directory import LogDirectories
+from barnabas.storage.log_directories import LogDirectories
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Housekeeping:
 
     async def remove_files(self) -> None:
         now_ms = self._clock.now_ms()
-        await self._in_thread(lambda: self._directories.delete_due(now_ms))
+        await self._in_thread(lambda: self._directories.delete_due_files(now_ms))
 
     async def _in_thread(self, work: Callable[[], object]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._executor, work)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError, StorageError
-from barnabas.machines.fetch_session import FetchPartition
+from barnabas.machines.fetch_context import FetchPartition
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.replicas import Replicas
 from barnabas.storage.file_slice import FileSlice

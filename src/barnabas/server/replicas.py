@@ -16,7 +16,7 @@ from barnabas.server.flusher import Flusher
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.storage.log import Log
-from barnabas.storage.log_directory import LogDirectories
+from barnabas.storage.log_directories import LogDirectories
 from barnabas.types import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -82,11 +82,11 @@ class Replicas:
             if isinstance(topic, str):
                 self._update_config(image, topic)
 
-    def on_storage_failure(self, hosted: HostedPartition, error: StorageError) -> None:
-        self._directories.fail(hosted.log, error)
-        for each in self:
-            if each.log.failure is not None:
-                each.on_offline()
+    def on_directory_offline(self) -> None:
+        """A log directory failed: whoever waits on one of its partitions is told."""
+        for hosted in self:
+            if hosted.log.failure is not None:
+                hosted.on_offline()
 
     def _update_config(self, image: ClusterImage, topic: str) -> None:
         partitions = self._topics.get(topic)
@@ -116,10 +116,10 @@ class Replicas:
         log = self._directories.get(topic_partition)
         if log is not None and log.topic_id not in (topic.topic_id, bytes(16)):
             logger.warning("%s on disk belongs to an older topic of that name: deleting it", topic_partition)
-            self._directories.delete_log(topic_partition)
+            self._directories.delete_log(topic_partition, self._clock.now_ms())
             log = None
         if log is None:
-            return self._directories.create_log(topic_partition, topic.topic_id, config)
+            return self._directories.create_log(topic_partition, topic.topic_id, config, self._clock.now_ms())
         log.update_config(config)
         return log
 
@@ -139,6 +139,6 @@ class Replicas:
     def _delete(self, hosted: HostedPartition) -> None:
         hosted.on_deleted()
         try:
-            self._directories.delete_log(hosted.log.topic_partition)
+            self._directories.delete_log(hosted.log.topic_partition, self._clock.now_ms())
         except (OSError, StorageError) as error:
             logger.error("cannot delete the log of %s: %s", hosted.log.topic_partition, error)

@@ -5,11 +5,9 @@ Answered once the topic is in the store and its logs are open here. v4 counts of
 milliseconds, so `timeout_ms` has no effect.
 """
 
-from barnabas.config.setting import Setting
-from barnabas.config.topic import TopicConfig, inherited
+from barnabas.config.describe import describe_topic
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic, TopicResult
-from barnabas.metadata.image import CLUSTER_DEFAULT, ConfigResource
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
@@ -20,7 +18,6 @@ from barnabas.protocol.messages.create_topics import (
 )
 from barnabas.server.dispatch import Handler, RequestContext
 
-DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
 FIRST_DEFAULTS_VERSION = 4
 
 
@@ -75,43 +72,24 @@ def _answer(context: RequestContext, result: TopicResult) -> CreatableTopicResul
 
 
 def _effective_configs(context: RequestContext, result: TopicResult) -> list[CreatableTopicConfigs]:
-    config = context.broker.config
-    configs = []
-    for name, setting in TopicConfig.settings.items():
-        given = result.config.get(name)
-        if given is None and setting.internal:
-            continue
-        configs.append(
-            CreatableTopicConfigs(
-                name=name,
-                value=setting.text(inherited(setting, config)) if given is None else given,
-                config_source=_source(context, setting) if given is None else DYNAMIC_TOPIC,
-                read_only=False,
-                is_sensitive=setting.sensitive,
-            )
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=None if entry.sensitive else entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
         )
-    return configs
-
-
-def _source(context: RequestContext, setting: Setting) -> int:
-    cluster = context.broker.cluster
-    sources = (
-        (DYNAMIC_BROKER, cluster.image.config(ConfigResource.broker(cluster.broker_id))),
-        (DYNAMIC_DEFAULT_BROKER, cluster.image.config(CLUSTER_DEFAULT)),
-        (STATIC_BROKER, context.broker.config.given),
-    )
-    for synonym in setting.synonyms:
-        for source, given in sources:
-            if synonym.name in given:
-                return source
-    return DEFAULT
+        for entry in describe_topic(context.broker.settings.layers, result.config)
+    ]
 
 
 def fail_create_topics(context: RequestContext, request: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
-    failed = [
-        CreatableTopicResult(name=each.name, error_code=error, error_message=error.text) for each in request.topics
-    ]
-    return CreateTopicsResponse(topics=failed)
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(name=each.name, error_code=error, error_message=error.text) for each in request.topics
+        ]
+    )
 
 
 HANDLER = Handler(

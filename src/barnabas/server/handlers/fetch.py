@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 from barnabas.errors import ErrorCode
-from barnabas.machines.fetch_session import FetchContext, FetchPartition, PartitionKey
+from barnabas.machines.fetch_context import FetchContext, FetchPartition, PartitionKey
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.fetch import (
     AbortedTransaction,

@@ -9,6 +9,7 @@ fatal, so what is unforeseen is logged and answered with a retriable storage err
 """
 
 import logging
+from functools import partial
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
@@ -167,7 +168,7 @@ def _answer_when_committed(
     timers = context.broker.timers
     timer = timers.call_after(max(0, request.timeout_ms), on_time_up)
     for index, hosted, last_offset in waiting:
-        hosted.when_committed(last_offset, request.acks, lambda error, index=index: close(index, error))
+        hosted.when_committed(last_offset, request.acks, partial(close, index))
     return pending
 
 
