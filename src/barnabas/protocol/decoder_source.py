@@ -79,13 +79,13 @@ class DecoderSource:
         fixed.clear()
         return [f"    ({targets},) = {unpack}(buf, pos)", f"    pos += {size}"]
 
-    def _value(self, kind: Kind, target: str, nullable: bool) -> list[str]:
+    def _value(self, kind: Kind, target: str, nullable: bool, tagged: bool = False) -> list[str]:
         if kind is STRING:
             return [f"    {target}, pos = read_{self._compact}{'nullable_' if nullable else ''}string(buf, pos)"]
         if isinstance(kind, Primitive) and kind.format:
             return self._unpack([(kind, target)])
         if isinstance(kind, type):
-            return self._struct_value(kind, target, nullable)
+            return self._struct_value(kind, target, nullable, tagged)
         if kind is BYTES or kind is RECORDS:
             lines = [f"    {target}, pos = take_{kind.name}(buf, pos, n)"]
         else:
@@ -111,15 +111,16 @@ class DecoderSource:
             "        n, pos = read_compact_length(buf, pos)",
         ]
 
-    def _struct_value(self, cls: type[Any], target: str, nullable: bool) -> list[str]:
+    def _struct_value(self, cls: type[Any], target: str, nullable: bool, tagged: bool) -> list[str]:
         lines = [f"    {target}, pos = {self._struct(cls)}(buf, pos)"]
         if not nullable:
             return lines
-        self._names["unpack_b"] = struct.Struct(">b").unpack_from
+        # Null is int8 -1 in the body of a message, but uvarint 0 in a tagged section.
+        is_null = "present == 0" if tagged else "present > 127"
         return [
-            "    (present,) = unpack_b(buf, pos)",
+            "    present = buf[pos]",
             "    pos += 1",
-            "    if present < 0:",
+            f"    if {is_null}:",
             f"        {target} = None",
             "    else:",
             *(f"    {line}" for line in lines),
@@ -181,7 +182,7 @@ class DecoderSource:
             "            tag, end, pos = read_tag(buf, pos)",
         ]
         for index, (name, declared) in enumerate(tagged):
-            body = self._value(declared.kind, f"m.{name}", declared.may_be_null_in(self._version))
+            body = self._value(declared.kind, f"m.{name}", declared.may_be_null_in(self._version), tagged=True)
             lines.append(f"            {'elif' if index else 'if'} tag == {declared.tag}:")
             lines += [f"            {line}" for line in body]
             lines.append("                check_tag_end(pos, end)")

@@ -96,7 +96,9 @@ class EncoderSource:
             lines = [f"    {self._struct(kind)}({value}, {out})"]
             if not nullable:
                 return lines
-            return self._or_null(value, f"{out}.append(255)", [f"    {out}.append(1)", *lines])
+            # Null is int8 -1 in the body of a message, but uvarint 0 in a tagged section.
+            null_marker = 255 if out == "out" else 0
+            return self._or_null(value, f"{out}.append({null_marker})", [f"    {out}.append(1)", *lines])
         if not nullable:
             return lines
         absent = f"{out}.append(0)" if self._flexible else f"write_length32({out}, {null})"

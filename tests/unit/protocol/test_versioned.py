@@ -51,6 +51,17 @@ def test_transaction_value_v1_carries_the_ids_as_tags() -> None:
         encode_versioned(value, 0)
 
 
+def test_a_null_struct_is_marked_otherwise_in_a_tagged_section() -> None:
+    member = group.ConsumerGroupMemberMetadataValue(classic_member_metadata=None)
+    encoded = encode_versioned(member, 0)
+    assert encoded.endswith(b"\x01\x00\x01\x00")
+    assert decode_versioned(group.ConsumerGroupMemberMetadataValue, encoded) == (member, 0)
+    member.classic_member_metadata = group.ClassicMemberMetadata(session_timeout_ms=5)
+    encoded = encode_versioned(member, 0)
+    assert encoded.endswith(b"\x01\x00\x07\x01\x00\x00\x00\x05\x01\x00")
+    assert decode_versioned(group.ConsumerGroupMemberMetadataValue, encoded) == (member, 0)
+
+
 @pytest.mark.parametrize(
     ("key", "record_type"),
     [

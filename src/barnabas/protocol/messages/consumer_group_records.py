@@ -71,6 +71,7 @@ class ConsumerGroupMemberMetadataValue:
     subscribed_topic_regex: str | None = field(STRING, nullable=0)
     rebalance_timeout_ms: int = field(INT32, default=-1)
     server_assignor: str | None = field(STRING, nullable=0)
+    # Kafka's default is an empty struct, not null: a member of the consumer protocol needs None to be set.
     classic_member_metadata: ClassicMemberMetadata | None = field(ClassicMemberMetadata, nullable=0, tag=0)
 
 
