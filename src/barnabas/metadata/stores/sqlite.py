@@ -7,7 +7,8 @@ made through this very store are told at once. Who lives and who died is `sessio
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from barnabas.clock import Clock, SystemClock
@@ -74,8 +75,9 @@ class SqliteStore:
                 self._connection = self._connect()
             self._expire_sessions()
             if self._session is not None:
+                self._end_session(self._session.session_id)
                 self._session.release()
-            self._session = self._begin_session(self._connection)
+            self._session = self._begin_session()
         if self._poller is None:
             self._closing.clear()
             self._poller = threading.Thread(target=self._poll, name="metadata-store", daemon=True)
@@ -126,7 +128,7 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # Statements outside `with _write_transaction` commit by themselves; the lock serialises the two threads.
+        # Statements outside `_transaction` commit by themselves; the lock keeps caller and poller apart.
         connection = sqlite3.connect(
             self._path, timeout=_LOCK_WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -144,34 +146,35 @@ class SqliteStore:
             raise SessionExpiredError("the store is closed")
         return self._connection
 
-    def _begin_session(self, connection: sqlite3.Connection) -> SessionFile:
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of it durable, or nothing of it. The write lock is taken at once, so that what is read stays true."""
+        connection = self._opened()
         connection.execute("BEGIN IMMEDIATE")
         try:
-            row = connection.execute("INSERT INTO sessions (timeout_ms) VALUES (?)", (self._session_timeout_ms,))
-            # Locked before the row is visible: nobody can find the session and not its lock.
-            session = SessionFile(self._path, int(row.lastrowid or 0), self._clock.monotonic_ms())
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
-        return session
+
+    def _begin_session(self) -> SessionFile:
+        with self._transaction() as connection:
+            row = connection.execute("INSERT INTO sessions (timeout_ms) VALUES (?)", (self._session_timeout_ms,))
+            # Locked before the row is visible: nobody can find the session and not its lock.
+            return SessionFile(self._path, int(row.lastrowid or 0), self._clock.monotonic_ms())
 
     def _commit(self, operations: Sequence[Operation]) -> list[str | int]:
         with self._lock:
-            connection = self._opened()
-            connection.execute("BEGIN IMMEDIATE")
             try:
-                self._check_session(connection)
-                transaction = _SqliteTransaction(connection, self.session_id)
-                results = [transaction.apply(operation) for operation in operations]
-                transaction.finish()
-                connection.execute("COMMIT")
-            except BaseException as error:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
-                    raise MetadataStoreError(f"{self._path}: {error}") from error
-                raise
+                with self._transaction() as connection:
+                    self._check_session(connection)
+                    transaction = _SqliteTransaction(connection, self.session_id)
+                    results = [transaction.apply(operation) for operation in operations]
+                    transaction.finish()
+            except sqlite3.Error as error:
+                raise MetadataStoreError(f"{self._path}: {error}") from error
         self._watches.fire(transaction.changed)
         return results
 
@@ -193,11 +196,9 @@ class SqliteStore:
         return bool(dead)
 
     def _end_session(self, session_id: int) -> None:
-        connection = self._opened()
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("DELETE FROM nodes WHERE owner = ? AND owner <> 0", (session_id,))
-        connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-        connection.execute("COMMIT")
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM nodes WHERE owner = ? AND owner <> 0", (session_id,))
+            connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         SessionFile.unlink(self._path, session_id)
 
     def _poll(self) -> None:

@@ -1,0 +1,216 @@
+"""One suite for every metadata store: what a tree with versions, sessions and watches must do."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.metadata.store import (
+    BadVersionError,
+    Check,
+    Create,
+    Delete,
+    MetadataStore,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    SessionExpiredError,
+    Set,
+    ensure_path,
+)
+from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
+from barnabas.metadata.stores.sqlite import SqliteStore
+
+WAIT_SECONDS = 30
+MakeStore = Callable[[], MetadataStore]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeStore]:
+    """Each call opens another session with the same tree."""
+    tree = MemoryTree()
+    opened: list[MetadataStore] = []
+
+    def make() -> MetadataStore:
+        store: MetadataStore
+        if request.param == "memory":
+            store = MemoryStore(tree)
+        else:
+            store = SqliteStore(tmp_path / "metadata.db", poll_interval_ms=10)
+        store.open()
+        opened.append(store)
+        return store
+
+    yield make
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(make_store: MakeStore) -> MetadataStore:
+    return make_store()
+
+
+def test_a_new_node_has_its_data_and_version_0(store: MetadataStore) -> None:
+    assert store.create("/a", b"one") == "/a"
+    node = store.get("/a")
+    assert node is not None
+    assert (node.data, node.version, node.owner) == (b"one", 0, 0)
+    assert store.get("/b") is None
+
+
+def test_a_node_needs_its_parent(store: MetadataStore) -> None:
+    with pytest.raises(NoNodeError):
+        store.create("/a/b")
+    store.create("/a")
+    store.create("/a/b")
+    with pytest.raises(NodeExistsError):
+        store.create("/a/b")
+
+
+def test_set_if_version(store: MetadataStore) -> None:
+    store.create("/a", b"0")
+    assert store.set("/a", b"1", 0) == 1
+    with pytest.raises(BadVersionError):
+        store.set("/a", b"2", 0)
+    assert store.set("/a", b"3") == 2
+    with pytest.raises(NoNodeError):
+        store.set("/b", b"")
+
+
+def test_delete_if_version_and_childless(store: MetadataStore) -> None:
+    store.create("/a")
+    store.create("/a/b")
+    with pytest.raises(NotEmptyError):
+        store.delete("/a")
+    store.delete("/a/b")
+    with pytest.raises(BadVersionError):
+        store.delete("/a", 5)
+    store.delete("/a", 0)
+    assert store.get("/a") is None
+    with pytest.raises(NoNodeError):
+        store.delete("/a")
+
+
+def test_children_are_sorted_and_direct(store: MetadataStore) -> None:
+    for path in ("/t", "/t/b", "/t/a", "/t/a/x", "/tt"):
+        store.create(path)
+    assert store.children("/t") == ["a", "b"]
+    assert store.children("/t/b") == []
+    assert store.children("/nowhere") == []
+    assert store.children("/") == ["t", "tt"]
+
+
+def test_get_many_keeps_the_order(store: MetadataStore) -> None:
+    store.create("/a", b"1")
+    store.create("/b", b"2")
+    found = store.get_many(["/b", "/none", "/a"])
+    assert [node and node.data for node in found] == [b"2", None, b"1"]
+
+
+def test_transaction_numbers_grow(store: MetadataStore) -> None:
+    store.create("/a")
+    store.create("/b")
+    store.set("/a", b"x")
+    a, b = store.get_many(["/a", "/b"])
+    assert a is not None and b is not None
+    assert a.created < b.created == b.modified < a.modified
+
+
+def test_multi_is_all_or_nothing(store: MetadataStore) -> None:
+    store.create("/a", b"old")
+    with pytest.raises(BadVersionError) as caught:
+        store.multi([Create("/b"), Set("/a", b"new"), Create("/b/c"), Delete("/b/c"), Check("/a", 7)])
+    assert caught.value.path == "/a"
+    node = store.get("/a")
+    assert node is not None and (node.data, node.version) == (b"old", 0)
+    assert store.get("/b") is None and store.children("/") == ["a"]
+    store.multi([Check("/a", 0), Create("/b"), Set("/a", b"new", 0), Create("/b/c")])
+    assert store.children("/b") == ["c"]
+
+
+def test_sequential_nodes_never_reuse_a_number(store: MetadataStore) -> None:
+    store.create("/q")
+    assert store.create("/q/n-", sequential=True) == "/q/n-0000000000"
+    second = store.create("/q/n-", sequential=True)
+    store.delete(second)
+    assert store.create("/q/n-", sequential=True) == "/q/n-0000000002"
+
+
+def test_ephemeral_nodes_die_with_their_session(make_store: MakeStore) -> None:
+    one, two = make_store(), make_store()
+    one.create("/lives")
+    one.create("/dies", ephemeral=True)
+    node = two.get("/dies")
+    assert node is not None and node.owner == one.session_id != two.session_id
+    one.close()
+    assert two.children("/") == ["lives"]
+
+
+def test_sessions_see_each_others_writes_and_conflicts(make_store: MakeStore) -> None:
+    one, two = make_store(), make_store()
+    one.create("/a")
+    two.set("/a", b"two", 0)
+    with pytest.raises(BadVersionError):
+        one.set("/a", b"one", 0)
+
+
+def test_a_watch_hears_of_changes_at_and_below_its_path(make_store: MakeStore) -> None:
+    one, two = make_store(), make_store()
+    one.create("/a")
+    heard = threading.Event()
+    end = one.watch("/a", heard.set)
+    two.create("/a/b")
+    assert heard.wait(WAIT_SECONDS)
+    heard.clear()
+    one.set("/a", b"mine")
+    assert heard.wait(WAIT_SECONDS)
+    end()
+    end()
+
+
+def test_a_watch_hears_that_another_session_ended(make_store: MakeStore) -> None:
+    one, two = make_store(), make_store()
+    two.create("/b", ephemeral=True)
+    heard = threading.Event()
+    one.watch("/b", heard.set)
+    two.close()
+    assert heard.wait(WAIT_SECONDS)
+
+
+def test_ensure_path_makes_parents_once(store: MetadataStore) -> None:
+    ensure_path(store, "/a/b/c")
+    ensure_path(store, "/a/b/c")
+    assert store.children("/a/b") == ["c"]
+
+
+def test_an_ended_session_can_write_nothing(make_store: MakeStore) -> None:
+    store = make_store()
+    store.close()
+    with pytest.raises(SessionExpiredError):
+        store.create("/a")
+
+
+def test_concurrent_writers_lose_nothing(make_store: MakeStore) -> None:
+    first = make_store()
+    first.create("/n", b"0")
+
+    def add_ten(store: MetadataStore) -> None:
+        done = 0
+        while done < 10:
+            node = store.get("/n")
+            assert node is not None
+            try:
+                store.set("/n", str(int(node.data) + 1).encode(), node.version)
+                done += 1
+            except BadVersionError:
+                pass
+
+    threads = [threading.Thread(target=add_ten, args=(make_store(),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    node = first.get("/n")
+    assert node is not None and (node.data, node.version) == (b"30", 30)
