@@ -7,7 +7,6 @@ Differs from Kafka: the documentation says where a setting has no effect here; a
 from collections.abc import Iterable
 
 from barnabas.config.describe import (
-    BrokerLayers,
     ConfigEntry,
     ConfigSource,
     describe_broker,
@@ -18,7 +17,7 @@ from barnabas.config.describe import (
 from barnabas.config.faults import ConfigFaults
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.topic_name import fault_of_topic_name
-from barnabas.metadata.image import CLUSTER_DEFAULT, ConfigResource, ResourceType
+from barnabas.metadata.image import ConfigResource, ResourceType
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -57,7 +56,7 @@ def _result(
 
 def _entries(context: RequestContext, resource: ConfigResource) -> list[ConfigEntry]:
     image = context.broker.cluster.image
-    layers = broker_layers(context)
+    layers = context.broker.settings.layers
     match resource:
         case ConfigResource(ResourceType.TOPIC, name):
             fault = fault_of_topic_name(name)
@@ -80,16 +79,9 @@ def _entries(context: RequestContext, resource: ConfigResource) -> list[ConfigEn
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.type.name} have no settings here")
 
 
-def broker_layers(context: RequestContext) -> BrokerLayers:
-    broker = context.broker
-    image = broker.cluster.image
-    own = image.config(ConfigResource.broker(broker.config.node_id))
-    return BrokerLayers(broker.config, image.config(CLUSTER_DEFAULT), own)
-
-
 def check_is_this_broker(context: RequestContext, name: str) -> None:
     """A broker answers for its own settings only: clients send each broker's request to that broker."""
-    node_id = context.broker.config.node_id
+    node_id = context.broker.node_id
     if not name.isascii() or not name.isdigit():
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker id must be a whole number, not {name!r}")
     if int(name) != node_id:
