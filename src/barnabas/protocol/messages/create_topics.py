@@ -39,7 +39,7 @@ class CreateTopicsRequest:
 @struct
 class CreatableTopicConfigs:
     name: str = field(STRING)
-    value: str | None = field(STRING, nullable=5)
+    value: str | None = field(STRING, nullable=5, secret=True)
     read_only: bool = field(BOOL)
     config_source: int = field(INT8, default=-1)
     is_sensitive: bool = field(BOOL)

@@ -25,7 +25,7 @@ class DescribeConfigsRequest:
 @struct
 class DescribeConfigsSynonym:
     name: str = field(STRING)
-    value: str | None = field(STRING, nullable=1)
+    value: str | None = field(STRING, nullable=1, secret=True)
     source: int = field(INT8)
 
 
