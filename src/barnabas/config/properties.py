@@ -22,8 +22,9 @@ def _logical_lines(text: str) -> Iterator[str]:
     continued = False
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         line = line.lstrip(BLANKS)
-        # Only the first natural line of a logical one can be a comment or be skipped for being empty.
-        if not continued and (not line or line[0] in "#!"):
+        # A line that adds to another is neither a comment nor skipped for being empty.
+        if not pending and (not line or line[0] in "#!"):
+            continued = False
             continue
         backslashes = len(line) - len(line.rstrip("\\"))
         continued = backslashes % 2 == 1
@@ -32,7 +33,7 @@ def _logical_lines(text: str) -> Iterator[str]:
             if pending:
                 yield pending
             pending = ""
-    if pending:
+    if continued:  # the text ends in a lone backslash: Java then has an entry, be it an empty one
         yield pending
 
 

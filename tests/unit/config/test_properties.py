@@ -25,6 +25,9 @@ from barnabas.config.properties import parse_properties, write_properties
         ("=v", {"": "v"}),
         ("a=1\na=2", {"a": "2"}),
         ("a=\\", {"a": ""}),
+        ("\\", {"": ""}),
+        ("\\\n# a comment\na=1", {"a": "1"}),
+        ("\\\n\n", {}),
         ("log.dirs=C:\\\\data", {"log.dirs": "C:\\data"}),
     ],
 )
