@@ -20,7 +20,7 @@ def parse_properties(text: str) -> dict[str, str]:
 def _logical_lines(text: str) -> Iterator[str]:
     pending = ""
     continued = False
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    for line in text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n"):
         line = line.lstrip(BLANKS)
         # A line that adds to another is neither a comment nor skipped for being empty.
         if not pending and (not line or line[0] in "#!"):

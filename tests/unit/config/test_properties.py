@@ -26,6 +26,7 @@ from barnabas.config.properties import parse_properties, write_properties
         ("a=1\na=2", {"a": "2"}),
         ("a=\\", {"a": ""}),
         ("\\", {"": ""}),
+        ("\\\n", {"": ""}),
         ("\\\n# a comment\na=1", {"a": "1"}),
         ("\\\n\n", {}),
         ("log.dirs=C:\\\\data", {"log.dirs": "C:\\data"}),
