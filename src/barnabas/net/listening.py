@@ -37,17 +37,14 @@ class AcceptLoop:
         self._loop = loop
         self.listener = listener
         self._socket = sock
+        name = sock.getsockname()
+        self.address: tuple[str, int] = (name[0], name[1])
         self._may_accept = may_accept
         self._on_accepted = on_accepted
         self._accepting = False
         self._back_off: asyncio.TimerHandle | None = None
         self._out_of_resources = False
         self.closed = False
-
-    @property
-    def address(self) -> tuple[str, int]:
-        name = self._socket.getsockname()
-        return name[0], name[1]
 
     def resume(self) -> None:
         """There is room again (or for the first time)."""

@@ -12,6 +12,8 @@ from barnabas.net.reply import MEMORY, FilePart, Memory, Parts
 
 GATHER_PARTS = 256
 GATHER_BYTES = 512 * 1024
+JOIN_BYTES = 32 * 1024
+"""Below this, copying the parts together costs less than describing each of them to the kernel."""
 SMALL_FILE_BYTES = 16 * 1024
 """Below this, reading a file part and gathering it costs less than a sendfile of its own."""
 TURN_BYTES = 2 * 1024 * 1024
@@ -84,7 +86,11 @@ class OutputQueue:
             gathered_bytes += len(part)
             if gathered_bytes >= GATHER_BYTES or len(gathered) >= GATHER_PARTS:
                 break
-        return self._on_sent(gathered, self._socket.sendmsg(gathered, (), flags))
+        if gathered_bytes < JOIN_BYTES:
+            sent = self._socket.send(b"".join(gathered), flags)
+        else:
+            sent = self._socket.sendmsg(gathered, (), flags)
+        return self._on_sent(gathered, sent)
 
     def _on_sent(self, gathered: list[Memory], sent: int) -> bool:
         """Drop what went out from the front of the queue; what was gathered stands for the same number of parts."""
