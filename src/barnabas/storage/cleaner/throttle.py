@@ -1,6 +1,7 @@
 """Keeps the cleaner's reading and writing below log.cleaner.io.max.bytes.per.second, over all its threads."""
 
 from collections.abc import Callable
+from math import inf
 from threading import Lock
 
 from barnabas.clock import Clock
@@ -19,18 +20,26 @@ class Throttle:
         self._filled_at_ms = clock.monotonic_ms()
 
     def set_rate(self, bytes_per_second: float) -> None:
-        """The setting is dynamic."""
+        """The setting is dynamic. Time that has passed counts at the old rate."""
         with self._lock:
+            self._fill()
             self._bytes_per_second = bytes_per_second
             self._available = min(self._available, bytes_per_second)
 
     def take(self, size: int) -> None:
         """Counts bytes that were read or written, and waits until they are paid for."""
         with self._lock:
-            now_ms = self._clock.monotonic_ms()
-            earned = (now_ms - self._filled_at_ms) / 1000 * self._bytes_per_second
-            self._available = min(self._available + earned, self._bytes_per_second) - size
-            self._filled_at_ms = now_ms
+            if self._bytes_per_second == inf:
+                return
+            self._fill()
+            self._available -= size
             seconds = -self._available / self._bytes_per_second
         if seconds > 0:
             self._wait(seconds)
+
+    def _fill(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        elapsed_ms, self._filled_at_ms = now_ms - self._filled_at_ms, now_ms
+        if elapsed_ms > 0:
+            earned = elapsed_ms / 1000 * self._bytes_per_second
+            self._available = min(self._available + earned, self._bytes_per_second)
