@@ -28,7 +28,8 @@ def decide_incremental_alter_configs(
 ) -> Outcome:
     def altered(resource: ConfigResource, changes: tuple[ConfigChange, ...]) -> dict[str, str]:
         _check_names([change.name for change in changes])
-        _check_values([change.name for change in changes if change.value is None and change.operation != 1])
+        given = [change for change in changes if change.operation is not ConfigOperation.DELETE]
+        _check_values([change.name for change in given if change.value is None])
         config = dict(image.config(resource))
         for change in changes:
             value = _new_value(resource, change, config.get(change.name), rules)

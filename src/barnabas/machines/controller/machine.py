@@ -120,12 +120,14 @@ class ControllerMachine:
         image = self.image
         match command:
             case CreateTopics():
-                creation = TopicCreation(image, self._collisions, self.defaults, self._rules, self._random)
+                creation = TopicCreation(
+                    image, self._active(), self._collisions, self.defaults, self._rules, self._random
+                )
                 return creation.decide(command)
             case DeleteTopics():
                 return decide_delete(image, command)
             case CreatePartitions():
-                return decide_create_partitions(image, command, self._random)
+                return decide_create_partitions(image, command, self._active(), self._random)
             case IncrementalAlterConfigs():
                 return decide_incremental_alter_configs(image, command, self._rules)
             case AlterConfigs():

@@ -20,15 +20,20 @@ from barnabas.machines.controller.commands import (
     NewPartitions,
     NewPartitionsResult,
 )
-from barnabas.machines.controller.election import elect, elect_preferred, first_state, with_isr
+from barnabas.machines.controller.election import elect, elect_preferred, with_isr
 from barnabas.machines.controller.image import ClusterImage, PartitionImage, TopicImage
 from barnabas.machines.controller.records import PartitionsAdded, PartitionsChanged
-from barnabas.machines.controller.topics import MAX_PARTITIONS_A_REQUEST, check_assignment, place_new_partitions
+from barnabas.machines.controller.topics import (
+    MAX_PARTITIONS_A_REQUEST,
+    assign_partition,
+    check_assignment,
+    place_new_partitions,
+)
 from barnabas.types import NO_LEADER, TopicPartition
 
 
 def decide_create_partitions(
-    image: ClusterImage, command: CreatePartitions, random: Random
+    image: ClusterImage, command: CreatePartitions, active: Container[int], random: Random
 ) -> tuple[tuple[PartitionsAdded, ...], tuple[NewPartitionsResult, ...]]:
     counts = Counter(topic.name for topic in command.topics)
     records: list[PartitionsAdded] = []
@@ -37,14 +42,16 @@ def decide_create_partitions(
         try:
             if counts[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            records.append(PartitionsAdded(wanted.name, _more_partitions(image, wanted, random)))
+            records.append(PartitionsAdded(wanted.name, _more_partitions(image, wanted, active, random)))
             results[wanted.name] = NewPartitionsResult(wanted.name)
         except KafkaError as error:
             results[wanted.name] = NewPartitionsResult(wanted.name, error.code, error.message)
     return (() if command.validate_only else tuple(records)), tuple(results.values())
 
 
-def _more_partitions(image: ClusterImage, wanted: NewPartitions, random: Random) -> tuple[PartitionImage, ...]:
+def _more_partitions(
+    image: ClusterImage, wanted: NewPartitions, active: Container[int], random: Random
+) -> tuple[PartitionImage, ...]:
     topic = image.topic(wanted.name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -62,7 +69,7 @@ def _more_partitions(image: ClusterImage, wanted: NewPartitions, random: Random)
             ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_A_REQUEST} partitions in one request."
         )
     if wanted.assignments is None:
-        return place_new_partitions(image, have, additional, topic.replication_factor, random)
+        return place_new_partitions(image, active, have, additional, topic.replication_factor, random)
     if len(wanted.assignments) != additional:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -72,7 +79,7 @@ def _more_partitions(image: ClusterImage, wanted: NewPartitions, random: Random)
     for replicas in wanted.assignments:
         check_assignment(image, replicas, topic.replication_factor)
     return tuple(
-        first_state(have + offset, replicas, image.brokers) for offset, replicas in enumerate(wanted.assignments)
+        assign_partition(have + offset, replicas, active) for offset, replicas in enumerate(wanted.assignments)
     )
 
 

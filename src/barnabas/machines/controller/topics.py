@@ -4,7 +4,7 @@ Functions over an image; `machine.py` calls them. Each topic of a request succee
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from barnabas.clock import Random
@@ -48,12 +48,14 @@ class TopicCreation:
     def __init__(
         self,
         image: ClusterImage,
+        active: Container[int],
         collisions: Mapping[str, tuple[str, ...]],
         defaults: TopicDefaults,
         rules: ConfigRules,
         random: Random,
     ) -> None:
         self._image = image
+        self._active = active
         self._collisions = collisions
         self._defaults = defaults
         self._rules = rules
@@ -124,7 +126,7 @@ class TopicCreation:
                 raise _bad_assignment(f"Found multiple manual partition assignments for partition {index}")
             check_assignment(self._image, replicas, replication_factor)
             replication_factor = len(replicas)
-            partitions[index] = first_state(index, replicas, self._image.brokers)
+            partitions[index] = assign_partition(index, replicas, self._active)
         if sorted(partitions) != list(range(len(partitions))):
             raise _bad_assignment("partitions should be a consecutive 0-based integer sequence")
         return tuple(partitions[index] for index in range(len(partitions)))
@@ -145,7 +147,7 @@ class TopicCreation:
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_A_REQUEST} partitions in one request."
             )
-        return place_new_partitions(self._image, 0, count, factor, self._random)
+        return place_new_partitions(self._image, self._active, 0, count, factor, self._random)
 
     def _new_topic_id(self) -> TopicId:
         """A version 4 UUID, never one that Kafka reserves (the first two, or a text that begins with a dash)."""
@@ -157,11 +159,20 @@ class TopicCreation:
 
 
 def place_new_partitions(
-    image: ClusterImage, first: int, count: int, replication_factor: int, random: Random
+    image: ClusterImage, active: Container[int], first: int, count: int, replication_factor: int, random: Random
 ) -> tuple[PartitionImage, ...]:
-    racks = {broker.node_id: broker.rack for broker in image.brokers.values()}
+    racks = {broker.node_id: broker.rack for broker in image.brokers.values() if broker.node_id in active}
     placed = place_replicas(racks, count, replication_factor, random, first)
-    return tuple(first_state(first + offset, replicas, image.brokers) for offset, replicas in enumerate(placed))
+    return tuple(first_state(first + offset, replicas, active) for offset, replicas in enumerate(placed))
+
+
+def assign_partition(index: int, replicas: tuple[int, ...], active: Container[int]) -> PartitionImage:
+    if not any(replica in active for replica in replicas):
+        raise _bad_assignment(
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown."
+        )
+    return first_state(index, replicas, active)
 
 
 def check_assignment(image: ClusterImage, replicas: tuple[int, ...], replication_factor: int | None) -> None:
@@ -186,22 +197,25 @@ def check_assignment(image: ClusterImage, replicas: tuple[int, ...], replication
 def decide_delete(
     image: ClusterImage, command: DeleteTopics
 ) -> tuple[tuple[TopicRemoved, ...], tuple[DeletedTopic, ...]]:
-    records: dict[TopicId, TopicRemoved] = {}
-    results: list[DeletedTopic] = []
+    """A topic that is named twice, or by its name and its id, is not deleted at all."""
     asked = Counter(command.topics)
+    found: dict[TopicId, list[TopicImage]] = {}
+    results: list[DeletedTopic] = []
     for wanted in asked:
         try:
             topic = _find(image, wanted, asked[wanted])
-            if topic.topic_id in records:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied."
-                )
+            found.setdefault(topic.topic_id, []).append(topic)
         except KafkaError as error:
             results.append(DeletedTopic(wanted.name, wanted.topic_id, error.code, error.message))
+    records: list[TopicRemoved] = []
+    for topic_id, (topic, *again) in found.items():
+        if again:
+            message = "The provided topic name maps to an ID that was already supplied."
+            results.append(DeletedTopic(topic.name, topic_id, ErrorCode.INVALID_REQUEST, message))
         else:
-            records[topic.topic_id] = TopicRemoved(topic.name, topic.topic_id)
-            results.append(DeletedTopic(topic.name, topic.topic_id))
-    return tuple(records.values()), tuple(results)
+            records.append(TopicRemoved(topic.name, topic_id))
+            results.append(DeletedTopic(topic.name, topic_id))
+    return tuple(records), tuple(results)
 
 
 def _find(image: ClusterImage, wanted: TopicToDelete, times: int) -> TopicImage:

@@ -70,7 +70,7 @@ class SqliteStore:
         return 0 if self._session is None else self._session.session_id
 
     def open(self) -> None:
-        with self._lock:
+        with self._lock, self._sqlite_errors():
             if self._connection is None:
                 self._connection = self._connect()
             self._expire_sessions()
@@ -101,13 +101,13 @@ class SqliteStore:
         return self.get_many([path])[0]
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
-        with self._lock:
+        with self._lock, self._sqlite_errors():
             execute = self._opened().execute
             rows = [execute(_SELECT, (path,)).fetchone() for path in paths]
         return [None if row is None else Node._make(row) for row in rows]
 
     def children(self, path: str) -> list[str]:
-        with self._lock:
+        with self._lock, self._sqlite_errors():
             rows = self._opened().execute("SELECT path FROM nodes WHERE parent = ? ORDER BY path", (path,)).fetchall()
         return [child.rpartition("/")[2] for (child,) in rows]
 
@@ -136,10 +136,17 @@ class SqliteStore:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript(_SCHEMA)
-        except sqlite3.Error as error:
+        except BaseException:
             connection.close()
-            raise MetadataStoreError(f"{self._path}: {error}") from error
+            raise
         return connection
+
+    @contextmanager
+    def _sqlite_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise MetadataStoreError(f"{self._path}: {error}") from error
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -166,15 +173,11 @@ class SqliteStore:
             return SessionFile(self._path, int(row.lastrowid or 0), self._clock.monotonic_ms())
 
     def _commit(self, operations: Sequence[Operation]) -> list[str | int]:
-        with self._lock:
-            try:
-                with self._transaction() as connection:
-                    self._check_session(connection)
-                    transaction = _SqliteTransaction(connection, self.session_id)
-                    results = [transaction.apply(operation) for operation in operations]
-                    transaction.finish()
-            except sqlite3.Error as error:
-                raise MetadataStoreError(f"{self._path}: {error}") from error
+        with self._lock, self._sqlite_errors(), self._transaction() as connection:
+            self._check_session(connection)
+            transaction = _SqliteTransaction(connection, self.session_id)
+            results = [transaction.apply(operation) for operation in operations]
+            transaction.finish()
         self._watches.fire(transaction.changed)
         return results
 

@@ -1,0 +1,245 @@
+"""The cluster's metadata in a store: Kafka's tree, conditional writes, and what a crash in the middle leaves."""
+
+import json
+from random import Random
+
+import pytest
+
+from barnabas.machines.controller import commands
+from barnabas.machines.controller.machine import ControllerMachine
+from barnabas.machines.controller.records import Record
+from barnabas.metadata.image import BrokerEndpoint, BrokerImage, ClusterImage, ConfigResource
+from barnabas.metadata.repository import ControllerMovedError, MetadataRepository
+from barnabas.metadata.store import ConflictError, MetadataStoreError, Operation
+from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
+from barnabas.types import TopicPartition, topic_id_text
+
+BROKER = BrokerImage(
+    0, (BrokerEndpoint("INTERNAL", "::1", 9093, "SSL"), BrokerEndpoint("PLAINTEXT", "localhost", 9092)), "rack1"
+)
+
+
+class AnyConfig:
+    def check(self, *_: object) -> None:
+        pass
+
+    def is_list(self, *_: object) -> bool:
+        return False
+
+    def default(self, *_: object) -> None:
+        return None
+
+
+class Controller:
+    """A broker that is controller, without the driver."""
+
+    def __init__(self, store: MemoryStore, broker: BrokerImage = BROKER) -> None:
+        store.open()
+        self.store = store
+        self.repository = MetadataRepository(store)
+        self.cluster_id = self.repository.prepare("a-cluster-id")
+        self.repository.register_broker(broker, 5)
+        assert self.repository.try_become_controller(broker.node_id, 5)
+        self.machine = ControllerMachine(AnyConfig(), Random(1))
+        self.load()
+
+    def load(self) -> ClusterImage:
+        self.repository.complete_deletions()
+        loaded = self.repository.load(self.cluster_id)
+        self.machine.reset(loaded.image)
+        self.run(commands.TakeOver(loaded.stale))
+        return self.machine.image
+
+    def run(self, command: commands.Command) -> tuple[Record, ...]:
+        decision = self.machine.decide(command, 0)
+        self.repository.write(decision.records, self.machine.image)
+        for record in decision.records:
+            self.machine.apply(record)
+        self.machine.take_delta()
+        return decision.records
+
+    def json(self, path: str) -> object:
+        node = self.store.get(path)
+        assert node is not None, path
+        return json.loads(node.data)
+
+
+def create(name: str, partitions: int = 2, **config: str) -> commands.Command:
+    return commands.CreateTopics((commands.NewTopic(name, partitions, configs=tuple(config.items())),))
+
+
+@pytest.fixture
+def controller() -> Controller:
+    return Controller(MemoryStore())
+
+
+def test_the_tree_is_kafkas(controller: Controller) -> None:
+    controller.run(create("t", compression="x"))
+    controller.run(commands.AllocateProducerIds(0))
+    topic = controller.machine.image.topics["t"]
+    assert controller.json("/cluster/id") == {"version": "1", "id": "a-cluster-id"}
+    assert controller.json("/controller") == {"version": 1, "brokerid": 0, "timestamp": "5"}
+    assert controller.json("/controller_epoch") == 1
+    assert controller.json("/brokers/ids/0") == {
+        "version": 5,
+        "host": "localhost",
+        "port": 9092,
+        "jmx_port": -1,
+        "timestamp": "5",
+        "endpoints": ["INTERNAL://[::1]:9093", "PLAINTEXT://localhost:9092"],
+        "listener_security_protocol_map": {"INTERNAL": "SSL", "PLAINTEXT": "PLAINTEXT"},
+        "features": {},
+        "rack": "rack1",
+    }
+    assert controller.json("/brokers/topics/t") == {
+        "version": 3,
+        "topic_id": topic_id_text(topic.topic_id),
+        "partitions": {"0": [0], "1": [0]},
+        "adding_replicas": {},
+        "removing_replicas": {},
+    }
+    assert controller.json("/brokers/topics/t/partitions/1/state") == {
+        "version": 1,
+        "leader": 0,
+        "leader_epoch": 0,
+        "controller_epoch": 1,
+        "isr": [0],
+    }
+    assert controller.json("/config/topics/t") == {"version": 1, "config": {"compression": "x"}}
+    assert controller.json("/latest_producer_id_block") == {
+        "version": 1,
+        "broker": 0,
+        "block_start": "0",
+        "block_end": "999",
+    }
+
+
+def test_what_was_written_is_loaded_again(controller: Controller) -> None:
+    controller.run(create("a", compression="x"))
+    controller.run(create("b"))
+    controller.run(commands.CreatePartitions((commands.NewPartitions("b", 4),)))
+    controller.run(commands.DeleteTopics((commands.TopicToDelete("a"),)))
+    changes = (
+        (ConfigResource.topic("b"), (("flush.ms", "1"),)),
+        (ConfigResource.broker(0), (("x", "2"),)),
+        (ConfigResource.broker(0)._replace(name=""), (("y", "3"),)),
+    )
+    controller.run(commands.AlterConfigs(changes))
+    controller.run(commands.AlterConfigs(((ConfigResource.broker(0), (("x", "4"),)),)))
+    controller.run(commands.AllocateProducerIds(0))
+    before = controller.machine.image
+    assert controller.load() == before
+    assert before.configs == {
+        ConfigResource.topic("b"): {"flush.ms": "1"},
+        ConfigResource.broker(0): {"x": "4"},
+        ConfigResource.broker(0)._replace(name=""): {"y": "3"},
+    }
+    assert controller.store.children("/config/topics") == ["b"]
+    assert before.brokers[0] == BROKER._replace(epoch=before.brokers[0].epoch)
+
+
+def test_a_restarted_broker_leads_in_new_epochs() -> None:
+    tree = MemoryTree()
+    first = Controller(MemoryStore(tree))
+    first.run(create("t"))
+    first.store.close()
+    second = Controller(MemoryStore(tree))
+    assert [each.leader_epoch for each in second.machine.image.topics["t"].partitions] == [1, 1]
+    assert second.machine.image.brokers[0].epoch > first.machine.image.brokers[0].epoch
+    assert second.load().topics["t"].partitions[0].leader_epoch == 1, "loading again elects nobody"
+
+
+def test_stale_partitions_are_those_written_before_their_leader_registered(controller: Controller) -> None:
+    controller.run(create("t", 1))
+    assert controller.repository.load("").stale == ()
+    controller.store.delete("/brokers/ids/0")
+    controller.repository.register_broker(BROKER, 6)
+    assert controller.repository.load("").stale == (TopicPartition("t", 0),)
+
+
+def test_a_replaced_controller_can_write_nothing() -> None:
+    tree = MemoryTree()
+    old, store = Controller(MemoryStore(tree)), MemoryStore(tree)
+    old.repository.resign()
+    new = Controller(store, BROKER._replace(node_id=1))
+    with pytest.raises(ControllerMovedError):
+        old.run(create("t"))
+    assert "t" not in new.load().topics
+
+
+def test_whoever_was_never_elected_can_write_nothing() -> None:
+    store = MemoryStore()
+    store.open()
+    repository = MetadataRepository(store)
+    repository.prepare("id")
+    with pytest.raises(MetadataStoreError):
+        repository.write(Controller(MemoryStore()).run(create("t")), ClusterImage(brokers={0: BROKER}))
+
+
+def test_a_foreign_hand_in_the_tree_is_a_conflict(controller: Controller) -> None:
+    controller.run(create("t", 1))
+    controller.store.set("/brokers/topics/t", b"{}")
+    with pytest.raises(ConflictError):
+        controller.run(commands.CreatePartitions((commands.NewPartitions("t", 2),)))
+
+
+def test_there_is_one_controller(controller: Controller) -> None:
+    rival = MemoryStore(controller.store.tree)
+    rival.open()
+    repository = MetadataRepository(rival)
+    assert repository.try_become_controller(1, 0) is None
+    controller.store.close()
+    assert repository.try_become_controller(1, 0) == 2
+
+
+class CrashingStore(MemoryStore):
+    """Takes few operations at once, and dies after some of them."""
+
+    multi_limit = 4
+
+    def __init__(self, tree: MemoryTree) -> None:
+        super().__init__(tree)
+        self.multis_left = 1000
+
+    def multi(self, operations: object) -> None:
+        if self.multis_left == 0:
+            raise MetadataStoreError("crashed")
+        self.multis_left -= 1
+        ops: list[Operation] = list(operations)  # type: ignore[call-overload]
+        assert len(ops) <= self.multi_limit
+        super().multi(ops)
+
+
+@pytest.mark.parametrize("multis", range(9))
+@pytest.mark.parametrize("what", ["create", "delete", "grow"])
+def test_a_crash_within_a_large_change_leaves_all_or_nothing_of_it(what: str, multis: int) -> None:
+    tree = MemoryTree()
+    store = CrashingStore(tree)
+    controller = Controller(store)
+    if what != "create":
+        controller.run(create("t", 5))
+    store.multis_left = multis
+    change = {
+        "create": create("t", 5, flush="1"),
+        "delete": commands.DeleteTopics((commands.TopicToDelete("t"),)),
+        "grow": commands.CreatePartitions((commands.NewPartitions("t", 9),)),
+    }[what]
+    try:
+        controller.run(change)
+        finished = True
+    except MetadataStoreError:
+        finished = False
+    store.close()
+    after = Controller(MemoryStore(tree))
+    topic = after.machine.image.topic("t")
+    count = 0 if topic is None else len(topic.partitions)
+    whole = {"create": 5, "delete": 0, "grow": 9}[what]
+    assert count in (whole, {"create": 0, "delete": 5, "grow": 5}[what])
+    assert count == whole or not finished
+    if topic is not None:
+        assert all(each.leader == 0 and each.partition_epoch >= 0 for each in topic.partitions)
+    assert after.load() == after.machine.image
+    after.run(create("again", 3))
+    if topic is None:
+        assert after.store.children("/brokers/topics") == ["again"]
+        after.run(create("t", 1))
