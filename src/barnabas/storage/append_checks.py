@@ -1,7 +1,7 @@
 """What a leader checks in a batch before it goes to the log, and how it is made fit for the topic's settings.
 
-`Log.append_as_leader` calls this. On the usual topic (CreateTime, compression.type=producer, not compacted) only the header
-and the CRC are looked at; other topics need the records, which barnabas.records.conversion reads.
+`Log.append_as_leader` calls this. On the usual topic (CreateTime, compression.type=producer, not compacted) only the
+header and the CRC are looked at; other topics need the records, which barnabas.records.conversion reads.
 """
 
 from barnabas.config.topic import TopicConfig

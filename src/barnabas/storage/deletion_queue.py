@@ -1,6 +1,7 @@
 """Files and folders that are out of use and wait for their removal, file.delete.delay.ms after they were renamed.
 
-One queue a log directory. The event loop adds; `delete_due` may run in a thread, since removing a large file takes long.
+One queue a log directory. The event loop adds; `delete_due` may run in a thread, since removing a large file takes
+long.
 """
 
 import heapq
@@ -32,7 +33,7 @@ class DeletionQueue:
             return self._waiting[0][0] if self._waiting else None
 
     def delete_due(self, now_ms: int | None = None) -> int:
-        """Removes what is due, or everything if no time is given; a failed removal is logged and left for the next start."""
+        """Removes what is due, or everything if no time is given; what fails is logged and left for the next start."""
         removed = 0
         while True:
             with self._lock:

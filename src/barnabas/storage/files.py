@@ -1,7 +1,7 @@
 """The only door from storage to the operating system, so that tests can put a failing disk behind it.
 
-Segments, indexes, checkpoints and log directories take a `Files` and never call `os` themselves. Errors come out as plain
-`OSError`: what one means (disk full, directory offline) is decided by the log, which knows what was being done.
+Segments, indexes, checkpoints and log directories take a `Files` and never call `os` themselves. Errors come out as
+plain `OSError`: what one means (disk full, directory offline) is decided by the log, which knows what was being done.
 """
 
 import fcntl

@@ -1,8 +1,8 @@
 """Which leader epoch started at which offset: the leader-epoch-checkpoint of a partition.
 
-Followers and consumers find with it where their log and the leader's part ways. The file is replaced without a flush when
-an epoch starts, because that happens on the event loop; the flush of the log flushes it before the recovery point moves,
-and whatever lies above that point recovery reads again from the batches.
+Followers and consumers find with it where their log and the leader's part ways. The file is replaced without a flush
+when an epoch starts, because that happens on the event loop; the flush of the log flushes it before the recovery point
+moves, and whatever lies above that point recovery reads again from the batches.
 """
 
 from bisect import bisect_left, bisect_right

@@ -1,7 +1,7 @@
 """Files that an interrupted deletion or compaction left in a partition's folder, put in order before the log is opened.
 
-.deleted and .cleaned files were on their way out or not finished: they go. A .swap segment is complete: the segments that
-it stands for go, and it takes its place.
+.deleted and .cleaned files were on their way out or not finished: they go. A .swap segment is complete: the segments
+that it stands for go, and it takes its place.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """One partition's log: what the broker holds. Appending, reading and retention are mixed in, one module each.
 
-The event loop owns a log: everything that changes it runs there, so an append is one uninterrupted step. `flush` may run
-in a thread, since it only reads what the loop has finished. Nothing here looks at a record, except on topics whose
+The event loop owns a log: everything that changes it runs there, so an append is one uninterrupted step. `flush` may
+run in a thread, since it only reads what the loop has finished. Nothing here looks at a record, except on topics whose
 settings ask for it.
 """
 
@@ -138,7 +138,7 @@ class Log(LogAppends, LogReads, LogRetention):
                 raise
 
     def close(self) -> None:
-        """Flushes and lets go of all files. Raises StorageError if that fails: then the shutdown was not a clean one."""
+        """Flushes and lets go of all files. Raises StorageError if that fails: then the shutdown was not clean."""
         if self.closed:
             return
         self.flush()

@@ -1,7 +1,7 @@
-"""Appending to a log, as leader or as follower. One write a call; all checks come before it, all state changes after it.
+"""Appending to a log, as leader or as follower: one write a call, all checks before it, all state changes after it.
 
-So a refused or failed append leaves the log as it was: in memory because nothing had changed yet, on disk because bytes
-of a torn write are cut off again.
+So a refused or failed append leaves the log as it was: in memory because nothing had changed yet, on disk because
+bytes of a torn write are cut off again.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class LogAppends(LogState):
     def append_as_leader(
         self, data: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin = CLIENT
     ) -> AppendInfo:
-        """Appends one batch at the log end; its base offset and leader epoch are patched into `data`, which must be writable.
+        """Appends one batch at the log end; base offset and leader epoch are patched into `data`, a writable view.
 
         Raises KafkaError with the code to answer, StorageError if the disk failed.
         """
@@ -114,14 +114,14 @@ class LogAppends(LogState):
                 try:
                     self.active.transaction_index.append(aborted)
                 except OSError as error:
-                    # The marker is in the log but consumers would be shown the aborted records: only recovery mends that.
+                    # The marker is written, but consumers would see the aborted records: recovery mends that.
                     raise self.fail(error, "indexing an aborted transaction of") from error
 
     def append_as_follower(self, data: memoryview, now_ms: int) -> AppendInfo | None:
-        """Appends batches as the leader wrote them, offsets and epochs included; a partial batch at the end is left out.
+        """Appends batches as the leader wrote them, offsets and epochs included; a partial last batch is left out.
 
-        Each CRC is checked. Raises KafkaError (CORRUPT_MESSAGE, or OFFSET_OUT_OF_RANGE for offsets that do not follow on)
-        and StorageError. None if there was no whole batch.
+        Each CRC is checked. Raises KafkaError (CORRUPT_MESSAGE, or OFFSET_OUT_OF_RANGE for offsets that do not follow
+        on) and StorageError. None if there was no whole batch.
         """
         if self.failure is not None:
             self.check_online()

@@ -74,7 +74,7 @@ class LogDirectories:
                 directory.identify(node_id, cluster_id)
 
     def load(self, config_for: ConfigFor, now_ms: int, *, threads_per_directory: int = 1) -> None:
-        """Opens all logs, recovering those that were not shut down cleanly. Damaged ones are left out, see `damaged`."""
+        """Opens all logs, recovering them after a crash. Damaged ones are left out, see `damaged`."""
         for directory in self.directories:
             if directory.is_offline:
                 continue

@@ -1,7 +1,7 @@
 """One entry of log.dirs: the partition folders in it, its lock, its checkpoints, and whether its disk still works.
 
-Held by `LogDirectories`. Loading may use threads; everything else runs on the event-loop thread, except `delete_due_files`
-and the checkpoints, which only read offsets and write files of their own.
+Held by `LogDirectories`. Loading may use threads; everything else runs on the event-loop thread, except
+`delete_due_files` and the checkpoints, which only read offsets and write files of their own.
 """
 
 import json

@@ -5,7 +5,7 @@ remembers that place. Runs on the event-loop thread.
 """
 
 import logging
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CURRENT_MAGIC, MAGIC_OFFSET
@@ -60,11 +60,15 @@ class LogReads(LogState):
             return FetchData(None, offset, False)
         try:
             return self._read(offset, max_bytes, min(upper_bound_offset, log_end_offset), min_one_message)
-        except BrokenChainError as error:
-            logger.error("damage found while reading %s: %s", self.topic_partition, error)
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
-        except OSError as error:
+        except (BrokenChainError, OSError) as error:
+            self._raise_read_error(error)
+
+    def _raise_read_error(self, error: BrokenChainError | OSError) -> NoReturn:
+        """Damage is told to the reader; a disk that cannot be read takes the directory offline."""
+        if isinstance(error, OSError):
             raise self.fail(error, "reading") from error
+        logger.error("damage found while reading %s: %s", self.topic_partition, error)
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
 
     def _read(self, offset: int, max_bytes: int, upper: int, min_one_message: bool) -> FetchData:
         segment, position = self._positions.get(offset) or self._locate(offset)
@@ -141,12 +145,15 @@ class LogReads(LogState):
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record with that timestamp or a later one, found by decoding one batch."""
-        for segment in self.segments:
-            if segment.size and segment.max_timestamp()[0] >= timestamp:
-                _, offset = segment.time_index.lookup(timestamp)
-                found = self._first_at_or_after(segment, timestamp, max(offset, self.log_start_offset))
-                if found is not None:
-                    return found
+        try:
+            for segment in self.segments:
+                if segment.size and segment.max_timestamp()[0] >= timestamp:
+                    offset = max(segment.offset_before_timestamp(timestamp), self.log_start_offset)
+                    found = self._first_at_or_after(segment, timestamp, offset)
+                    if found is not None:
+                        return found
+        except (BrokenChainError, OSError) as error:
+            self._raise_read_error(error)
         return None
 
     def _first_at_or_after(self, segment: Segment, timestamp: int, offset: int) -> TimestampOffset | None:
@@ -166,9 +173,11 @@ class LogReads(LogState):
         filled = [segment for segment in self.segments if segment.size]
         if not filled:
             return None
-        best = max(filled, key=lambda segment: segment.max_timestamp()[0])
-        timestamp = best.max_timestamp()[0]
-        return self._first_at_or_after(best, timestamp, self.log_start_offset)
+        try:
+            best = max(filled, key=lambda segment: segment.max_timestamp()[0])
+            return self._first_at_or_after(best, best.max_timestamp()[0], self.log_start_offset)
+        except (BrokenChainError, OSError) as error:
+            self._raise_read_error(error)
 
     def aborted_transactions(self, first_offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Those that overlap the offsets, as a read_committed consumer needs them to drop their records."""

@@ -1,6 +1,7 @@
 """What leaves a log: whole segments by age, size and log start offset, DeleteRecords, truncation, the cleaner's swap.
 
-All of it runs on the event-loop thread. Files are renamed to .deleted and removed later; a reader keeps what it has open.
+All of it runs on the event-loop thread. Files are renamed to .deleted and removed later; a reader keeps what it has
+open.
 """
 
 import logging
@@ -109,7 +110,7 @@ class LogRetention(LogState):
         return count
 
     def maybe_roll(self, now_ms: int) -> bool:
-        """Rolls a segment that is older than segment.ms although nothing is written to it, so that it can be deleted."""
+        """Rolls a segment that is older than segment.ms though nothing is written to it, so that it can go."""
         active = self.active
         if not active.size or now_ms - active.created_ms <= self.config.segment_ms - active.roll_jitter_ms:
             return False
@@ -174,8 +175,8 @@ class LogRetention(LogState):
         """Puts the cleaner's result in place of the segments that it was made from.
 
         `new` are closed segments under their .cleaned names, flushed by the caller. First they become .swap, which says
-        that they are complete: after a crash from there on, recovery drops the old ones and keeps the new. Before that it
-        drops the new. Raises KafkaError if one of the old segments has left the log meanwhile: then `new` is removed.
+        that they are complete: after a crash from there on, recovery drops the old ones and keeps the new. Before that
+        it drops the new. Raises KafkaError, and removes `new`, if one of the old segments has left the log meanwhile.
         """
         if any(segment not in self.segments for segment in old) or self.active in old:
             for segment in new:

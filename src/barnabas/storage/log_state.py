@@ -130,7 +130,7 @@ class LogState:
         return segment
 
     def create_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """A segment with new, empty files. If that fails nothing is left: an empty file would look like a later segment."""
+        """A segment with new, empty files. A failure leaves none: an empty file would look like a later segment."""
         segment = self.new_segment(base_offset, now_ms)
         try:
             segment.create(self.config.segment_bytes if self.config.preallocate else 0)
@@ -141,7 +141,7 @@ class LogState:
         return segment
 
     def roll(self, now_ms: int) -> Segment:
-        """Closes the active segment for writing and starts the next at the log end. Raises OSError with nothing changed."""
+        """Closes the active segment for writing and starts the next at the log end. OSError: nothing has changed."""
         old = self.active
         old.become_inactive(preallocated=self.config.preallocate)
         self.take_snapshot()
@@ -185,7 +185,7 @@ class LogState:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
 
     def fail(self, error: OSError, doing: str) -> StorageError:
-        """The disk failed: this log refuses from now on and its directory hears of it. The caller raises what it gets."""
+        """The disk failed: this log refuses from now on and its directory hears of it. The caller raises it."""
         failure = StorageError(f"{doing} {self.topic_partition} in {self.directory}: {error}")
         self.failure = failure
         logger.error("%s", failure)

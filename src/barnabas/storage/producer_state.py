@@ -1,8 +1,8 @@
 """What a partition remembers of each producer: epoch, the last five batches, the open transaction.
 
-The leader checks every batch with a producer id against it before the write and updates it after the write; a follower and
-recovery only update. It is rebuilt from the newest snapshot (producer_snapshot.py) and the batches after it, so nothing
-here may depend on anything but what is in the log. It does no I/O.
+The leader checks every batch with a producer id against it before the write and updates it after the write; a follower
+and recovery only update. It is rebuilt from the newest snapshot (producer_snapshot.py) and the batches after it, so
+nothing here may depend on anything but what is in the log. It does no I/O.
 """
 
 from collections.abc import Iterable

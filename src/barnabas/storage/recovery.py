@@ -1,9 +1,9 @@
 """Opening a log that is on disk: quickly after a clean shutdown, batch by batch from the recovery point after a crash.
 
-Above the recovery point a torn or damaged batch ends the log: it was never promised to be on disk. Below it every byte was
-flushed, so damage there is never cut: the log is refused (DamagedLogError) with its files as they are. An operator who
-accepts the loss removes the partition's line from recovery-point-offset-checkpoint. Runs before the broker serves the log,
-in any thread.
+Above the recovery point a torn or damaged batch ends the log: it was never promised to be on disk. Below it every byte
+was flushed, so damage there is never cut: the log is refused (DamagedLogError) with its files as they are. An operator
+who accepts the loss removes the partition's line from recovery-point-offset-checkpoint. Runs before the broker serves
+the log, in any thread.
 """
 
 import logging

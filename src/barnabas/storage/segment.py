@@ -1,7 +1,8 @@
 """A segment: a stretch of a log in one .log file, with its indexes. Only the last segment of a log is written to.
 
 The log decides when to roll and serialises all changes; look-ups change nothing but caches and run on the event-loop
-thread, the cleaner's and recovery's on theirs. Files are opened at the first use, so that thousands of idle logs cost none.
+thread, the cleaner's and recovery's on theirs. Files are opened at the first use, so that thousands of idle logs cost
+none.
 """
 
 import os
@@ -98,7 +99,7 @@ class Segment:
     # ---- appending
 
     def append(self, data: Buffer, last_offset: int, max_timestamp: int, max_timestamp_offset: int) -> int:
-        """Writes whole batches at the end and returns their position. OSError leaves the segment as it was in memory."""
+        """Writes whole batches at the end and returns their position. OSError: nothing changed in memory."""
         position = self.size
         size = len(data)
         self.file.pwrite(data, position)
@@ -175,7 +176,7 @@ class Segment:
         return None
 
     def rebuild_offset_indexes(self) -> None:
-        """Builds the offset and time index anew from the headers. Raises BrokenChainError if the log file is damaged."""
+        """Builds offset and time index anew from the headers. Raises BrokenChainError if the log file is damaged."""
         self.offset_index.reset()
         self.time_index.reset()
         self._max_timestamp = (NO_TIMESTAMP, self.base_offset)
@@ -186,6 +187,8 @@ class Segment:
                 self.add_index_entry(header.last_offset, position)
                 last_entry = position
         self.finish_time_index()
+        self.offset_index.write_out()
+        self.time_index.write_out()
 
     def note_timestamp(self, header: BatchHeader) -> None:
         if header.max_timestamp > self.max_timestamp()[0]:
@@ -215,6 +218,14 @@ class Segment:
             if header.max_timestamp > best[0]:
                 best = (header.max_timestamp, header.last_offset)
         return best
+
+    def offset_before_timestamp(self, timestamp: int) -> int:
+        """An offset below which every record of this segment is older than `timestamp`, from the time index."""
+        try:
+            return self.time_index.lookup(timestamp)[1]
+        except (CorruptIndexError, FileNotFoundError):
+            self.rebuild_offset_indexes()
+            return self.time_index.lookup(timestamp)[1]
 
     def next_offset(self) -> int:
         """The offset after the last batch, found by walking from the last index entry."""
