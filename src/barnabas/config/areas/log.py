@@ -1,6 +1,6 @@
 """The logs of this broker and the defaults that topics inherit."""
 
-from barnabas.config.areas.effect import NO_PLUGINS, NO_QUORUM, NO_TIERS
+from barnabas.config.areas.effect import NO_PLUGINS, NO_QUORUM, NO_TIERS, OWN_PACE, OWN_READS
 from barnabas.config.checks import at_least, between, each_of, either, one_of
 from barnabas.config.setting import (
     CLUSTER_WIDE,
@@ -74,6 +74,7 @@ class LogSettings(SettingsTable):
         "Memory for reading and writing in compaction, over all cleaner threads.",
         at_least(0),
         update=CLUSTER_WIDE,
+        no_effect=OWN_READS,
     )
     log_cleaner_io_max_bytes_per_second: float = double(
         DOUBLE_MAX, "Bytes per second that compaction may read and write.", update=CLUSTER_WIDE
@@ -144,7 +145,12 @@ class LogSettings(SettingsTable):
         10_485_760, "Largest size of an index, where a topic does not say.", at_least(4), update=CLUSTER_WIDE
     )
     log_initial_task_delay_ms: int = int64(
-        30_000, "Delay before the periodic work on logs begins.", at_least(0), importance=LOW, internal=True
+        30_000,
+        "Delay before the periodic work on logs begins.",
+        at_least(0),
+        importance=LOW,
+        internal=True,
+        no_effect=OWN_PACE,
     )
     log_local_retention_bytes: int = int64(
         -2,

@@ -1,6 +1,16 @@
 """Listeners, connections, request queues and the topics a client may make."""
 
-from barnabas.config.areas.effect import NO_JVM, NO_PEERS, NO_PLUGINS, NO_QUORUM, NO_SECURITY, ONE_LOOP, RELEASED_ONLY
+from barnabas.config.areas.effect import (
+    BY_BYTES,
+    NO_JVM,
+    NO_PEERS,
+    NO_PLUGINS,
+    NO_QUORUM,
+    NO_RATE,
+    NO_SECURITY,
+    ONE_LOOP,
+    RELEASED_ONLY,
+)
 from barnabas.config.checks import at_least, one_of
 from barnabas.config.setting import (
     CLUSTER_WIDE,
@@ -47,7 +57,9 @@ class NetworkSettings(SettingsTable):
         None, "Listeners that start before the authorizer is ready.", importance=HIGH, no_effect=NO_SECURITY
     )
     fetch_max_bytes: int = int32(57_671_680, "Bytes returned at most for one fetch request.", at_least(1024))
-    inter_broker_listener_name: str | None = string(None, "Listener that brokers use among themselves.")
+    inter_broker_listener_name: str | None = string(
+        None, "Listener that brokers use among themselves.", no_effect=NO_PEERS
+    )
     # Kafka lets a running broker change these two; here the sockets are bound once.
     listener_security_protocol_map: str = string(
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
@@ -60,7 +72,7 @@ class NetworkSettings(SettingsTable):
         importance=HIGH,
     )
     max_connection_creation_rate: int = int32(
-        INT32_MAX, "New connections per second that are accepted.", at_least(0), update=CLUSTER_WIDE
+        INT32_MAX, "New connections per second that are accepted.", at_least(0), update=CLUSTER_WIDE, no_effect=NO_RATE
     )
     max_connections_per_ip_overrides: str = string(
         "", "Exceptions to max.connections.per.ip, as host:count,host:count.", update=CLUSTER_WIDE
@@ -91,15 +103,20 @@ class NetworkSettings(SettingsTable):
         -1, "Bytes of requests in progress after which reading from clients pauses; -1 is the built-in budget."
     )
     queued_max_requests: int = int32(
-        500, "Requests in progress on the broker after which reading from clients pauses.", at_least(1), importance=HIGH
+        500,
+        "Requests in progress on the broker after which reading from clients pauses.",
+        at_least(1),
+        importance=HIGH,
+        no_effect=BY_BYTES,
     )
     request_timeout_ms: int = int32(
-        30_000, "Time a broker waits for the answer to a request of its own.", importance=HIGH
+        30_000, "Time a broker waits for the answer to a request of its own.", importance=HIGH, no_effect=NO_PEERS
     )
     security_inter_broker_protocol: str = string(
         "PLAINTEXT",
         "Security protocol among brokers, where inter.broker.listener.name is not given.",
         one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        no_effect=NO_PEERS,
     )
     security_providers: str | None = string(None, "Java security providers.", importance=LOW, no_effect=NO_JVM)
     server_max_startup_time_ms: int = int64(

@@ -94,7 +94,6 @@ class ReplicationSettings(SettingsTable):
         "Whether a replica that is not in sync may lead when no other is left.",
         importance=HIGH,
         update=CLUSTER_WIDE,
-        no_effect=NO_PEERS,
     )
     unclean_leader_election_interval_ms: int = int64(
         300_000,
