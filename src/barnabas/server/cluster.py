@@ -279,6 +279,10 @@ class Cluster:
                     await self._look_at_store()
                 else:
                     await self._carry_out(*item)
+            except asyncio.CancelledError:
+                # Perhaps written, perhaps not: whoever waits asks another broker, or this one after its restart.
+                _fail(item, KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is shutting down."))
+                raise
             except SessionExpiredError:
                 await self._rejoin(item)
             except Exception as error:
