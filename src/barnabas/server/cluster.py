@@ -1,161 +1,50 @@
-"""One broker's part in the cluster: registered in the store, candidate for controller, holder of the image.
+"""What the broker and its handlers ask of the cluster: the image to look things up in, and changes to it.
 
-The broker starts it before anything else and reads `image` from then on. All requests to the controller go through one
-queue: decide on the loop, write in the store's thread (the loop never waits for a disk flush), apply, tell the
-listeners, answer. A lone broker is a cluster of one and takes the same way.
-
-What may happen in between: a write meets a tree that is not as the image says, then the image is loaded again and the
-command decided anew; another broker has become controller, then the request fails with NOT_CONTROLLER; the session is
-lost, then the broker registers again under a new epoch. A broker that is not controller loads the image again when the
-store says that something changed.
+Each request is one command to the controller machine and returns what it decided, once that is durable and every
+listener has heard of it. Raises KafkaError with NOT_CONTROLLER where another broker must be asked. How it is carried
+out is `membership.py`.
 """
 
-import asyncio
-import logging
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
-from barnabas.clock import Clock, Random, SystemClock
-from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller import commands
-from barnabas.machines.controller.commands import Command, ConfigRules
-from barnabas.machines.controller.machine import ControllerMachine
-from barnabas.machines.controller.topics import TopicDefaults
-from barnabas.metadata import tree
-from barnabas.metadata.image import (
-    NO_CONTROLLER,
-    BrokerEndpoint,
-    BrokerImage,
-    ClusterImage,
-    ConfigResource,
-    Delta,
-)
-from barnabas.metadata.repository import ControllerMovedError, MetadataRepository
-from barnabas.metadata.store import (
-    ConflictError,
-    MetadataStore,
-    MetadataStoreError,
-    NodeExistsError,
-    SessionExpiredError,
-)
+from barnabas.metadata.image import ConfigResource
 from barnabas.server.auto_topic_creation import AutoTopicCreation
-from barnabas.types import TopicPartition, topic_id_text
+from barnabas.server.membership import DeltaListener, InconsistentClusterIdError, Membership
+from barnabas.types import TopicPartition
 
-logger = logging.getLogger(__name__)
-
-Result = TypeVar("Result")
-DeltaListener = Callable[[Delta], None]
-MAX_ATTEMPTS = 5
-REJOIN_DELAY_SECONDS = 1.0
+__all__ = ["Cluster", "DeltaListener", "InconsistentClusterIdError"]
 
 
-class InconsistentClusterIdError(Exception):
-    """The data directory belongs to another cluster than the store."""
+class Cluster(Membership):
+    """See `Membership` for what it is made with."""
 
-
-class Cluster:
-    """`listeners` are called on the loop with every delta, the first one (everything there is) during `start`."""
-
-    def __init__(
-        self,
-        store: MetadataStore,
-        *,
-        broker_id: int,
-        endpoints: Sequence[BrokerEndpoint],
-        rules: ConfigRules,
-        rack: str | None = None,
-        cluster_id: str | None = None,
-        defaults: TopicDefaults | None = None,
-        clock: Clock | None = None,
-        random: Random | None = None,
-    ) -> None:
-        """`cluster_id` is what the data directory says, if it says anything; `rules` checks settings."""
-        self.broker_id = broker_id
-        self.listeners: list[DeltaListener] = []
-        self.image = ClusterImage()
-        self.auto_creation = AutoTopicCreation(self.create_topics)
-        self._store = store
-        self._repository = MetadataRepository(store)
-        self._broker = BrokerImage(broker_id, tuple(endpoints), rack)
-        self._clock = clock or SystemClock()
-        self._random = random or Random()
-        self._expected_cluster_id = cluster_id
-        self._machine = ControllerMachine(rules, self._random, defaults)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata")
-        self._queue: asyncio.Queue[tuple[Command, asyncio.Future[Any]] | None] = asyncio.Queue()
-        self._worker: asyncio.Task[None] | None = None
-        self._looking_pending = False
-        self._end_watches: list[Callable[[], None]] = []
-
-    @property
-    def cluster_id(self) -> str:
-        return self.image.cluster_id
-
-    @property
-    def is_controller(self) -> bool:
-        return self.image.controller_id == self.broker_id
-
-    @property
-    def broker_epoch(self) -> int:
-        broker = self.image.brokers.get(self.broker_id)
-        return -1 if broker is None else broker.epoch
-
-    @property
-    def defaults(self) -> TopicDefaults:
-        return self._machine.defaults
-
-    @defaults.setter
-    def defaults(self, defaults: TopicDefaults) -> None:
-        self._machine.defaults = defaults
+    auto_creation: AutoTopicCreation
 
     async def start(self) -> None:
-        """Register, stand for controller, load the image and elect the leaders that are missing."""
-        loop = asyncio.get_running_loop()
-        try:
-            cluster_id = await self._in_thread(self._open_store)
-            await self._join(cluster_id)
-        except BaseException:
-            await self._close()
-            raise
-        # A controller need not hear of its own writes: only of brokers and rivals. The others hear of everything.
-        self._watch("/", lambda: None if self.is_controller else self._on_store_changed())
-        self._watch(tree.BROKER_IDS, self._on_store_changed)
-        self._watch(tree.CONTROLLER, self._on_store_changed)
-        self._worker = loop.create_task(self._work(), name="cluster")
-        self._on_store_changed()  # what changed between loading and watching
+        self.auto_creation = AutoTopicCreation(self.create_topics)
+        await super().start()
 
     async def stop(self) -> None:
-        """Leave the cluster; others see it at once."""
-        for end_watch in self._end_watches:
-            end_watch()
         await self.auto_creation.stop()
-        if self._worker is not None:
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
-            self._worker = None
-        while not self._queue.empty():
-            waiting = self._queue.get_nowait()
-            if waiting is not None and not waiting[1].done():
-                waiting[1].set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is shutting down."))
-        await self._close()
+        await super().stop()
 
     async def create_topics(
         self, topics: Sequence[commands.NewTopic], *, validate_only: bool = False
     ) -> tuple[commands.TopicResult, ...]:
-        results: tuple[commands.TopicResult, ...] = await self._submit(
+        results: tuple[commands.TopicResult, ...] = await self.submit(
             commands.CreateTopics(tuple(topics), validate_only)
         )
         return results
 
     async def delete_topics(self, topics: Sequence[commands.TopicToDelete]) -> tuple[commands.DeletedTopic, ...]:
-        results: tuple[commands.DeletedTopic, ...] = await self._submit(commands.DeleteTopics(tuple(topics)))
+        results: tuple[commands.DeletedTopic, ...] = await self.submit(commands.DeleteTopics(tuple(topics)))
         return results
 
     async def create_partitions(
         self, topics: Sequence[commands.NewPartitions], *, validate_only: bool = False
     ) -> tuple[commands.NewPartitionsResult, ...]:
-        results: tuple[commands.NewPartitionsResult, ...] = await self._submit(
+        results: tuple[commands.NewPartitionsResult, ...] = await self.submit(
             commands.CreatePartitions(tuple(topics), validate_only)
         )
         return results
@@ -167,7 +56,7 @@ class Cluster:
         validate_only: bool = False,
     ) -> tuple[commands.ConfigResult, ...]:
         changes = tuple((resource, tuple(each)) for resource, each in resources)
-        results: tuple[commands.ConfigResult, ...] = await self._submit(
+        results: tuple[commands.ConfigResult, ...] = await self.submit(
             commands.IncrementalAlterConfigs(changes, validate_only)
         )
         return results
@@ -180,13 +69,13 @@ class Cluster:
     ) -> tuple[commands.ConfigResult, ...]:
         """Replaces all settings of each resource."""
         values = tuple((resource, tuple(each)) for resource, each in resources)
-        results: tuple[commands.ConfigResult, ...] = await self._submit(commands.AlterConfigs(values, validate_only))
+        results: tuple[commands.ConfigResult, ...] = await self.submit(commands.AlterConfigs(values, validate_only))
         return results
 
     async def alter_partition(
         self, broker_id: int, broker_epoch: int, changes: Sequence[commands.IsrChange]
     ) -> tuple[commands.IsrResult, ...]:
-        results: tuple[commands.IsrResult, ...] = await self._submit(
+        results: tuple[commands.IsrResult, ...] = await self.submit(
             commands.AlterPartition(broker_id, broker_epoch, tuple(changes))
         )
         return results
@@ -195,175 +84,14 @@ class Cluster:
         self, election: commands.ElectionType, partitions: Sequence[TopicPartition] | None = None
     ) -> tuple[commands.ElectionResult, ...]:
         wanted = None if partitions is None else tuple(partitions)
-        results: tuple[commands.ElectionResult, ...] = await self._submit(commands.ElectLeaders(election, wanted))
+        results: tuple[commands.ElectionResult, ...] = await self.submit(commands.ElectLeaders(election, wanted))
         return results
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int = -1) -> tuple[TopicPartition, ...]:
         """Moves leadership away from a broker; returns what it still leads for want of another in-sync replica."""
-        remaining: tuple[TopicPartition, ...] = await self._submit(commands.ControlledShutdown(broker_id, broker_epoch))
+        remaining: tuple[TopicPartition, ...] = await self.submit(commands.ControlledShutdown(broker_id, broker_epoch))
         return remaining
 
     async def allocate_producer_id_block(self) -> range:
-        block: range = await self._submit(commands.AllocateProducerIds(self.broker_id))
+        block: range = await self.submit(commands.AllocateProducerIds(self.broker_id))
         return block
-
-    async def _submit(self, command: Command) -> Any:
-        if self._worker is None or self._worker.done():
-            raise KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is not running.")
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait((command, future))
-        reply = await future
-        if isinstance(reply, KafkaError):
-            raise reply
-        return reply
-
-    async def _in_thread(self, call: Callable[..., Result], *arguments: Any) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
-
-    def _open_store(self) -> str:
-        self._store.open()
-        wanted = self._expected_cluster_id or topic_id_text(self._random.randbytes(16))
-        cluster_id = self._repository.prepare(wanted)
-        if self._expected_cluster_id not in (None, cluster_id):
-            raise InconsistentClusterIdError(
-                f"the data directory belongs to cluster {self._expected_cluster_id}, the store to {cluster_id}"
-            )
-        return cluster_id
-
-    async def _close(self) -> None:
-        await self._in_thread(self._store.close)
-        self._thread.shutdown(wait=False)
-
-    async def _join(self, cluster_id: str) -> None:
-        try:
-            await self._in_thread(self._repository.register_broker, self._broker, self._clock.now_ms())
-        except NodeExistsError as error:
-            raise KafkaError(
-                ErrorCode.DUPLICATE_BROKER_REGISTRATION, f"A broker with id {self.broker_id} is running already."
-            ) from error
-        await self._load(cluster_id)
-
-    async def _load(self, cluster_id: str) -> None:
-        """Stand for controller, read the store, and as controller elect whatever has no leader."""
-        now_ms = self._clock.now_ms()
-        await self._in_thread(self._repository.try_become_controller, self.broker_id, now_ms)
-        await self._reload(cluster_id)
-        if self.is_controller:
-            logger.info("broker %d is controller, epoch %d", self.broker_id, self.image.controller_epoch)
-
-    async def _reload(self, cluster_id: str) -> None:
-        for _ in range(MAX_ATTEMPTS):
-            leads, _ = await self._in_thread(self._repository.load_controller)
-            try:
-                if leads == self.broker_id:
-                    await self._in_thread(self._repository.complete_deletions)
-                loaded = await self._in_thread(self._repository.load, cluster_id)
-                self._machine.reset(loaded.image)
-                if leads == self.broker_id:
-                    decision = self._machine.decide(commands.TakeOver(loaded.stale), self._clock.now_ms())
-                    await self._in_thread(self._repository.write, decision.records, loaded.image)
-                    for record in decision.records:
-                        self._machine.apply(record)
-            except (ConflictError, ControllerMovedError):
-                continue
-            self._machine.take_delta()
-            self._publish(Delta.between(self.image, self._machine.image))
-            return
-        raise MetadataStoreError("the store changes faster than it can be read")
-
-    async def _work(self) -> None:
-        while True:
-            item = await self._queue.get()
-            try:
-                if item is None:
-                    await self._look_at_store()
-                else:
-                    await self._carry_out(*item)
-            except asyncio.CancelledError:
-                # Perhaps written, perhaps not: whoever waits asks another broker, or this one after its restart.
-                _fail(item, KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is shutting down."))
-                raise
-            except SessionExpiredError:
-                await self._rejoin(item)
-            except Exception as error:
-                logger.exception("the cluster's metadata could not be read or written")
-                _fail(item, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)))
-
-    async def _carry_out(self, command: Command, future: "asyncio.Future[Any]") -> None:
-        for _ in range(MAX_ATTEMPTS):
-            if not self.is_controller:
-                break
-            image = self._machine.image
-            decision = self._machine.decide(command, self._clock.now_ms())
-            try:
-                if decision.records:
-                    await self._in_thread(self._repository.write, decision.records, image)
-            except ConflictError as error:
-                logger.warning("the store was changed by another hand at %s: loading it again", error.path)
-                await self._reload(self.cluster_id)
-                continue
-            except ControllerMovedError:
-                await self._reload(self.cluster_id)
-                break
-            for record in decision.records:
-                self._machine.apply(record)
-            self._publish(self._machine.take_delta())
-            if not future.done():
-                future.set_result(decision.replies[0][1])
-            return
-        _fail((command, future), KafkaError(ErrorCode.NOT_CONTROLLER))
-
-    def _watch(self, path: str, react: Callable[[], None]) -> None:
-        loop = asyncio.get_running_loop()
-
-        def wake() -> None:
-            loop.call_soon_threadsafe(react)
-
-        self._end_watches.append(self._store.watch(path, wake))
-
-    def _on_store_changed(self) -> None:
-        if not self._looking_pending:
-            self._looking_pending = True
-            self._queue.put_nowait(None)
-
-    async def _look_at_store(self) -> None:
-        """Something changed: am I still registered, who is controller, which brokers are there?"""
-        self._looking_pending = False
-        if not await self._in_thread(self._repository.is_registered, self.broker_id):
-            raise SessionExpiredError(f"broker {self.broker_id} is no longer registered")
-        controller_id, _ = await self._in_thread(self._repository.load_controller)
-        if controller_id == NO_CONTROLLER:
-            await self._load(self.cluster_id)
-        elif controller_id != self.broker_id or not self.is_controller:
-            await self._reload(self.cluster_id)
-        if self.is_controller:
-            brokers = await self._in_thread(self._repository.load_brokers)
-            nobody = asyncio.get_running_loop().create_future()
-            await self._carry_out(commands.BrokersChanged(brokers), nobody)
-
-    async def _rejoin(self, item: tuple[Command, "asyncio.Future[Any]"] | None) -> None:
-        """The session is over: this broker has been fenced, and comes back under a new epoch."""
-        _fail(item, KafkaError(ErrorCode.NOT_CONTROLLER))
-        logger.warning("broker %d lost its session with the metadata store: registering again", self.broker_id)
-        try:
-            cluster_id = await self._in_thread(self._open_store)
-            await self._join(cluster_id)
-        except Exception:
-            logger.exception("broker %d could not register again", self.broker_id)
-            asyncio.get_running_loop().call_later(REJOIN_DELAY_SECONDS, self._on_store_changed)
-
-    def _publish(self, delta: Delta) -> None:
-        self.image = delta.image
-        if delta.is_empty:
-            return
-        for listener in self.listeners:
-            try:
-                listener(delta)
-            except Exception:
-                # The change is durable already: the others must hear of it, and its requester must be answered.
-                logger.exception("a listener failed on a change of the cluster's metadata")
-
-
-def _fail(item: tuple[Command, "asyncio.Future[Any]"] | None, error: KafkaError) -> None:
-    if item is not None and not item[1].done():
-        item[1].set_exception(error)

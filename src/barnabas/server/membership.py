@@ -1,0 +1,298 @@
+"""A broker's membership in the cluster: registered in the store, candidate for controller, holder of the image.
+
+The broker starts it before anything else and reads `image` from then on. All requests to the controller go through one
+queue: decide on the loop, write in the store's thread (the loop never waits for a disk flush), apply, tell the
+listeners, answer. A lone broker is a cluster of one and takes the same way.
+
+What may happen in between: a write meets a tree that is not as the image says, then the image is loaded again and the
+command decided anew; another broker has become controller, then the request fails with NOT_CONTROLLER; the session is
+lost, then the broker registers again under a new epoch. A broker that is not controller loads the image again when the
+store says that something changed.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from barnabas.clock import Clock, Random, SystemClock
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller import commands
+from barnabas.machines.controller.commands import Command, ConfigRules
+from barnabas.machines.controller.machine import ControllerMachine
+from barnabas.machines.controller.topics import TopicDefaults
+from barnabas.metadata import tree
+from barnabas.metadata.image import (
+    NO_CONTROLLER,
+    BrokerEndpoint,
+    BrokerImage,
+    ClusterImage,
+    Delta,
+)
+from barnabas.metadata.repository import ControllerMovedError, MetadataRepository
+from barnabas.metadata.store import (
+    ConflictError,
+    MetadataStore,
+    MetadataStoreError,
+    NodeExistsError,
+    SessionExpiredError,
+)
+from barnabas.types import topic_id_text
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+DeltaListener = Callable[[Delta], None]
+MAX_ATTEMPTS = 5
+REJOIN_DELAY_SECONDS = 1.0
+
+
+class InconsistentClusterIdError(Exception):
+    """The data directory belongs to another cluster than the store."""
+
+
+class Membership:
+    """`listeners` are called on the loop with every delta, the first one (everything there is) during `start`."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        *,
+        broker_id: int,
+        endpoints: Sequence[BrokerEndpoint],
+        rules: ConfigRules,
+        rack: str | None = None,
+        cluster_id: str | None = None,
+        defaults: TopicDefaults | None = None,
+        clock: Clock | None = None,
+        random: Random | None = None,
+    ) -> None:
+        """`cluster_id` is what the data directory says, if it says anything; `rules` checks settings."""
+        self.broker_id = broker_id
+        self.listeners: list[DeltaListener] = []
+        self.image = ClusterImage()
+        self._store = store
+        self._repository = MetadataRepository(store)
+        self._broker = BrokerImage(broker_id, tuple(endpoints), rack)
+        self._clock = clock or SystemClock()
+        self._random = random or Random()
+        self._expected_cluster_id = cluster_id
+        self._machine = ControllerMachine(rules, self._random, defaults)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata")
+        self._queue: asyncio.Queue[tuple[Command, asyncio.Future[Any]] | None] = asyncio.Queue()
+        self._worker: asyncio.Task[None] | None = None
+        self._looking_pending = False
+        self._end_watches: list[Callable[[], None]] = []
+
+    @property
+    def cluster_id(self) -> str:
+        return self.image.cluster_id
+
+    @property
+    def is_controller(self) -> bool:
+        return self.image.controller_id == self.broker_id
+
+    @property
+    def broker_epoch(self) -> int:
+        broker = self.image.brokers.get(self.broker_id)
+        return -1 if broker is None else broker.epoch
+
+    @property
+    def defaults(self) -> TopicDefaults:
+        return self._machine.defaults
+
+    @defaults.setter
+    def defaults(self, defaults: TopicDefaults) -> None:
+        self._machine.defaults = defaults
+
+    async def start(self) -> None:
+        """Register, stand for controller, load the image and elect the leaders that are missing."""
+        loop = asyncio.get_running_loop()
+        try:
+            cluster_id = await self._in_thread(self._open_store)
+            await self._join(cluster_id)
+        except BaseException:
+            await self._close()
+            raise
+        # A controller need not hear of its own writes: only of brokers and rivals. The others hear of everything.
+        self._watch("/", lambda: None if self.is_controller else self._on_store_changed())
+        self._watch(tree.BROKER_IDS, self._on_store_changed)
+        self._watch(tree.CONTROLLER, self._on_store_changed)
+        self._worker = loop.create_task(self._work(), name="cluster")
+        self._on_store_changed()  # what changed between loading and watching
+
+    async def stop(self) -> None:
+        """Leave the cluster; others see it at once."""
+        for end_watch in self._end_watches:
+            end_watch()
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+            self._worker = None
+        while not self._queue.empty():
+            waiting = self._queue.get_nowait()
+            if waiting is not None and not waiting[1].done():
+                waiting[1].set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is shutting down."))
+        await self._close()
+
+    async def submit(self, command: Command) -> Any:
+        if self._worker is None or self._worker.done():
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is not running.")
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait((command, future))
+        reply = await future
+        if isinstance(reply, KafkaError):
+            raise reply
+        return reply
+
+    async def _in_thread(self, call: Callable[..., Result], *arguments: Any) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+
+    def _open_store(self) -> str:
+        self._store.open()
+        wanted = self._expected_cluster_id or topic_id_text(self._random.randbytes(16))
+        cluster_id = self._repository.prepare(wanted)
+        if self._expected_cluster_id not in (None, cluster_id):
+            raise InconsistentClusterIdError(
+                f"the data directory belongs to cluster {self._expected_cluster_id}, the store to {cluster_id}"
+            )
+        return cluster_id
+
+    async def _close(self) -> None:
+        await self._in_thread(self._store.close)
+        self._thread.shutdown(wait=False)
+
+    async def _join(self, cluster_id: str) -> None:
+        try:
+            await self._in_thread(self._repository.register_broker, self._broker, self._clock.now_ms())
+        except NodeExistsError as error:
+            raise KafkaError(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION, f"A broker with id {self.broker_id} is running already."
+            ) from error
+        await self._load(cluster_id)
+
+    async def _load(self, cluster_id: str) -> None:
+        """Stand for controller, read the store, and as controller elect whatever has no leader."""
+        now_ms = self._clock.now_ms()
+        await self._in_thread(self._repository.try_become_controller, self.broker_id, now_ms)
+        await self._reload(cluster_id)
+        if self.is_controller:
+            logger.info("broker %d is controller, epoch %d", self.broker_id, self.image.controller_epoch)
+
+    async def _reload(self, cluster_id: str) -> None:
+        for _ in range(MAX_ATTEMPTS):
+            leads, _ = await self._in_thread(self._repository.load_controller)
+            try:
+                if leads == self.broker_id:
+                    await self._in_thread(self._repository.complete_deletions)
+                loaded = await self._in_thread(self._repository.load, cluster_id)
+                self._machine.reset(loaded.image)
+                if leads == self.broker_id:
+                    decision = self._machine.decide(commands.TakeOver(loaded.stale), self._clock.now_ms())
+                    await self._in_thread(self._repository.write, decision.records, loaded.image)
+                    for record in decision.records:
+                        self._machine.apply(record)
+            except (ConflictError, ControllerMovedError):
+                continue
+            self._machine.take_delta()
+            self._publish(Delta.between(self.image, self._machine.image))
+            return
+        raise MetadataStoreError("the store changes faster than it can be read")
+
+    async def _work(self) -> None:
+        while True:
+            item = await self._queue.get()
+            try:
+                if item is None:
+                    await self._look_at_store()
+                else:
+                    await self._carry_out(*item)
+            except asyncio.CancelledError:
+                # Perhaps written, perhaps not: whoever waits asks another broker, or this one after its restart.
+                _fail(item, KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is shutting down."))
+                raise
+            except SessionExpiredError:
+                await self._rejoin(item)
+            except Exception as error:
+                logger.exception("the cluster's metadata could not be read or written")
+                _fail(item, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)))
+
+    async def _carry_out(self, command: Command, future: "asyncio.Future[Any]") -> None:
+        for _ in range(MAX_ATTEMPTS):
+            if not self.is_controller:
+                break
+            image = self._machine.image
+            decision = self._machine.decide(command, self._clock.now_ms())
+            try:
+                if decision.records:
+                    await self._in_thread(self._repository.write, decision.records, image)
+            except ConflictError as error:
+                logger.warning("the store was changed by another hand at %s: loading it again", error.path)
+                await self._reload(self.cluster_id)
+                continue
+            except ControllerMovedError:
+                await self._reload(self.cluster_id)
+                break
+            for record in decision.records:
+                self._machine.apply(record)
+            self._publish(self._machine.take_delta())
+            if not future.done():
+                future.set_result(decision.replies[0][1])
+            return
+        _fail((command, future), KafkaError(ErrorCode.NOT_CONTROLLER))
+
+    def _watch(self, path: str, react: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(react)
+
+        self._end_watches.append(self._store.watch(path, wake))
+
+    def _on_store_changed(self) -> None:
+        if not self._looking_pending:
+            self._looking_pending = True
+            self._queue.put_nowait(None)
+
+    async def _look_at_store(self) -> None:
+        """Something changed: am I still registered, who is controller, which brokers are there?"""
+        self._looking_pending = False
+        if not await self._in_thread(self._repository.is_registered, self.broker_id):
+            raise SessionExpiredError(f"broker {self.broker_id} is no longer registered")
+        controller_id, _ = await self._in_thread(self._repository.load_controller)
+        if controller_id == NO_CONTROLLER:
+            await self._load(self.cluster_id)
+        elif controller_id != self.broker_id or not self.is_controller:
+            await self._reload(self.cluster_id)
+        if self.is_controller:
+            brokers = await self._in_thread(self._repository.load_brokers)
+            nobody = asyncio.get_running_loop().create_future()
+            await self._carry_out(commands.BrokersChanged(brokers), nobody)
+
+    async def _rejoin(self, item: tuple[Command, "asyncio.Future[Any]"] | None) -> None:
+        """The session is over: this broker has been fenced, and comes back under a new epoch."""
+        _fail(item, KafkaError(ErrorCode.NOT_CONTROLLER))
+        logger.warning("broker %d lost its session with the metadata store: registering again", self.broker_id)
+        try:
+            cluster_id = await self._in_thread(self._open_store)
+            await self._join(cluster_id)
+        except Exception:
+            logger.exception("broker %d could not register again", self.broker_id)
+            asyncio.get_running_loop().call_later(REJOIN_DELAY_SECONDS, self._on_store_changed)
+
+    def _publish(self, delta: Delta) -> None:
+        self.image = delta.image
+        if delta.is_empty:
+            return
+        for listener in self.listeners:
+            try:
+                listener(delta)
+            except Exception:
+                # The change is durable already: the others must hear of it, and its requester must be answered.
+                logger.exception("a listener failed on a change of the cluster's metadata")
+
+
+def _fail(item: tuple[Command, "asyncio.Future[Any]"] | None, error: KafkaError) -> None:
+    if item is not None and not item[1].done():
+        item[1].set_exception(error)
