@@ -120,7 +120,7 @@ def _mix(durable: bytes, current: bytes, chance: random.Random) -> bytes:
     pages = []
     for start in range(0, length, PAGE):
         source = durable if chance.random() < 0.5 else current
-        page = source[start : start + PAGE]
+        page = source[start : min(start + PAGE, length)]
         pages.append(page + bytes(min(PAGE, length - start) - len(page)))
     # What was flushed and not written over since stays, whatever the pages around it do.
     mixed = bytearray(b"".join(pages))

@@ -125,7 +125,10 @@ class LogRetention(LogState):
     # ---- from the end
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
-        """Cuts everything from `offset` on, as a follower does with what its leader does not have."""
+        """Cuts everything from `offset` on, as a follower does with what its leader does not have.
+
+        An offset within a batch cuts the whole batch, and the log ends where that began: no gap is left.
+        """
         if offset >= self.log_end_offset:
             return False
         self._flush_generation += 1
@@ -137,7 +140,7 @@ class LogRetention(LogState):
             gone = self.segments[number + 1 :]
             self.set_segments(self.segments[: number + 1])
             self.drop_segments(gone, now_ms)
-            self.active.truncate_to(offset, now_ms)
+            offset = self.active.truncate_to(offset, now_ms)
             self.leader_epochs.truncate_from_end(offset)
             self._shorten_to(offset)
             replay_producers(self, now_ms)

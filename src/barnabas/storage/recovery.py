@@ -126,11 +126,16 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
     replay_producers(log, now_ms, log.segments[first].base_offset)
     end = log.segments[first].base_offset
     for number, segment in enumerate(log.segments[first:], first):
+        if segment.base_offset > end and not _may_have_gaps(log):
+            # The file before it lost its last pages at a batch's end, so nothing in it looked torn.
+            logger.warning(
+                "%s: cut at offset %d, the next segment is %d", log.topic_partition, end, segment.base_offset
+            )
+            _drop_from(log, number, now_ms)
+            break
         end, whole = _recover_segment(log, segment, max(end, segment.base_offset), checkpoints.recovery_point)
         if not whole:
-            gone = log.segments[number + 1 :]
-            log.set_segments(log.segments[: number + 1])
-            log.drop_segments(gone, now_ms)
+            _drop_from(log, number + 1, now_ms)
             break
     _check_flushed(log, end, checkpoints)
     log.log_end_offset = log.producers.end_offset = end
@@ -138,6 +143,17 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
     log.remove_snapshots(0, end)
     for segment in log.segments[first:-1]:
         segment.become_inactive(preallocated=False)
+
+
+def _may_have_gaps(log: LogState) -> bool:
+    """Compaction leaves gaps between offsets; elsewhere, above the recovery point, a gap is something lost."""
+    return "compact" in log.config.cleanup_policy
+
+
+def _drop_from(log: LogState, number: int, now_ms: int) -> None:
+    gone = log.segments[number:]
+    log.set_segments(log.segments[:number])
+    log.drop_segments(gone, now_ms)
 
 
 def _recover_segment(log: LogState, segment: Segment, expected: int, recovery_point: int) -> tuple[int, bool]:
@@ -150,7 +166,8 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, recovery_po
     try:
         for position, header, batch in walk_batches(segment.file, 0, segment.size):
             last_offset = header.last_offset
-            if header.base_offset < expected or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+            gap = header.base_offset > expected >= recovery_point and not _may_have_gaps(log)
+            if gap or header.base_offset < expected or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
                 raise BrokenChainError(segment.file, position, f"offset {header.base_offset}, {expected} is next")
             if not is_intact(batch, header):
                 if last_offset >= recovery_point:

@@ -244,8 +244,8 @@ class Segment:
 
     # ---- changing as a whole
 
-    def truncate_to(self, offset: int, now_ms: int) -> None:
-        """Cuts the batch that holds `offset` and everything after it, from the file and from the indexes."""
+    def truncate_to(self, offset: int, now_ms: int) -> int:
+        """Cuts the batch that holds `offset` and everything after it; gives the offset at which the segment ends now."""
         found = self.find(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -258,6 +258,7 @@ class Segment:
         if not self.size:
             self.created_ms = now_ms
             self._first_timestamp = None
+        return offset if found is None else min(offset, found.header.base_offset)
 
     def finish_time_index(self) -> None:
         """A closed segment's last time entry is its highest timestamp, so that retention need not read the log."""
