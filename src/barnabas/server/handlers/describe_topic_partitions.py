@@ -48,7 +48,6 @@ def _page(
             break
         topic = image.topic(name)
         if topic is None:
-            # Asked for all, only a cursor can name a topic that is gone, and that is not worth an error.
             response.topics.append(_unknown(name))
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
