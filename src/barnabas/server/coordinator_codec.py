@@ -1,0 +1,128 @@
+"""Between what a coordinator decides and what stands in its log: one batch a decision, Kafka's record formats.
+
+The shard encodes with it before an append, the loader decodes with it on replay. It knows the record types of one topic
+and nothing of their meaning. A key of an unknown type was written by a newer release: such a record is skipped, as
+Kafka skips it.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from barnabas.errors import KafkaError, ProtocolError
+from barnabas.machines.coordinator import ApplyContext, CoordinatorRecord, ProducerIdAndEpoch
+from barnabas.protocol.compiler import schema_of
+from barnabas.protocol.versioned import (
+    decode_record_key,
+    decode_versioned,
+    encode_record_key,
+    encode_versioned,
+    read_int16,
+)
+from barnabas.records import BatchBuilder, BatchHeader, CompressionType, ControlType, iter_records, read_end_marker
+from barnabas.records.header import Buffer
+
+logger = logging.getLogger(__name__)
+
+
+MOST_OVERHEAD = 30
+"""Bytes of a record beside its key and value, at most."""
+
+
+class AppliedRecord(NamedTuple):
+    key: Any
+    value: Any | None
+    context: ApplyContext
+
+
+class AppliedMarker(NamedTuple):
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+
+class CoordinatorCodec:
+    def __init__(self, types: Iterable[tuple[type[Any], type[Any]]]) -> None:
+        """`types`: classes of key and value, one pair for each type of record."""
+        self._types: dict[int, tuple[type[Any], type[Any]]] = {}
+        for key, value in types:
+            record_type = schema_of(key).record_type
+            assert record_type is not None, key
+            self._types[record_type] = (key, value)
+
+    def read_also(self, aliases: Mapping[int, int]) -> "CoordinatorCodec":
+        """Types that are read like another one: offset keys of type 0, say, which Kafka wrote long ago."""
+        for alias, record_type in aliases.items():
+            self._types[alias] = self._types[record_type]
+        return self
+
+    def encode_batches(
+        self,
+        records: Sequence[CoordinatorRecord],
+        timestamp: int,
+        max_bytes: int,
+        compression: CompressionType = CompressionType.NONE,
+        transaction: ProducerIdAndEpoch | None = None,
+    ) -> list[tuple[Sequence[CoordinatorRecord], bytearray]]:
+        """The records of one decision: one batch, all or nothing.
+
+        Only removals may come in pieces of at most `max_bytes`: many offsets can expire at once, and it does no harm
+        if some of them do so later.
+        """
+        divisible = all(record.value is None for record in records)
+        batches: list[tuple[Sequence[CoordinatorRecord], bytearray]] = []
+        builder = _builder(compression, transaction)
+        start = 0
+        for number, (key, value, version) in enumerate(records):
+            encoded_key = encode_record_key(key)
+            encoded_value = None if value is None else encode_versioned(value, version)
+            if divisible and number > start and builder.size_estimate + len(encoded_key) + MOST_OVERHEAD > max_bytes:
+                batches.append((records[start:number], builder.build()))
+                builder = _builder(compression, transaction)
+                start = number
+            builder.append(timestamp, encoded_key, encoded_value)
+        batches.append((records[start:] if start else records, builder.build()))
+        return batches
+
+    def decode_batch(self, batch: Buffer, header: BatchHeader) -> Iterator[AppliedRecord | AppliedMarker]:
+        """What a batch of the log says, in its order. Raises KafkaError if the batch is damaged."""
+        if header.is_control:
+            marker = read_end_marker(batch)
+            if marker is not None:
+                committed = marker.control_type is ControlType.COMMIT
+                yield AppliedMarker(header.producer_id, header.producer_epoch, committed)
+            return
+        producer = (header.producer_id, header.producer_epoch, header.is_transactional)
+        for offset, timestamp, key, value, _ in iter_records(batch):
+            decoded = self._decode(key, value, offset)
+            if decoded is not None:
+                yield AppliedRecord(decoded[0], decoded[1], ApplyContext(offset, timestamp, *producer))
+
+    def _decode(self, key: bytes | None, value: bytes | None, offset: int) -> tuple[Any, Any] | None:
+        if key is None:
+            logger.error("the record at offset %d has no key: skipped", offset)
+            return None
+        try:
+            record_type = read_int16(key)
+            classes = self._types.get(record_type)
+            if classes is None:
+                logger.warning(
+                    "the record at offset %d is of type %d, which is not known: skipped", offset, record_type
+                )
+                return None
+            decoded = None if value is None else decode_versioned(classes[1], value)[0]
+            return decode_record_key(classes[0], key), decoded
+        except (ProtocolError, KafkaError) as error:
+            logger.error("the record at offset %d cannot be read, skipped: %s", offset, error)
+            return None
+
+
+def _builder(compression: CompressionType, transaction: ProducerIdAndEpoch | None) -> BatchBuilder:
+    if transaction is None:
+        return BatchBuilder(compression)
+    return BatchBuilder(
+        compression,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        transactional=True,
+    )

@@ -1,0 +1,81 @@
+"""Replay: what a coordinator's log says goes into a fresh machine, in slices, so that the loop serves others meanwhile.
+
+The runtime calls it when this broker becomes leader of a coordinator's partition and after a failed append. Reading the
+file happens in a thread, decoding and applying on the loop, a few milliseconds at a time.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.coordinator import CoordinatorMachine
+from barnabas.records import BatchHeader, crc_matches, iter_headers
+from barnabas.server.coordinator_codec import AppliedMarker, CoordinatorCodec
+from barnabas.storage.log import Log
+
+SLICE_NS = 4_000_000
+RECORDS_BETWEEN_LOOKS = 100
+
+
+class LoadStoppedError(Exception):
+    """The partition is no longer wanted: leadership moved on, or the broker stops."""
+
+
+class Replay:
+    """One run over one log."""
+
+    def __init__(
+        self,
+        log: Log,
+        codec: CoordinatorCodec,
+        machine: CoordinatorMachine,
+        executor: Executor,
+        still_wanted: Callable[[], bool],
+    ) -> None:
+        self._log = log
+        self._codec = codec
+        self._machine = machine
+        self._executor = executor
+        self._still_wanted = still_wanted
+        self._slice_end = 0
+        self.record_count = 0
+
+    async def run(self, buffer_bytes: int) -> None:
+        """Up to the log's end at this moment; nobody else appends while a coordinator loads.
+
+        Raises LoadStoppedError, KafkaError for damage, StorageError.
+        """
+        log = self._log
+        offset, end = log.log_start_offset, log.log_end_offset
+        loop = asyncio.get_running_loop()
+        self._slice_end = time.monotonic_ns() + SLICE_NS
+        while offset < end:
+            data = log.read(offset, buffer_bytes, end, min_one_message=True)
+            if data.slice is None:
+                return
+            batches = await loop.run_in_executor(self._executor, data.slice.read)
+            for position, header in iter_headers(batches):
+                if header.next_offset > offset:
+                    await self._apply_batch(memoryview(batches)[position : position + header.size_in_bytes], header)
+            offset = max(offset + 1, data.next_offset)
+
+    async def _apply_batch(self, batch: memoryview, header: BatchHeader) -> None:
+        if not crc_matches(batch, 0, header):
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"the batch at offset {header.base_offset} is damaged")
+        apply = self._machine.apply
+        for item in self._codec.decode_batch(batch, header):
+            if isinstance(item, AppliedMarker):
+                self._machine.apply_marker(*item)
+            else:
+                apply(*item)
+            self.record_count += 1
+            if self.record_count % RECORDS_BETWEEN_LOOKS == 0 and time.monotonic_ns() > self._slice_end:
+                await self._let_others_run()
+
+    async def _let_others_run(self) -> None:
+        await asyncio.sleep(0)
+        if not self._still_wanted():
+            raise LoadStoppedError
+        self._slice_end = time.monotonic_ns() + SLICE_NS

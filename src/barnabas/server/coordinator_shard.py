@@ -1,0 +1,300 @@
+"""One coordinator partition on its leader: the machine, its queue, its timers, and whoever waits for an answer.
+
+The runtime makes a shard when this broker becomes leader of the partition and closes it when another does. A step goes:
+the machine decides -> its records are appended as one batch -> they are applied -> replies once they are committed. On
+a lone broker that is over before `submit` returns, so a request costs no task and no future; else it is a future.
+
+A decision may set off a request that comes back to this very shard (the markers of a transaction are written, tell the
+machine): steps wait in a queue and never nest.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from barnabas.clock import Clock
+from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.machines.coordinator import (
+    ApplyContext,
+    CoordinatorDecision,
+    CoordinatorMachine,
+    Now,
+    ProducerIdAndEpoch,
+    Token,
+)
+from barnabas.net.timers import Timers
+from barnabas.records import CompressionType
+from barnabas.server.coordinator_codec import CoordinatorCodec
+from barnabas.server.coordinator_timers import ShardTimers
+from barnabas.server.hosted_partition import ACKS_ALL, HostedPartition
+from barnabas.storage.log import AppendOrigin
+
+logger = logging.getLogger(__name__)
+
+Fail = Callable[[ErrorCode], Any]
+Decide = Callable[..., CoordinatorDecision]
+
+APPEND_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What a coordinator's client is told when the log refuses the coordinator's records, as in Kafka."""
+
+
+class ShardState(Enum):
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    """The log could not be replayed. Clients look for another coordinator until leadership changes."""
+    CLOSED = "closed"
+
+
+class PendingAnswer:
+    """The token of a request: holds the answer until it is fetched, or the future of whoever came before it."""
+
+    __slots__ = ("answer", "fail", "future")
+
+    def __init__(self, fail: Fail) -> None:
+        self.fail = fail
+        self.answer: Any = None
+        self.future: asyncio.Future[Any] | None = None
+
+    def give(self, answer: Any) -> None:
+        if self.future is None:
+            self.answer = answer
+        elif not self.future.done():
+            self.future.set_result(answer)
+
+
+class Uncommitted:
+    """The consequences of a decision whose records are written but not yet on every in-sync replica."""
+
+    __slots__ = ("last_offset", "replies", "requests")
+
+    def __init__(self, last_offset: int, replies: tuple[tuple[Token, Any], ...], requests: tuple[Any, ...]) -> None:
+        self.last_offset = last_offset
+        self.replies = replies
+        self.requests = requests
+
+
+class CoordinatorShard:
+    def __init__(
+        self,
+        hosted: HostedPartition,
+        codec: CoordinatorCodec,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        timers: Timers,
+        *,
+        compression: CompressionType,
+        commit_timeout_ms: int,
+        carry_out: Callable[[Any], None],
+        on_failed: Callable[["CoordinatorShard"], None],
+    ) -> None:
+        """`carry_out` takes the requests of a decision, `on_failed` has the machine rebuilt from the log."""
+        self.hosted = hosted
+        self.leader_epoch = hosted.state.leader_epoch
+        self.state = ShardState.LOADING
+        self.machine: CoordinatorMachine
+        self.failures_in_a_row = 0
+        self._codec = codec
+        self._loop = loop
+        self._clock = clock
+        self._timers = timers
+        self._machine_timers = ShardTimers(timers, clock, self._on_timer)
+        self._compression = compression
+        self._commit_timeout_ms = commit_timeout_ms
+        self._carry_out = carry_out
+        self._on_failed = on_failed
+        self._queue: deque[tuple[Decide, tuple[Any, ...]]] = deque()
+        self._busy = False
+        self._open: dict[Token, None] = {}
+        self._uncommitted: deque[Uncommitted] = deque()
+
+    # ---- from outside
+
+    def submit(self, command: Any, fail: Fail) -> Any:
+        """The answer, or a future of it. `fail` makes the answer for a code when there can be no other."""
+        if self.state is not ShardState.ACTIVE:
+            return fail(self.refusal)
+        pending = PendingAnswer(fail)
+        self._open[pending] = None
+        self._enqueue(self.machine.decide, command, pending)
+        answer = pending.answer
+        if answer is not None:
+            return answer
+        pending.future = self._loop.create_future()
+        return pending.future
+
+    def tell(self, command: Any) -> None:
+        """A command of the broker's own, whose reply nobody waits for."""
+        if self.state is ShardState.ACTIVE:
+            self._enqueue(self.machine.decide, command, PendingAnswer(_nobody))
+
+    def on_image(self, image: Any) -> None:
+        if self.state is ShardState.ACTIVE:
+            self._enqueue(self.machine.on_image, image)
+
+    @property
+    def refusal(self) -> ErrorCode:
+        if self.state is ShardState.LOADING:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return ErrorCode.NOT_COORDINATOR
+
+    def activate(self, image: Any) -> None:
+        """The machine has been replayed: it serves from now on."""
+        self.state = ShardState.ACTIVE
+        self._enqueue(self.machine.on_loaded)
+        self.on_image(image)
+
+    def append_marker(self, batch: bytearray, producer: ProducerIdAndEpoch, committed: bool) -> int:
+        """Writes a transaction's end into this partition; returns its offset. Raises KafkaError, StorageError."""
+        if self.state is not ShardState.ACTIVE:
+            raise KafkaError(self.refusal)
+        assert not self._busy, "a marker must not come between an append and its apply"
+        info = self.hosted.append(memoryview(batch), ACKS_ALL, self._clock.now_ms(), AppendOrigin.COORDINATOR)
+        self.machine.apply_marker(*producer, committed)
+        return info.last_offset
+
+    def close(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
+        """Another broker leads, or this one stops: everybody who waits is told."""
+        self.state = ShardState.CLOSED
+        self._drop_everything(error)
+
+    # ---- one step
+
+    def _enqueue(self, decide: Decide, *arguments: Any) -> None:
+        self._queue.append((decide, arguments))
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._queue:
+                self._step(*self._queue.popleft())
+        finally:
+            self._busy = False
+
+    def _step(self, decide: Decide, arguments: tuple[Any, ...]) -> None:
+        now = Now(self._clock.monotonic_ms(), self._clock.now_ms())
+        try:
+            decision = decide(*arguments, now)
+            last_offset = self._write(decision, now) if decision.records else None
+        except KafkaError as error:
+            self._fail(APPEND_ERRORS.get(error.code, error.code), error)
+            return
+        except StorageError as error:
+            self._fail(ErrorCode.NOT_COORDINATOR, error)
+            return
+        except Exception as error:
+            logger.exception("the coordinator of %s failed", self.hosted.log.topic_partition)
+            self._fail(ErrorCode.UNKNOWN_SERVER_ERROR, error)
+            return
+        if decision.timers:
+            self._machine_timers.set(decision.timers)
+        if last_offset is not None and self.hosted.must_wait(last_offset, ACKS_ALL):
+            self._wait(last_offset, decision)
+        elif self._uncommitted:
+            self._uncommitted.append(
+                Uncommitted(self._uncommitted[-1].last_offset, decision.replies, decision.requests)
+            )
+        else:
+            self._release(decision.replies, decision.requests)
+
+    def _write(self, decision: CoordinatorDecision, now: Now) -> int:
+        """Appends and applies; gives the offset of the last record."""
+        wall_ms = now.wall_ms
+        transaction = decision.transaction
+        producer = () if transaction is None else (*transaction, True)
+        last_offset = -1
+        max_bytes = self.hosted.log.config.max_message_bytes
+        for records, batch in self._codec.encode_batches(
+            decision.records, wall_ms, max_bytes, self._compression, transaction
+        ):
+            info = self.hosted.append(memoryview(batch), ACKS_ALL, wall_ms, AppendOrigin.COORDINATOR)
+            offset, last_offset = info.first_offset, info.last_offset
+            for key, value, _ in records:
+                self.machine.apply(key, value, ApplyContext(offset, wall_ms, *producer))
+                offset += 1
+        self.failures_in_a_row = 0
+        return last_offset
+
+    def _release(self, replies: tuple[tuple[Token, Any], ...], requests: tuple[Any, ...]) -> None:
+        for token, response in replies:
+            self._open.pop(token, None)
+            assert isinstance(token, PendingAnswer)
+            token.give(response)
+        for request in requests:
+            self._carry_out(request)
+
+    # ---- waiting for the in-sync replicas
+
+    def _wait(self, last_offset: int, decision: CoordinatorDecision) -> None:
+        waiting = Uncommitted(last_offset, decision.replies, decision.requests)
+        self._uncommitted.append(waiting)
+        timer = self._timers.call_after(self._commit_timeout_ms, partial(self._on_time_up, waiting))
+
+        def on_committed(error: ErrorCode) -> None:
+            self._timers.cancel(timer)
+            self._on_committed(last_offset, error)
+
+        self.hosted.when_committed(last_offset, ACKS_ALL, on_committed)
+
+    def _on_committed(self, last_offset: int, error: ErrorCode) -> None:
+        if self._busy:
+            # Called out of an append of this very shard: what it sets off must not come between append and apply.
+            self._loop.call_soon(self._on_committed, last_offset, error)
+            return
+        if error is not ErrorCode.NONE:
+            if self.state is ShardState.ACTIVE:
+                self._fail(APPEND_ERRORS.get(error, error), KafkaError(error))
+            return
+        while self._uncommitted and self._uncommitted[0].last_offset <= last_offset:
+            waiting = self._uncommitted.popleft()
+            self._release(waiting.replies, waiting.requests)
+
+    def _on_time_up(self, waiting: Uncommitted) -> None:
+        """The client hears that it took too long; the records stand and may be committed yet."""
+        replies, waiting.replies = waiting.replies, ()
+        for token, _ in replies:
+            self._answer_failed(token, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    # ---- timers and failures
+
+    def _on_timer(self, key: str) -> None:
+        if self.state is ShardState.ACTIVE:
+            self._enqueue(self.machine.expire, key)
+
+    def _fail(self, error: ErrorCode, cause: Exception) -> None:
+        """Nothing that the machine holds in memory can be relied on any more."""
+        logger.warning("%s: the coordinator's step failed, loading anew: %s", self.hosted.log.topic_partition, cause)
+        self.state = ShardState.LOADING
+        self.failures_in_a_row += 1
+        self._drop_everything(error)
+        self._on_failed(self)
+
+    def _drop_everything(self, error: ErrorCode) -> None:
+        self._queue.clear()
+        self._uncommitted.clear()
+        self._machine_timers.clear()
+        waiting, self._open = self._open, {}
+        for token in waiting:
+            self._answer_failed(token, error)
+
+    def _answer_failed(self, token: Token, error: ErrorCode) -> None:
+        self._open.pop(token, None)
+        assert isinstance(token, PendingAnswer)
+        token.give(token.fail(error))
+
+
+def _nobody(error: ErrorCode) -> None:
+    return None

@@ -1,0 +1,219 @@
+"""The one driver of both coordinators: a machine for each partition of a coordinator's topic that this broker leads.
+
+`submit` takes a command to the shard that its key (group id, transactional id) belongs to. `on_delta` makes shards as
+leadership comes, loads them one after the other in the background, and closes them as it goes. What a shard does with a
+command is in coordinator_shard.py; what the machines do is none of this module's business.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+from barnabas.clock import Clock
+from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.machines.coordinator import CoordinatorMachine
+from barnabas.metadata.image import ClusterImage, Delta, PartitionImage
+from barnabas.net.timers import Timers
+from barnabas.records import CompressionType
+from barnabas.server.coordinator_codec import CoordinatorCodec
+from barnabas.server.coordinator_loader import LoadStoppedError, Replay
+from barnabas.server.coordinator_shard import CoordinatorShard, Fail, ShardState
+from barnabas.server.java_hash import partition_for
+from barnabas.server.replicas import Replicas
+
+logger = logging.getLogger(__name__)
+
+MakeMachine = Callable[[int, int], CoordinatorMachine]
+"""(partition, leader epoch) -> a machine that knows nothing yet."""
+CarryOut = Callable[[int, Any], None]
+"""(partition of the coordinator, a request of its machine)"""
+KEYS_REMEMBERED = 10_000
+RELOAD_BACKOFF_MS = 10
+RELOAD_BACKOFF_MAX_MS = 5000
+
+
+class CoordinatorRuntime:
+    def __init__(
+        self,
+        topic: str,
+        codec: CoordinatorCodec,
+        make_machine: MakeMachine,
+        *,
+        node_id: int,
+        replicas: Replicas,
+        clock: Clock,
+        timers: Timers,
+        executor: Executor,
+        partition_count: int,
+        carry_out: CarryOut,
+        load_buffer_bytes: int = 5_242_880,
+        commit_timeout_ms: int = 5000,
+        compression: CompressionType = CompressionType.NONE,
+    ) -> None:
+        """`partition_count` is that of the settings; once the topic exists, its own counts."""
+        self.topic = topic
+        self.partition_count = partition_count
+        self._codec = codec
+        self._make_machine = make_machine
+        self._node_id = node_id
+        self._replicas = replicas
+        self._clock = clock
+        self._timers = timers
+        self._executor = executor
+        self._carry_out = carry_out
+        self._load_buffer_bytes = load_buffer_bytes
+        self._commit_timeout_ms = commit_timeout_ms
+        self._compression = compression
+        self._loop = asyncio.get_running_loop()
+        self._image = ClusterImage()
+        self._shards: dict[int, CoordinatorShard] = {}
+        self._partitions: dict[str, int] = {}
+        self._to_load: deque[CoordinatorShard] = deque()
+        self._loading: asyncio.Task[None] | None = None
+
+    # ---- requests
+
+    def partition_for(self, key: str) -> int:
+        partition = self._partitions.get(key)
+        if partition is None:
+            if len(self._partitions) >= KEYS_REMEMBERED:
+                self._partitions.clear()
+            partition = self._partitions[key] = partition_for(key, self.partition_count)
+        return partition
+
+    def submit(self, key: str, command: Any, fail: Fail) -> Any:
+        """The answer, or a future of it; `fail` makes the answer for a code when there is no coordinator to ask."""
+        shard = self._shards.get(self.partition_for(key))
+        if shard is None:
+            return fail(ErrorCode.NOT_COORDINATOR)
+        return shard.submit(command, fail)
+
+    def submit_to(self, partition: int, command: Any, fail: Fail) -> Any:
+        shard = self._shards.get(partition)
+        return fail(ErrorCode.NOT_COORDINATOR) if shard is None else shard.submit(command, fail)
+
+    def tell(self, partition: int, command: Any) -> None:
+        shard = self._shards.get(partition)
+        if shard is not None:
+            shard.tell(command)
+
+    def shard(self, partition: int) -> CoordinatorShard | None:
+        return self._shards.get(partition)
+
+    def __iter__(self) -> Iterator[CoordinatorShard]:
+        return iter(self._shards.values())
+
+    # ---- leadership
+
+    def on_delta(self, delta: Delta) -> None:
+        """Called after the replicas have taken the delta in, so that a partition led here has its log."""
+        self._image = delta.image
+        for topic in delta.topics_deleted:
+            if topic.name == self.topic:
+                self._close_all(ErrorCode.NOT_COORDINATOR)
+        changed = [partition for topic, partition in delta.partitions if topic.name == self.topic]
+        if changed:
+            self._count_partitions(len(delta.image.topics[self.topic].partitions))
+        for partition in changed:
+            self._on_partition(partition)
+        if delta.partitions or delta.topics_deleted:
+            for shard in list(self._shards.values()):
+                shard.on_image(delta.image)
+
+    async def stop(self) -> None:
+        """Tells everybody who waits to look elsewhere."""
+        self._close_all(ErrorCode.NOT_COORDINATOR)
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
+
+    def _count_partitions(self, count: int) -> None:
+        if count != self.partition_count:
+            self.partition_count = count
+            self._partitions.clear()
+
+    def _close_all(self, error: ErrorCode) -> None:
+        shards, self._shards = self._shards, {}
+        for shard in shards.values():
+            shard.close(error)
+
+    def _on_partition(self, partition: PartitionImage) -> None:
+        shard = self._shards.get(partition.partition)
+        leads = partition.leader == self._node_id
+        if shard is not None and leads and shard.leader_epoch == partition.leader_epoch:
+            return
+        if shard is not None:
+            del self._shards[partition.partition]
+            shard.close()
+        if leads:
+            self._open(partition.partition)
+
+    def _open(self, partition: int) -> None:
+        try:
+            hosted = self._replicas.find(self.topic, partition)
+        except KafkaError as error:
+            logger.error("%s-%d is led here but has no log: %s", self.topic, partition, error)
+            return
+        shard = CoordinatorShard(
+            hosted,
+            self._codec,
+            self._loop,
+            self._clock,
+            self._timers,
+            compression=self._compression,
+            commit_timeout_ms=self._commit_timeout_ms,
+            carry_out=lambda request: self._carry_out(partition, request),
+            on_failed=self._load_again,
+        )
+        self._shards[partition] = shard
+        if hosted.log.log_start_offset == hosted.log.log_end_offset:
+            shard.machine = self._make_machine(partition, shard.leader_epoch)
+            shard.activate(self._image)
+        else:
+            self._load_soon(shard)
+
+    # ---- loading
+
+    def _load_again(self, shard: CoordinatorShard) -> None:
+        """After a failed step. One that fails anew each time (the disk is full) must not keep the loop busy."""
+        delay_ms = min(RELOAD_BACKOFF_MS << min(shard.failures_in_a_row - 1, 10), RELOAD_BACKOFF_MAX_MS)
+        self._timers.call_after(delay_ms, lambda: self._load_soon(shard))
+
+    def _load_soon(self, shard: CoordinatorShard) -> None:
+        self._to_load.append(shard)
+        if self._loading is None or self._loading.done():
+            self._loading = self._loop.create_task(self._load_all(), name=f"load {self.topic}")
+
+    async def _load_all(self) -> None:
+        while self._to_load:
+            shard = self._to_load.popleft()
+            if shard.state is ShardState.LOADING:
+                await self._load(shard)
+
+    async def _load(self, shard: CoordinatorShard) -> None:
+        partition = shard.hosted.partition
+        started_ms = self._clock.monotonic_ms()
+        machine = self._make_machine(partition, shard.leader_epoch)
+        replay = Replay(
+            shard.hosted.log, self._codec, machine, self._executor, lambda: shard.state is ShardState.LOADING
+        )
+        try:
+            await replay.run(self._load_buffer_bytes)
+        except LoadStoppedError:
+            return
+        except (KafkaError, StorageError) as error:
+            logger.error("%s-%d could not be loaded: %s", self.topic, partition, error)
+        except Exception:
+            logger.exception("%s-%d could not be loaded", self.topic, partition)
+        else:
+            if shard.state is ShardState.LOADING:
+                taken_ms = self._clock.monotonic_ms() - started_ms
+                logger.info("%s-%d: %d records loaded in %d ms", self.topic, partition, replay.record_count, taken_ms)
+                shard.machine = machine
+                shard.activate(self._image)
+            return
+        if shard.state is ShardState.LOADING:
+            shard.state = ShardState.FAILED
