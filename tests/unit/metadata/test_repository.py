@@ -167,13 +167,20 @@ def test_a_replaced_controller_can_write_nothing() -> None:
     assert "t" not in new.load().topics
 
 
-def test_whoever_was_never_elected_can_write_nothing() -> None:
-    store = MemoryStore()
-    store.open()
-    repository = MetadataRepository(store)
-    repository.prepare("id")
-    with pytest.raises(MetadataStoreError):
-        repository.write(Controller(MemoryStore()).run(create("t")), ClusterImage(brokers={0: BROKER}))
+def test_whoever_was_never_elected_can_write_nothing(controller: Controller) -> None:
+    other = MemoryStore(controller.store.tree)
+    other.open()
+    records = controller.machine.decide(create("t"), 0).records
+    with pytest.raises(ControllerMovedError):
+        MetadataRepository(other).write(records, controller.machine.image)
+
+
+def test_a_topic_on_its_way_out_is_not_loaded(controller: Controller) -> None:
+    controller.run(create("t"))
+    controller.store.create("/admin/delete_topics/t")
+    assert not controller.repository.load("").image.topics
+    controller.repository.complete_deletions()
+    assert controller.store.children("/admin/delete_topics") == controller.store.children("/brokers/topics") == []
 
 
 def test_a_foreign_hand_in_the_tree_is_a_conflict(controller: Controller) -> None:
