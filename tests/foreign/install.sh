@@ -34,7 +34,7 @@ install_kafka() {
   fi
   done_for kafka "$here/pom.xml" && return
   say "copying Apache Kafka's jars into .build/kafka with Maven"
-  rm -rf "$build/kafka"
+  rm -rf "$build/kafka" "$build/tools.jsa"
   if mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
       -DoutputDirectory="$build/kafka" >"$build/kafka.log" 2>&1; then
     mark_done kafka "$here/pom.xml"
