@@ -133,6 +133,24 @@ def test_an_idle_connection_holds_no_buffer() -> None:
     run(test)
 
 
+def test_the_start_of_a_small_frame_is_kept_in_little_memory() -> None:
+    async def test() -> None:
+        async with network(handler := Handler()) as net:
+            client = await net.connect()
+            await client.send(framed(b"whole") * 100 + framed(b"cut")[:6])
+            await handler.until(lambda: len(handler.requests) == 100)
+            for _ in range(100):
+                await client.read_frame()
+            (connection,) = net.server.connections
+            leftover = connection._frames._leftover
+            assert leftover is not None
+            assert len(leftover.obj) == 6  # type: ignore[arg-type]
+            await client.send(framed(b"cut")[6:])
+            assert await client.read_frame() == b"cut"
+
+    run(test)
+
+
 def test_a_view_that_a_handler_keeps_does_not_change() -> None:
     """It must not keep one, but a traceback in a log may: the buffer is then left to it."""
     kept: list[memoryview] = []

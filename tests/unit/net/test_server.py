@@ -6,6 +6,8 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -255,17 +257,23 @@ def test_many_connections() -> None:
 
 
 OUT_OF_DESCRIPTORS = """
-import asyncio, logging, resource, socket
-from net_harness import Handler, framed
+import asyncio, logging, os, resource, sys
+from net_harness import Handler
 from barnabas.net.server import Server
 from barnabas.net.settings import Listener
 
 async def main():
     server = Server(Handler(), [Listener(host="127.0.0.1", port=0)])
     await server.start()
+    taken = []
+    if "take all" in sys.argv:
+        taken = [os.dup(0) for _ in range(39 - os.dup(0))]
     print(server.port, flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, input)
-    print(len(server.connections), flush=True)
+    for _ in range(2):
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+        for fd in taken:
+            os.close(fd)
+        taken = []
     await server.stop(0)
 
 logging.basicConfig(level=logging.INFO)
@@ -274,29 +282,53 @@ asyncio.run(main())
 """
 
 
-def test_without_file_descriptors_newcomers_wait_and_the_rest_is_served() -> None:
+@contextmanager
+def server_short_of_descriptors(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A process that may have 40 files open; at the end it must be well, and have said once that it ran out."""
     paths = [str(Path(__file__).parents[2] / "support"), *sys.path]
     process = subprocess.Popen(
-        [sys.executable, "-c", OUT_OF_DESCRIPTORS],
+        [sys.executable, "-c", OUT_OF_DESCRIPTORS, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
-    assert process.stdout is not None
-    port = int(process.stdout.readline())
-    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
-    for client in clients:
-        client.sendall(framed(b"x"))
-    for client in clients[:20]:
-        assert client.recv(100) == framed(b"x")
-    for client in clients[:30]:  # room for those who wait
-        client.close()
-    for client in clients[30:]:
-        assert client.recv(100) == framed(b"x")
-        client.close()
-    output, errors = process.communicate("\n")
+    try:
+        assert process.stdout is not None
+        yield process, int(process.stdout.readline())
+        _, errors = process.communicate("\n\n")
+    finally:
+        process.kill()
     assert process.returncode == 0, errors
     assert errors.count("Too many open files") == 1, errors
-    assert int(output) >= 0
+
+
+def test_without_file_descriptors_newcomers_wait_and_the_rest_is_served() -> None:
+    with server_short_of_descriptors() as (_, port):
+        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
+        for client in clients:
+            client.sendall(framed(b"x"))
+        for client in clients[:20]:
+            assert client.recv(100) == framed(b"x")
+        for client in clients[:30]:  # room for those who wait
+            client.close()
+        for client in clients[30:]:
+            assert client.recv(100) == framed(b"x")
+            client.close()
+
+
+def test_accepting_goes_on_when_descriptors_come_free_elsewhere() -> None:
+    with (
+        server_short_of_descriptors("take all") as (process, port),
+        socket.create_connection(("127.0.0.1", port)) as client,
+    ):
+        client.sendall(framed(b"x"))
+        client.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            client.recv(100)
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        client.settimeout(None)
+        assert client.recv(100) == framed(b"x")
