@@ -27,6 +27,8 @@ _OK_V3 = struct.Struct(">ihqq")
 _OK_V5 = struct.Struct(">ihqqq")
 _OK_V8 = struct.Struct(">ihqqqih")  # no record errors (empty array), no message (null string)
 _OK_FLEXIBLE = struct.Struct(">ihqqqBBB")  # the same, compact, and no tagged fields
+_ONE_HEAD = struct.Struct(">iiBB")  # one topic
+_ONE_TAIL = struct.Struct(">BihqqqBBBBiB")  # one partition, end of the topic, throttle time, end
 _HEADER = struct.Struct(">ii")
 _HEADER_FLEXIBLE = struct.Struct(">iiB")
 
@@ -102,23 +104,32 @@ def _decode_plain(frame: memoryview, position: int) -> tuple[ProduceFrame, int]:
 
 
 def _decode_flexible(frame: memoryview, position: int, version: int) -> tuple[ProduceFrame, int]:
+    """Lengths below 127 and empty tagged sections are one byte, which is looked at in place: a call each would double
+    the cost of a small request."""
     transactional_id = None
-    length, position = read_compact_length(frame, position)
+    length = frame[position] - 1
+    position += 1
     if length >= 0:
+        if length >= 0x7F:
+            length, position = read_compact_length(frame, position - 1)
         transactional_id = str(frame[position : position + length], "utf-8")
         position += length
     acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(frame, position)
     topic_count, position = read_compact_length(frame, position + 6)
     partitions: list[PartitionRecords] = []
+    size = len(frame)
     topic: str | bytes
     for _ in range(topic_count):
         if version >= FIRST_TOPIC_ID_VERSION:
             topic = bytes(frame[position : position + 16])
             position += 16
         else:
-            length, position = read_compact_length(frame, position)
-            if length < 0:
-                raise ProtocolError("null topic name in a Produce request")
+            length = frame[position] - 1
+            position += 1
+            if not 0 <= length < 0x7F:
+                length, position = read_compact_length(frame, position - 1)
+                if length < 0:
+                    raise ProtocolError("null topic name in a Produce request")
             topic = str(frame[position : position + length], "utf-8")
             position += length
         partition_count, position = read_compact_length(frame, position)
@@ -128,20 +139,22 @@ def _decode_flexible(frame: memoryview, position: int, version: int) -> tuple[Pr
             records = None
             if length >= 0:
                 end = position + length
-                if end > len(frame):
+                if end > size:
                     raise ProtocolError("records run past the end of a Produce request")
                 records = frame[position:end]
                 position = end
             partitions.append(PartitionRecords(topic, partition, records))
-            position = skip_tagged_fields(frame, position)
-        position = skip_tagged_fields(frame, position)
-    position = skip_tagged_fields(frame, position)
+            position = skip_tagged_fields(frame, position) if frame[position] else position + 1
+        position = skip_tagged_fields(frame, position) if frame[position] else position + 1
+    position = skip_tagged_fields(frame, position) if frame[position] else position + 1
     return ProduceFrame(transactional_id, acks, timeout_ms, partitions), position
 
 
-def encode_success(version: int, correlation_id: int, partitions: list[PartitionSuccess]) -> bytearray:
+def encode_success(version: int, correlation_id: int, partitions: list[PartitionSuccess]) -> bytes | bytearray:
     """The whole answer with its size prefix. Partitions of one topic are neighbours, as the request had them."""
     flexible = version >= FIRST_FLEXIBLE_VERSION
+    if flexible and len(partitions) == 1:
+        return _encode_one(correlation_id, partitions[0])
     out = bytearray(_HEADER_FLEXIBLE.size if flexible else _HEADER.size)
     topics: list[list[PartitionSuccess]] = []
     for success in partitions:
@@ -157,6 +170,20 @@ def encode_success(version: int, correlation_id: int, partitions: list[Partition
         _write_plain(out, version, topics)
     _INT32.pack_into(out, 0, len(out) - 4)
     return out
+
+
+def _encode_one(correlation_id: int, success: PartitionSuccess) -> bytes:
+    """The commonest answer, in two packs."""
+    topic, partition, base_offset, append_time, log_start_offset = success
+    if isinstance(topic, bytes):
+        name = topic
+    else:
+        encoded = topic.encode()
+        prefix = bytearray()
+        write_compact_length(prefix, len(encoded))
+        name = bytes(prefix) + encoded
+    tail = _ONE_TAIL.pack(2, partition, 0, base_offset, append_time, log_start_offset, 1, 0, 0, 0, 0, 0)
+    return _ONE_HEAD.pack(6 + len(name) + len(tail), correlation_id, 0, 2) + name + tail
 
 
 def _write_plain(out: bytearray, version: int, topics: list[list[PartitionSuccess]]) -> None:

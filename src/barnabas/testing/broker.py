@@ -1,4 +1,4 @@
-"""The real broker on a loop of its own in a background thread, with metadata in memory and logs in a temporary folder."""
+"""The real broker on a loop of its own in a background thread: metadata in memory, logs in a temporary folder."""
 
 import asyncio
 import re
@@ -20,8 +20,10 @@ T = TypeVar("T")
 
 
 class Broker:
-    """`settings` are Kafka's broker settings by their dotted names; `data_dir` keeps the logs (and what a clean stop left
-    there) instead of a temporary folder. Metadata lives in memory, so topics end with the broker."""
+    """`settings` are Kafka's broker settings by their dotted names; `data_dir` keeps the logs.
+
+    Metadata lives in memory: topics are known as long as this object, across stop and start.
+    """
 
     def __init__(self, settings: Mapping[str, object] | None = None, *, data_dir: str | Path | None = None) -> None:
         self._settings = {name: _text(value) for name, value in (settings or {}).items()}
@@ -57,7 +59,7 @@ class Broker:
         return self
 
     def stop(self) -> None:
-        """Stops cleanly. A broker with a data_dir may be started again; topics are known as long as this object lives."""
+        """Stops cleanly. A broker with a data_dir may be started again with all it had."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -79,17 +81,18 @@ class Broker:
     ) -> None:
         """Lets the next `count` requests of an API ("Produce", "Fetch", ...) go wrong; None means all from now on.
 
-        error: not carried out, answered with that code. delay_ms: answered that much later. drop_answer: carried out, but
-        the connection closes instead of the answer. close: not carried out, the connection closes.
+        error: not carried out, answered with that code. delay_ms: answered that much later. drop_answer: carried out,
+        but the connection closes instead of the answer. close: not carried out, the connection closes.
         """
         if not (error or delay_ms or drop_answer or close):
             raise ValueError("a fault needs one of error, delay_ms, drop_answer, close")
         code = ErrorCode[error] if isinstance(error, str) else error
         fault = RequestFault(_api_key(api), code, delay_ms, drop_answer, close, count)
-        self._call(lambda: self._running().request_faults.add(fault))
+        faults = self._running().request_faults
+        self._call(lambda: faults.add(fault))
 
     def clear_faults(self) -> None:
-        self._call(lambda: self._running().request_faults.clear())
+        self._call(self._running().request_faults.clear)
 
     def __enter__(self) -> "Broker":
         return self.start()

@@ -20,6 +20,7 @@ from barnabas.server.hosted_partition import HostedPartition
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 READ_COMMITTED = 1
 CONSUMER = -1
+FIRST_LEADER_EPOCH_VERSION = 4
 _FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
@@ -37,7 +38,10 @@ def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) ->
             seen.add(key)
             try:
                 hosted = context.broker.replicas.find(topic.name, partition.partition_index)
-                answer.partitions.append(_look_up(context, request, hosted, partition))
+                found = _look_up(context, request, hosted, partition)
+                if context.version < FIRST_LEADER_EPOCH_VERSION:
+                    found.leader_epoch = -1
+                answer.partitions.append(found)
             except KafkaError as error:
                 answer.partitions.append(_failed(partition, error.code))
     return response

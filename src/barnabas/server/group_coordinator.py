@@ -1,0 +1,120 @@
+"""The group coordinator of this broker: the runtime over `__consumer_offsets` with a `GroupShard` in each partition.
+
+The broker makes it and passes on every change of the cluster's image; the handlers of group APIs submit to it.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import Any
+
+from barnabas.clock import Clock, Random
+from barnabas.config.broker import BrokerConfig
+from barnabas.machines.coordinator import CoordinatorMachine
+from barnabas.machines.group.settings import GroupSettings
+from barnabas.machines.group.shard import GroupShard
+from barnabas.metadata.image import Delta
+from barnabas.net.timers import Timers
+from barnabas.protocol.messages import consumer_group_records as consumer
+from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey, GroupMetadataValue
+from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
+from barnabas.records import CompressionType
+from barnabas.server.answers import when_all
+from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
+from barnabas.server.coordinator_codec import CoordinatorCodec
+from barnabas.server.coordinator_shard import CoordinatorShard, Fail
+from barnabas.server.replicas import Replicas
+from barnabas.server.runtime import CoordinatorRuntime
+
+CODEC = CoordinatorCodec(
+    [
+        (OffsetCommitKey, OffsetCommitValue),
+        (GroupMetadataKey, GroupMetadataValue),
+        (consumer.ConsumerGroupMetadataKey, consumer.ConsumerGroupMetadataValue),
+        (consumer.ConsumerGroupPartitionMetadataKey, consumer.ConsumerGroupPartitionMetadataValue),
+        (consumer.ConsumerGroupMemberMetadataKey, consumer.ConsumerGroupMemberMetadataValue),
+        (consumer.ConsumerGroupTargetAssignmentMetadataKey, consumer.ConsumerGroupTargetAssignmentMetadataValue),
+        (consumer.ConsumerGroupTargetAssignmentMemberKey, consumer.ConsumerGroupTargetAssignmentMemberValue),
+        (consumer.ConsumerGroupCurrentMemberAssignmentKey, consumer.ConsumerGroupCurrentMemberAssignmentValue),
+        (consumer.ConsumerGroupRegularExpressionKey, consumer.ConsumerGroupRegularExpressionValue),
+    ]
+).read_also({0: 1})
+
+
+class GroupCoordinator:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        replicas: Replicas,
+        clock: Clock,
+        timers: Timers,
+        executor: Executor,
+        random: Random,
+    ) -> None:
+        self._settings = GroupSettings.of(config)
+        self._random = random
+        self.runtime = CoordinatorRuntime(
+            GROUP_METADATA_TOPIC,
+            CODEC,
+            self._make_machine,
+            node_id=config.node_id,
+            replicas=replicas,
+            clock=clock,
+            timers=timers,
+            executor=executor,
+            partition_count=config.offsets_topic_num_partitions,
+            carry_out=_nothing_to_carry_out,
+            load_buffer_bytes=config.offsets_load_buffer_size,
+            commit_timeout_ms=config.offsets_commit_timeout_ms,
+            compression=CompressionType(config.offsets_topic_compression_codec),
+        )
+        self.submit = self.runtime.submit
+        self.partition_for = self.runtime.partition_for
+
+    def submit_each(
+        self,
+        group_ids: Iterable[str],
+        command: Callable[[tuple[str, ...]], Any],
+        fail: Callable[[tuple[str, ...], Any], list[Any]],
+        merge: Callable[[list[Any]], Any],
+    ) -> Any:
+        """For requests that name many groups: each shard is asked once, and `merge` gets all answers in order.
+
+        `command` makes a shard's command for some ids, whose answer is a list; `fail` makes such a list for a code.
+        """
+        by_partition: dict[int, list[str]] = {}
+        order = list(group_ids)
+        for group_id in dict.fromkeys(order):
+            by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
+        asked = [tuple(some) for some in by_partition.values()]
+        answers = [self.submit(some[0], command(some), _fail_all(fail, some)) for some in asked]
+
+        def join(lists: list[list[Any]]) -> Any:
+            found = {
+                name: item
+                for some, items in zip(asked, lists, strict=True)
+                for name, item in zip(some, items, strict=True)
+            }
+            return merge([found[group_id] for group_id in order])
+
+        return when_all(answers, join)
+
+    def shards(self) -> list[CoordinatorShard]:
+        return list(self.runtime)
+
+    def on_delta(self, delta: Delta) -> None:
+        self.runtime.on_delta(delta)
+
+    async def stop(self) -> None:
+        await self.runtime.stop()
+
+    def _make_machine(self, partition: int, leader_epoch: int) -> CoordinatorMachine:
+        return GroupShard(self._settings, self._random)
+
+
+def _fail_all(fail: Callable[[tuple[str, ...], Any], list[Any]], group_ids: tuple[str, ...]) -> Fail:
+    return lambda error: fail(group_ids, error)
+
+
+def _nothing_to_carry_out(partition: int, request: Any) -> None:
+    raise AssertionError(f"a group shard asked for {request!r}")

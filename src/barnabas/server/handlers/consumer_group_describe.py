@@ -1,0 +1,62 @@
+"""ConsumerGroupDescribe (key 69), v0-v1: state and members of consumer groups (KIP-848), each by its shard.
+
+v1 member type, classic or consumer (KIP-1099).
+"""
+
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.group.commands import ConsumerGroupDescribe
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+from barnabas.server.authorized_operations import GROUP_OPERATIONS
+from barnabas.server.dispatch import Handler, RequestContext
+
+
+def handle_consumer_group_describe(context: RequestContext, request: ConsumerGroupDescribeRequest) -> Any:
+    if "consumer" not in context.broker.config.group_coordinator_rebalance_protocols:
+        return fail_consumer_group_describe(context, request, ErrorCode.UNSUPPORTED_VERSION)
+
+    def merge(groups: list[DescribedGroup]) -> ConsumerGroupDescribeResponse:
+        if request.include_authorized_operations:
+            for group in groups:
+                if not group.error_code:
+                    group.authorized_operations = GROUP_OPERATIONS
+        return ConsumerGroupDescribeResponse(groups=groups)
+
+    return context.broker.groups.submit_each(request.group_ids, ConsumerGroupDescribe, _failed, merge)
+
+
+def _failed(group_ids: tuple[str, ...], error: ErrorCode) -> list[DescribedGroup]:
+    return [
+        DescribedGroup(
+            error_code=error,
+            group_id=group_id,
+            group_state="",
+            group_epoch=0,
+            assignment_epoch=0,
+            assignor_name="",
+            members=[],
+        )
+        for group_id in group_ids
+    ]
+
+
+def fail_consumer_group_describe(
+    context: RequestContext, request: ConsumerGroupDescribeRequest, error: ErrorCode
+) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(groups=_failed(tuple(request.group_ids), error))
+
+
+HANDLER = Handler(
+    api_key=ApiKey.CONSUMER_GROUP_DESCRIBE,
+    min_version=0,
+    max_version=1,
+    request=ConsumerGroupDescribeRequest,
+    handle=handle_consumer_group_describe,
+    fail=fail_consumer_group_describe,
+)

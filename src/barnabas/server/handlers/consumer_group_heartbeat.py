@@ -1,0 +1,43 @@
+"""ConsumerGroupHeartbeat (key 68), v0-v1: the whole conversation of the consumer group protocol (KIP-848).
+
+v1 subscription by regular expression; the member makes up its own id (KIP-1082).
+"""
+
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.group.commands import ConsumerGroupHeartbeat
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from barnabas.server.dispatch import Handler, RequestContext
+
+
+def handle_consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
+    if "consumer" not in context.broker.config.group_coordinator_rebalance_protocols:
+        return fail_consumer_group_heartbeat(context, request, ErrorCode.UNSUPPORTED_VERSION)
+    command = ConsumerGroupHeartbeat(
+        request, context.version, context.header.client_id or "", f"/{context.connection.peer_host}"
+    )
+    return context.broker.groups.submit(
+        request.group_id, command, partial(fail_consumer_group_heartbeat, context, request)
+    )
+
+
+def fail_consumer_group_heartbeat(
+    context: RequestContext, request: ConsumerGroupHeartbeatRequest, error: ErrorCode
+) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error, member_epoch=0, heartbeat_interval_ms=0)
+
+
+HANDLER = Handler(
+    api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    min_version=0,
+    max_version=1,
+    request=ConsumerGroupHeartbeatRequest,
+    handle=handle_consumer_group_heartbeat,
+    fail=fail_consumer_group_heartbeat,
+)

@@ -1,0 +1,34 @@
+"""DeleteGroups (key 42), v0-v2: remove empty groups and their offsets (KIP-229), each by its shard."""
+
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.group.commands import DeleteGroups
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from barnabas.server.dispatch import Handler, RequestContext
+
+
+def handle_delete_groups(context: RequestContext, request: DeleteGroupsRequest) -> Any:
+    names = list(dict.fromkeys(request.groups_names))
+    return context.broker.groups.submit_each(
+        names, DeleteGroups, _failed, lambda results: DeleteGroupsResponse(results=results)
+    )
+
+
+def _failed(group_ids: tuple[str, ...], error: ErrorCode) -> list[DeletableGroupResult]:
+    return [DeletableGroupResult(group_id=group_id, error_code=error) for group_id in group_ids]
+
+
+def fail_delete_groups(context: RequestContext, request: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(results=_failed(tuple(request.groups_names), error))
+
+
+HANDLER = Handler(
+    api_key=ApiKey.DELETE_GROUPS,
+    min_version=0,
+    max_version=2,
+    request=DeleteGroupsRequest,
+    handle=handle_delete_groups,
+    fail=fail_delete_groups,
+)

@@ -1,0 +1,46 @@
+"""JoinGroup (key 11), v0-v9: enter a classic group, or its next generation.
+
+The answer comes when the rebalance is complete: until then the request is parked in the shard.
+v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v7 protocol type in the answer; v9 skip assignment.
+"""
+
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.group.commands import JoinGroup
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from barnabas.server.answers import then
+from barnabas.server.dispatch import Handler, RequestContext
+
+FIRST_NULL_PROTOCOL_VERSION = 7
+
+
+def handle_join_group(context: RequestContext, request: JoinGroupRequest) -> Any:
+    command = JoinGroup(request, context.version, context.header.client_id or "", f"/{context.connection.peer_host}")
+    answer = context.broker.groups.submit(request.group_id, command, partial(fail_join_group, context, request))
+    return answer if context.version >= FIRST_NULL_PROTOCOL_VERSION else then(answer, _without_null)
+
+
+def _without_null(response: JoinGroupResponse) -> JoinGroupResponse:
+    if response.protocol_name is None:
+        response.protocol_name = ""
+    return response
+
+
+def fail_join_group(context: RequestContext, request: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+    nothing = None if context.version >= FIRST_NULL_PROTOCOL_VERSION else ""
+    return JoinGroupResponse(
+        error_code=error, protocol_name=nothing, leader="", member_id=request.member_id, members=[]
+    )
+
+
+HANDLER = Handler(
+    api_key=ApiKey.JOIN_GROUP,
+    min_version=0,
+    max_version=9,
+    request=JoinGroupRequest,
+    handle=handle_join_group,
+    fail=fail_join_group,
+)

@@ -1,0 +1,107 @@
+"""OffsetCommit (key 8), v2-v10: store the offsets of a group.
+
+Partitions that do not exist are answered here with UNKNOWN_TOPIC_OR_PARTITION (UNKNOWN_TOPIC_ID), the others go to the
+group's shard. The retention time of v2-v4 is not used, as in Kafka. v9 member epochs (KIP-848); v10 topic ids.
+"""
+
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.group.commands import OffsetCommit
+from barnabas.metadata.image import ClusterImage
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from barnabas.server.answers import then
+from barnabas.server.dispatch import Handler, RequestContext
+
+FIRST_TOPIC_ID_VERSION = 10
+
+
+def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Any:
+    image = context.broker.cluster.image
+    refused = _take_out_unknown(image, request, context.version)
+    if refused and not request.topics:
+        return OffsetCommitResponse(topics=refused)
+    answer = context.broker.groups.submit(
+        request.group_id, OffsetCommit(request, context.version), partial(fail_offset_commit, context, request)
+    )
+    if not refused and context.version < FIRST_TOPIC_ID_VERSION:
+        return answer
+    return then(answer, lambda response: _complete(response, request, refused))
+
+
+def _take_out_unknown(
+    image: ClusterImage, request: OffsetCommitRequest, version: int
+) -> list[OffsetCommitResponseTopic]:
+    """Leaves in the request only what exists; gives the answers for the rest."""
+    refused: list[OffsetCommitResponseTopic] = []
+    known: list[OffsetCommitRequestTopic] = []
+    for topic in request.topics:
+        found = image.topic_by_id(topic.topic_id) if version >= FIRST_TOPIC_ID_VERSION else image.topic(topic.name)
+        if found is None:
+            by_id = version >= FIRST_TOPIC_ID_VERSION
+            error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_failed(topic, error))
+            continue
+        topic.name, topic.topic_id = found.name, found.topic_id
+        count = len(found.partitions)
+        if all(0 <= partition.partition_index < count for partition in topic.partitions):
+            known.append(topic)
+            continue
+        inside = [each for each in topic.partitions if 0 <= each.partition_index < count]
+        outside = [each for each in topic.partitions if not 0 <= each.partition_index < count]
+        topic.partitions = outside
+        refused.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        if inside:
+            known.append(OffsetCommitRequestTopic(name=found.name, topic_id=found.topic_id, partitions=inside))
+    request.topics = known
+    return refused
+
+
+def _complete(
+    response: OffsetCommitResponse, request: OffsetCommitRequest, refused: list[OffsetCommitResponseTopic]
+) -> OffsetCommitResponse:
+    """Puts the topics that never reached the shard beside its own, and topic ids where the version wants them."""
+    ids = {topic.name: topic.topic_id for topic in request.topics}
+    answered = {topic.name: topic for topic in response.topics}
+    for topic in response.topics:
+        topic.topic_id = ids.get(topic.name, topic.topic_id)
+    for topic in refused:
+        other = answered.get(topic.name) if topic.name else None
+        if other is None:
+            response.topics.append(topic)
+        else:
+            other.partitions += topic.partitions
+    return response
+
+
+def _failed(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            for partition in topic.partitions
+        ],
+    )
+
+
+def fail_offset_commit(context: RequestContext, request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    return OffsetCommitResponse(topics=[_failed(topic, error) for topic in request.topics])
+
+
+HANDLER = Handler(
+    api_key=ApiKey.OFFSET_COMMIT,
+    min_version=2,
+    max_version=10,
+    request=OffsetCommitRequest,
+    handle=handle_offset_commit,
+    fail=fail_offset_commit,
+)

@@ -1,0 +1,70 @@
+"""OffsetDelete (key 47), v0: remove single offsets of a group (KIP-496).
+
+Partitions that do not exist are answered here with UNKNOWN_TOPIC_OR_PARTITION, the others go to the group's shard.
+"""
+
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.group.commands import OffsetDelete
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from barnabas.server.answers import then
+from barnabas.server.dispatch import Handler, RequestContext
+
+
+def handle_offset_delete(context: RequestContext, request: OffsetDeleteRequest) -> Any:
+    image = context.broker.cluster.image
+    refused: list[OffsetDeleteResponseTopic] = []
+    for topic in request.topics:
+        unknown = [each for each in topic.partitions if image.partition(topic.name, each.partition_index) is None]
+        if unknown:
+            topic.partitions = [each for each in topic.partitions if each not in unknown]
+            refused.append(
+                OffsetDeleteResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        OffsetDeleteResponsePartition(
+                            partition_index=each.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                        )
+                        for each in unknown
+                    ],
+                )
+            )
+    request.topics = [topic for topic in request.topics if topic.partitions]
+    answer = context.broker.groups.submit(
+        request.group_id, OffsetDelete(request), partial(fail_offset_delete, context, request)
+    )
+    return then(answer, lambda response: _complete(response, refused)) if refused else answer
+
+
+def _complete(response: OffsetDeleteResponse, refused: list[OffsetDeleteResponseTopic]) -> OffsetDeleteResponse:
+    if response.error_code:
+        return response
+    answered = {topic.name: topic for topic in response.topics}
+    for topic in refused:
+        if topic.name in answered:
+            answered[topic.name].partitions += topic.partitions
+        else:
+            response.topics.append(topic)
+    return response
+
+
+def fail_offset_delete(context: RequestContext, request: OffsetDeleteRequest, error: ErrorCode) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(error_code=error, topics=[])
+
+
+HANDLER = Handler(
+    api_key=ApiKey.OFFSET_DELETE,
+    min_version=0,
+    max_version=0,
+    request=OffsetDeleteRequest,
+    handle=handle_offset_delete,
+    fail=fail_offset_delete,
+)

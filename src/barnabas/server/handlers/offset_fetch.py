@@ -1,0 +1,156 @@
+"""OffsetFetch (key 9), v1-v10: read the stored offsets of groups.
+
+Up to v7 one group, from v8 on many (KIP-709), each answered by its shard. v2 null topics for all; v7 only offsets that
+no open transaction may change (KIP-447); v9 member id and epoch (KIP-848); v10 topic ids. In v1 an error of the group
+stands at each of its partitions.
+"""
+
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.group.commands import OffsetFetch
+from barnabas.metadata.image import ClusterImage
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from barnabas.server.answers import then, when_all
+from barnabas.server.dispatch import Handler, RequestContext
+
+FIRST_GROUP_ERROR_VERSION = 2
+FIRST_BATCHED_VERSION = 8
+FIRST_TOPIC_ID_VERSION = 10
+
+
+def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> Any:
+    version = context.version
+    if version < FIRST_BATCHED_VERSION:
+        group = _only_group(request)
+        return then(_fetch(context, group, request.require_stable), lambda answer: _one_group(group, answer, version))
+    answers = [_fetch(context, group, request.require_stable) for group in request.groups]
+    return when_all(answers, lambda groups: OffsetFetchResponse(groups=groups))
+
+
+def _fetch(context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool) -> Any:
+    image = context.broker.cluster.image
+    by_id = context.version >= FIRST_TOPIC_ID_VERSION
+    unknown = _name_topics(image, group) if by_id else []
+    answer = context.broker.groups.submit(group.group_id, OffsetFetch(group, require_stable), partial(_failed, group))
+    return then(answer, lambda response: _with_topic_ids(image, response, unknown)) if by_id else answer
+
+
+def _name_topics(image: ClusterImage, group: OffsetFetchRequestGroup) -> list[OffsetFetchResponseTopics]:
+    """The shard knows topics by name. Gives the answers for ids that stand for nothing."""
+    unknown = []
+    known = []
+    for topic in group.topics or ():
+        found = image.topic_by_id(topic.topic_id)
+        if found is None:
+            unknown.append(_unknown_topic(topic))
+        else:
+            topic.name = found.name
+            known.append(topic)
+    if group.topics is not None:
+        group.topics = known
+    return unknown
+
+
+def _unknown_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(
+                partition_index=index, committed_offset=-1, metadata="", error_code=ErrorCode.UNKNOWN_TOPIC_ID
+            )
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def _with_topic_ids(
+    image: ClusterImage, response: OffsetFetchResponseGroup, unknown: list[OffsetFetchResponseTopics]
+) -> OffsetFetchResponseGroup:
+    """Offsets of topics that are gone have no id to be named by: they are left out, as in Kafka."""
+    topics = []
+    for topic in response.topics:
+        found = image.topic(topic.name)
+        if found is not None:
+            topic.topic_id = found.topic_id
+            topics.append(topic)
+    response.topics = topics if response.error_code else topics + unknown
+    return response
+
+
+def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    topics = request.topics
+    return OffsetFetchRequestGroup(
+        group_id=request.group_id,
+        topics=None
+        if topics is None
+        else [OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes) for topic in topics],
+    )
+
+
+def _one_group(group: OffsetFetchRequestGroup, answer: OffsetFetchResponseGroup, version: int) -> OffsetFetchResponse:
+    error = answer.error_code
+    if error and version < FIRST_GROUP_ERROR_VERSION:
+        topics = [
+            OffsetFetchResponseTopic(
+                name=topic.name, partitions=[_no_offset(index, error) for index in topic.partition_indexes]
+            )
+            for topic in group.topics or ()
+        ]
+        return OffsetFetchResponse(topics=topics)
+    return OffsetFetchResponse(
+        error_code=error,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=each.partition_index,
+                        committed_offset=each.committed_offset,
+                        committed_leader_epoch=each.committed_leader_epoch,
+                        metadata=each.metadata,
+                        error_code=each.error_code,
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in answer.topics
+        ],
+    )
+
+
+def _no_offset(index: int, error: int) -> OffsetFetchResponsePartition:
+    return OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, metadata="", error_code=error)
+
+
+def _failed(group: OffsetFetchRequestGroup, error: ErrorCode) -> OffsetFetchResponseGroup:
+    return OffsetFetchResponseGroup(group_id=group.group_id, topics=[], error_code=error)
+
+
+def fail_offset_fetch(context: RequestContext, request: OffsetFetchRequest, error: ErrorCode) -> OffsetFetchResponse:
+    if context.version < FIRST_BATCHED_VERSION:
+        group = _only_group(request)
+        return _one_group(group, _failed(group, error), context.version)
+    return OffsetFetchResponse(groups=[_failed(group, error) for group in request.groups])
+
+
+HANDLER = Handler(
+    api_key=ApiKey.OFFSET_FETCH,
+    min_version=1,
+    max_version=10,
+    request=OffsetFetchRequest,
+    handle=handle_offset_fetch,
+    fail=fail_offset_fetch,
+)

@@ -1,0 +1,34 @@
+"""SyncGroup (key 14), v0-v5: the leader hands in the assignment, every member takes its own.
+
+The answer comes with the leader's assignment, which is written to the log before. v3 static members (KIP-345); v5
+protocol type and name both ways (KIP-559).
+"""
+
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.group.commands import SyncGroup
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.server.dispatch import Handler, RequestContext
+
+
+def handle_sync_group(context: RequestContext, request: SyncGroupRequest) -> Any:
+    return context.broker.groups.submit(
+        request.group_id, SyncGroup(request, context.version), partial(fail_sync_group, context, request)
+    )
+
+
+def fail_sync_group(context: RequestContext, request: SyncGroupRequest, error: ErrorCode) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=error, assignment=b"")
+
+
+HANDLER = Handler(
+    api_key=ApiKey.SYNC_GROUP,
+    min_version=0,
+    max_version=5,
+    request=SyncGroupRequest,
+    handle=handle_sync_group,
+    fail=fail_sync_group,
+)
