@@ -1,0 +1,73 @@
+"""ListGroups, DescribeGroups and DeleteGroups, over groups of every type."""
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.coordinator import Token
+from barnabas.machines.group.classic.group import ClassicGroup
+from barnabas.machines.group.classic.state import ClassicGroupState
+from barnabas.machines.group.commands import DeleteGroups, DescribeGroups, ListGroups
+from barnabas.machines.group.offsets import Offsets, tombstone
+from barnabas.machines.group.outcome import Outcome
+from barnabas.machines.group.registry import GroupRegistry
+from barnabas.protocol.messages.delete_groups import DeletableGroupResult
+from barnabas.protocol.messages.describe_groups import DescribedGroup
+from barnabas.protocol.messages.list_groups import ListedGroup
+
+GROUP_NOT_FOUND_SINCE = 6
+"""DescribeGroups tells a missing group by an error from this version on (KIP-1043); before, by the state Dead alone."""
+
+
+class Administration:
+    __slots__ = ("_offsets", "_registry")
+
+    def __init__(self, registry: GroupRegistry, offsets: Offsets) -> None:
+        self._registry = registry
+        self._offsets = offsets
+
+    def list(self, command: ListGroups, token: Token, outcome: Outcome) -> None:
+        """Filters do not mind case; an empty one lets everything through."""
+        states = [state.strip().lower() for state in command.states_filter]
+        types = [group_type.strip().lower() for group_type in command.types_filter]
+        groups = [
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type_name,
+                group_state=group.state_name,
+                group_type=group.group_type.value,
+            )
+            for group in self._registry
+            if (not states or group.state_name.lower() in states) and (not types or group.group_type.value in types)
+        ]
+        outcome.reply(token, groups)
+
+    def describe(self, command: DescribeGroups, token: Token, outcome: Outcome) -> None:
+        outcome.reply(token, [self._describe(group_id, command.version) for group_id in command.group_ids])
+
+    def _describe(self, group_id: str, version: int) -> DescribedGroup:
+        group = self._registry.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            described = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
+            if version >= GROUP_NOT_FOUND_SINCE:
+                described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+                what = "not found" if group is None else "not a classic group"
+                described.error_message = f"Group {group_id} is {what}."
+            return described
+        protocol = group.protocol_name if group.state is ClassicGroupState.STABLE else None
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=group.state_name,
+            protocol_type=group.protocol_type_name,
+            protocol_data=protocol or "",
+            members=[member.describe(protocol) for member in group.members.values()],
+        )
+
+    def delete(self, command: DeleteGroups, token: Token, outcome: Outcome) -> None:
+        results = []
+        for group_id in dict.fromkeys(command.group_ids):
+            group = self._registry.get(group_id)
+            error = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_delete()
+            if group is not None and not error:
+                partitions = self._offsets.partitions_of(group_id)
+                outcome.records += [tombstone(group_id, topic, partition) for topic, partition in partitions]
+                outcome.records += group.tombstones()
+            results.append(DeletableGroupResult(group_id=group_id, error_code=error))
+        outcome.reply(token, results)

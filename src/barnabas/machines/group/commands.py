@@ -1,0 +1,111 @@
+"""What a group shard is asked. Handlers wrap the protocol's requests in these, adding what only they know.
+
+A command goes to the shard of its group. Where one request names many groups, the handler splits it by shard and joins
+the answers:
+
+    command                                        answer
+    JoinGroup SyncGroup Heartbeat LeaveGroup       the response message
+    OffsetCommit TxnOffsetCommit OffsetDelete      the response message
+    OffsetFetch (one group)                        OffsetFetchResponseGroup
+    ListGroups                                     list[ListedGroup]
+    DescribeGroups                                 list[DescribedGroup], in the order asked for
+    DeleteGroups                                   list[DeletableGroupResult], in the order asked for
+    ConsumerGroupHeartbeat                         the response message
+    ConsumerGroupDescribe                          list of its DescribedGroup, in the order asked for
+
+Left to the handler: authorization, throttle times, topics that do not exist, topic ids, and that JoinGroup up to v6 has
+no null `protocol_name` (it takes an empty one).
+"""
+
+from dataclasses import dataclass
+
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest
+from barnabas.protocol.messages.offset_commit import OffsetCommitRequest
+from barnabas.protocol.messages.offset_delete import OffsetDeleteRequest
+from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from barnabas.protocol.messages.sync_group import SyncGroupRequest
+from barnabas.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroup:
+    request: JoinGroupRequest
+    version: int
+    client_id: str
+    client_host: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroup:
+    request: SyncGroupRequest
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    request: HeartbeatRequest
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroup:
+    request: LeaveGroupRequest
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommit:
+    request: OffsetCommitRequest
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class TxnOffsetCommit:
+    request: TxnOffsetCommitRequest
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetch:
+    """`group.topics` of None asks for all offsets of the group."""
+
+    group: OffsetFetchRequestGroup
+    require_stable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDelete:
+    request: OffsetDeleteRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ListGroups:
+    states_filter: tuple[str, ...] = ()
+    types_filter: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeGroups:
+    group_ids: tuple[str, ...]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroups:
+    group_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupHeartbeat:
+    request: ConsumerGroupHeartbeatRequest
+    version: int
+    client_id: str
+    client_host: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupDescribe:
+    group_ids: tuple[str, ...]

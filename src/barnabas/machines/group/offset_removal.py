@@ -1,0 +1,84 @@
+"""Offsets that go by themselves: those of groups that nobody uses any more, and those of deleted topics.
+
+Runs off the timer `offset-expiry:` every `offsets.retention.check.interval.ms`. Each step writes a bounded number of
+tombstones and comes back at once for more, so that one batch never outgrows what a log accepts.
+"""
+
+from collections.abc import Mapping
+
+from barnabas.machines.controller.image import ClusterImage
+from barnabas.machines.group.offsets import CommittedOffset, Offsets, tombstone
+from barnabas.machines.group.outcome import Outcome, timer_key
+from barnabas.machines.group.registry import Group, GroupRegistry
+from barnabas.machines.group.settings import GroupSettings
+from barnabas.types import NO_TIMESTAMP, TopicId
+
+EXPIRY_TIMER = "offset-expiry"
+DELETION_TIMER = "offset-deletion"
+TOMBSTONES_A_STEP = 1000
+
+
+class OffsetRemoval:
+    __slots__ = ("_deleted_topics", "_offsets", "_registry", "_settings", "_topic_names")
+
+    def __init__(self, registry: GroupRegistry, offsets: Offsets, settings: GroupSettings) -> None:
+        self._registry = registry
+        self._offsets = offsets
+        self._settings = settings
+        self._topic_names: Mapping[TopicId, str] = {}
+        self._deleted_topics: dict[str, None] = {}
+
+    def on_loaded(self, outcome: Outcome) -> None:
+        outcome.arm(timer_key(EXPIRY_TIMER, ""), self._settings.offsets_retention_check_interval_ms)
+
+    def on_expiry_timer(self, outcome: Outcome) -> None:
+        for group in self._registry:
+            self._expire_group(group, outcome)
+            if len(outcome.records) >= TOMBSTONES_A_STEP:
+                outcome.arm(timer_key(EXPIRY_TIMER, ""), 0)
+                return
+        outcome.arm(timer_key(EXPIRY_TIMER, ""), self._settings.offsets_retention_check_interval_ms)
+
+    def _expire_group(self, group: Group, outcome: Outcome) -> None:
+        """A group goes with its last offset, unless it has members or a transaction may still bring offsets."""
+        group_id = group.group_id
+        left_over = self._offsets.has_open_transactions(group_id)
+        for topic, partitions in self._offsets.of_group(group_id).items():
+            subscribed = group.is_subscribed_to(topic)
+            for partition, offset in partitions.items():
+                if len(outcome.records) >= TOMBSTONES_A_STEP:
+                    return
+                if subscribed or not self._has_expired(group, topic, partition, offset, outcome.now.wall_ms):
+                    left_over = True
+                else:
+                    outcome.records.append(tombstone(group_id, topic, partition))
+        if not left_over and group.is_empty:
+            outcome.records += group.tombstones()
+
+    def _has_expired(self, group: Group, topic: str, partition: int, offset: CommittedOffset, wall_ms: int) -> bool:
+        since = group.offset_kept_since(offset.commit_timestamp)
+        if since is None or self._offsets.is_pending(group.group_id, topic, partition):
+            return False
+        if offset.expire_timestamp != NO_TIMESTAMP:
+            return wall_ms >= offset.expire_timestamp
+        return wall_ms - since >= self._settings.offsets_retention_ms
+
+    def on_image(self, image: ClusterImage, outcome: Outcome) -> None:
+        """A topic that was there and is gone, or is another one of the same name, takes its offsets with it."""
+        before, self._topic_names = self._topic_names, image.topic_names
+        if before is image.topic_names:
+            return
+        gone = sorted(before.keys() - image.topic_names.keys())
+        self._deleted_topics.update(dict.fromkeys(before[topic_id] for topic_id in gone))
+        if gone:
+            self.on_deletion_timer(outcome)
+
+    def on_deletion_timer(self, outcome: Outcome) -> None:
+        for group_id in self._offsets.group_ids():
+            for topic in self._deleted_topics:
+                for _, partition in self._offsets.partitions_of(group_id, topic):
+                    if len(outcome.records) >= TOMBSTONES_A_STEP:
+                        outcome.arm(timer_key(DELETION_TIMER, ""), 0)
+                        return
+                    outcome.records.append(tombstone(group_id, topic, partition))
+        self._deleted_topics.clear()

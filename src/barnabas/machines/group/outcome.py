@@ -1,0 +1,70 @@
+"""What one step of a group shard comes to, gathered while the step runs, and the names of its timers.
+
+A timer is named `kind:group` or `kind:group:member`, so that the one who sets it and the table of `GroupShard.expire`
+need no registry in between. A colon in the id of a group is written as %3A.
+"""
+
+from typing import Any, NamedTuple
+
+from barnabas.machines.coordinator import (
+    NOTHING,
+    CoordinatorDecision,
+    CoordinatorRecord,
+    Now,
+    ProducerIdAndEpoch,
+    Token,
+)
+
+
+class TimerName(NamedTuple):
+    kind: str
+    group_id: str = ""
+    member_id: str = ""
+
+
+def timer_key(kind: str, group_id: str, member_id: str | None = None) -> str:
+    if ":" in group_id or "%" in group_id:
+        group_id = group_id.replace("%", "%25").replace(":", "%3A")
+    return f"{kind}:{group_id}" if member_id is None else f"{kind}:{group_id}:{member_id}"
+
+
+def read_timer_key(key: str) -> TimerName:
+    name = TimerName(*key.split(":", 2))
+    if "%" in name.group_id:
+        return name._replace(group_id=name.group_id.replace("%3A", ":").replace("%25", "%"))
+    return name
+
+
+class Outcome:
+    """Filled by the parts of the shard during one `decide` or `expire`; never kept beyond it."""
+
+    __slots__ = ("now", "records", "replies", "timers", "transaction")
+
+    def __init__(self, now: Now) -> None:
+        self.now = now
+        self.records: list[CoordinatorRecord] = []
+        self.replies: list[tuple[Token, Any]] = []
+        self.timers: dict[str, int | None] = {}
+        self.transaction: ProducerIdAndEpoch | None = None
+
+    def reply(self, token: Token, response: Any) -> None:
+        self.replies.append((token, response))
+
+    def arm(self, key: str, delay_ms: int) -> int:
+        """The deadline, on monotonic time."""
+        deadline_ms = self.now.monotonic_ms + delay_ms
+        self.timers[key] = deadline_ms
+        return deadline_ms
+
+    def cancel(self, key: str) -> None:
+        self.timers[key] = None
+
+    def decision(self) -> CoordinatorDecision:
+        if not (self.records or self.replies or self.timers):
+            return NOTHING
+        return CoordinatorDecision(
+            records=tuple(self.records),
+            replies=tuple(self.replies),
+            timers=tuple(self.timers.items()),
+            transaction=self.transaction,
+        )

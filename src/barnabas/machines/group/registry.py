@@ -1,0 +1,89 @@
+"""The groups of one shard, by id, and what every kind of group can be asked whatever its protocol.
+
+Which group answers to an id is durable state: it changes when records are applied. The exception is a change of
+protocol, and the birth of a classic group, where the new group takes its place with the decision that writes it; if
+that write fails, the whole shard is built anew.
+"""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Protocol
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.coordinator import CoordinatorRecord
+
+
+class GroupType(Enum):
+    """The values are those of ListGroups."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
+class Group(Protocol):
+    @property
+    def group_id(self) -> str: ...
+
+    @property
+    def group_type(self) -> GroupType: ...
+
+    @property
+    def state_name(self) -> str:
+        """As in ListGroups: Empty, Stable and so on."""
+        ...
+
+    @property
+    def protocol_type_name(self) -> str: ...
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    def check_offset_commit(
+        self, member_id: str, group_instance_id: str | None, generation: int, transactional: bool, version: int
+    ) -> ErrorCode:
+        """`generation` is the member's epoch in a consumer group."""
+        ...
+
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode: ...
+
+    def check_offset_delete(self) -> ErrorCode: ...
+
+    def check_delete(self) -> ErrorCode: ...
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """What removes the group, offsets aside, from the log."""
+        ...
+
+    def is_subscribed_to(self, topic: str) -> bool: ...
+
+    def offset_kept_since(self, commit_timestamp: int) -> int | None:
+        """The wall time from which the retention of such an offset counts; None while it may not expire."""
+        ...
+
+    def check(self) -> None:
+        """Asserts every invariant."""
+        ...
+
+
+class GroupRegistry:
+    __slots__ = ("_groups",)
+
+    def __init__(self) -> None:
+        self._groups: dict[str, Group] = {}
+
+    def get(self, group_id: str) -> Group | None:
+        return self._groups.get(group_id)
+
+    def put(self, group: Group) -> None:
+        """Also takes the place of a group of another type."""
+        self._groups[group.group_id] = group
+
+    def remove(self, group_id: str) -> None:
+        self._groups.pop(group_id, None)
+
+    def __iter__(self) -> Iterator[Group]:
+        """A copy, so that groups may come and go meanwhile."""
+        return iter(list(self._groups.values()))
+
+    def __len__(self) -> int:
+        return len(self._groups)

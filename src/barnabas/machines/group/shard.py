@@ -1,0 +1,164 @@
+"""The group coordinator of one partition of `__consumer_offsets`: many groups, their members and their offsets.
+
+Driven by `server/runtime.py` under the contract of `machines/coordinator.py`. This module only knows which part answers
+what, by four tables: commands, record keys, timers, and members' requests by the type of their group.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.clock import Random
+from barnabas.errors import ErrorCode
+from barnabas.machines.controller.image import ClusterImage
+from barnabas.machines.coordinator import ApplyContext, CoordinatorDecision, Now, Token
+from barnabas.machines.group.administration import Administration
+from barnabas.machines.group.classic.group import ClassicGroup
+from barnabas.machines.group.classic.rebalance import JOIN_TIMER, SESSION_TIMER, SYNC_TIMER, join_error
+from barnabas.machines.group.classic.requests import (
+    ClassicGroups,
+    MemberRequests,
+    refuse_heartbeat,
+    refuse_leave,
+    refuse_sync,
+)
+from barnabas.machines.group.commands import (
+    DeleteGroups,
+    DescribeGroups,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    ListGroups,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    SyncGroup,
+    TxnOffsetCommit,
+)
+from barnabas.machines.group.offset_commits import OffsetCommits
+from barnabas.machines.group.offset_fetches import OffsetFetches
+from barnabas.machines.group.offset_removal import DELETION_TIMER, EXPIRY_TIMER, OffsetRemoval
+from barnabas.machines.group.offsets import Offsets
+from barnabas.machines.group.outcome import Outcome, TimerName, read_timer_key
+from barnabas.machines.group.registry import GroupRegistry, GroupType
+from barnabas.machines.group.settings import GroupSettings
+from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey
+from barnabas.protocol.messages.leave_group import LeaveGroupResponse
+from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
+
+
+class GroupShard:
+    def __init__(self, settings: GroupSettings, random: Random) -> None:
+        self._settings = settings
+        self.registry = GroupRegistry()
+        self.offsets = Offsets()
+        self._classic = ClassicGroups(self.registry, settings, random)
+        self._removal = OffsetRemoval(self.registry, self.offsets, settings)
+        commits = OffsetCommits(self.registry, self.offsets, settings, self._classic.on_offset_commit)
+        administration = Administration(self.registry, self.offsets)
+        self._member_requests: dict[GroupType, MemberRequests] = {GroupType.CLASSIC: self._classic}
+        self._commands: dict[type, Callable[[Any, Token, Outcome], None]] = {
+            JoinGroup: self._join,
+            SyncGroup: self._sync,
+            Heartbeat: self._heartbeat,
+            LeaveGroup: self._leave,
+            OffsetCommit: commits.commit,
+            TxnOffsetCommit: commits.commit_in_transaction,
+            OffsetDelete: commits.delete,
+            OffsetFetch: OffsetFetches(self.registry, self.offsets).fetch,
+            ListGroups: administration.list,
+            DescribeGroups: administration.describe,
+            DeleteGroups: administration.delete,
+        }
+        self._records: dict[type, Callable[[Any, Any, ApplyContext], None]] = {
+            OffsetCommitKey: self._apply_offset,
+            GroupMetadataKey: self._classic.apply,
+        }
+        self._timers: dict[str, Callable[[TimerName, Outcome], None]] = {
+            JOIN_TIMER: self._classic.on_join_timer,
+            SYNC_TIMER: self._classic.on_sync_timer,
+            SESSION_TIMER: self._classic.on_session_timer,
+            EXPIRY_TIMER: lambda _, outcome: self._removal.on_expiry_timer(outcome),
+            DELETION_TIMER: lambda _, outcome: self._removal.on_deletion_timer(outcome),
+        }
+
+    def decide(self, command: Any, token: Token, now: Now) -> CoordinatorDecision:
+        outcome = Outcome(now)
+        self._commands[type(command)](command, token, outcome)
+        return outcome.decision()
+
+    def apply(self, key: Any, value: Any | None, context: ApplyContext) -> None:
+        self._records[type(key)](key, value, context)
+
+    def apply_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
+        self.offsets.apply_marker(producer_id, committed)
+
+    def expire(self, key: str, now: Now) -> CoordinatorDecision:
+        outcome = Outcome(now)
+        name = read_timer_key(key)
+        self._timers[name.kind](name, outcome)
+        return outcome.decision()
+
+    def on_loaded(self, now: Now) -> CoordinatorDecision:
+        outcome = Outcome(now)
+        self._classic.on_loaded(outcome)
+        self._removal.on_loaded(outcome)
+        return outcome.decision()
+
+    def on_image(self, image: ClusterImage, now: Now) -> CoordinatorDecision:
+        outcome = Outcome(now)
+        self._removal.on_image(image, outcome)
+        return outcome.decision()
+
+    def check(self) -> None:
+        for group in self.registry:
+            group.check()
+        self.offsets.check()
+        assert all(self.registry.get(group_id) is not None for group_id in self.offsets.group_ids())
+
+    def _join(self, command: JoinGroup, token: Token, outcome: Outcome) -> None:
+        request = command.request
+        settings = self._settings
+        if not request.group_id:
+            outcome.reply(token, join_error(ErrorCode.INVALID_GROUP_ID, request.member_id))
+            return
+        shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+        if not shortest <= request.session_timeout_ms <= longest:
+            outcome.reply(token, join_error(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+            return
+        group = self.registry.get(request.group_id)
+        if group is None or group.is_empty:
+            self._classic.join(group, command, token, outcome)
+        else:
+            self._member_requests[group.group_type].join(group, command, token, outcome)
+
+    def _sync(self, command: SyncGroup, token: Token, outcome: Outcome) -> None:
+        group_id = command.request.group_id
+        group = self.registry.get(group_id)
+        if group is None or group.is_empty:
+            refuse_sync(token, ErrorCode.UNKNOWN_MEMBER_ID if group_id else ErrorCode.INVALID_GROUP_ID, outcome)
+        else:
+            self._member_requests[group.group_type].sync(group, command, token, outcome)
+
+    def _heartbeat(self, command: Heartbeat, token: Token, outcome: Outcome) -> None:
+        group_id = command.request.group_id
+        group = self.registry.get(group_id)
+        if group is None:
+            refuse_heartbeat(token, ErrorCode.UNKNOWN_MEMBER_ID if group_id else ErrorCode.INVALID_GROUP_ID, outcome)
+        else:
+            self._member_requests[group.group_type].heartbeat(group, command, token, outcome)
+
+    def _leave(self, command: LeaveGroup, token: Token, outcome: Outcome) -> None:
+        group_id = command.request.group_id
+        group = self.registry.get(group_id)
+        if not group_id:
+            outcome.reply(token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+        elif group is None:
+            refuse_leave(command, token, outcome)
+        else:
+            self._member_requests[group.group_type].leave(group, command, token, outcome)
+
+    def _apply_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None, context: ApplyContext) -> None:
+        """An offset without a group makes a simple group: offsets of consumers that assign partitions themselves."""
+        if value is not None and self.registry.get(key.group) is None:
+            self.registry.put(ClassicGroup(key.group, context.timestamp))
+        self.offsets.apply(key, value, context)
