@@ -42,6 +42,9 @@ class Replicas:
         self._clock = clock
         self._topics: dict[str | bytes, dict[int, HostedPartition]] = {}
         """By name and by id, both to the same inner table."""
+        self._offline: dict[tuple[str | bytes, int], str] = {}
+        """Partitions that should be here but whose log cannot be opened, and why."""
+        self.on_log_deleted: Callable[[Log], None] | None = None
 
     def __iter__(self) -> Iterator[HostedPartition]:
         for topic, partitions in self._topics.items():
@@ -53,6 +56,9 @@ class Replicas:
         partitions = self._topics.get(topic)
         hosted = None if partitions is None else partitions.get(partition)
         if hosted is None:
+            reason = self._offline.get((topic, partition))
+            if reason is not None:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
             if partitions is None and isinstance(topic, bytes):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -105,6 +111,8 @@ class Replicas:
                 log = self._open_log(image, topic, partition.partition)
             except (OSError, StorageError, KafkaError) as error:
                 logger.error("cannot open the log of %s-%d: %s", topic.name, partition.partition, error)
+                self._offline[topic.name, partition.partition] = str(error)
+                self._offline[topic.topic_id, partition.partition] = str(error)
                 return
             state = PartitionState(self._node_id)
             hosted = partitions[partition.partition] = HostedPartition(log, state, self._purgatory, self._flusher)
@@ -124,6 +132,9 @@ class Replicas:
         return log
 
     def _drop_topic(self, topic: TopicImage) -> None:
+        for partition in topic.partitions:
+            self._offline.pop((topic.name, partition.partition), None)
+            self._offline.pop((topic.topic_id, partition.partition), None)
         partitions = self._topics.pop(topic.topic_id, None)
         if partitions is not None and self._topics.get(topic.name) is partitions:
             del self._topics[topic.name]
@@ -138,6 +149,8 @@ class Replicas:
 
     def _delete(self, hosted: HostedPartition) -> None:
         hosted.on_deleted()
+        if self.on_log_deleted is not None:
+            self.on_log_deleted(hosted.log)
         try:
             self._directories.delete_log(hosted.log.topic_partition, self._clock.now_ms())
         except (OSError, StorageError) as error:
