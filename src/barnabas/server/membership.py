@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 DeltaListener = Callable[[Delta], None]
 MAX_ATTEMPTS = 5
-REJOIN_DELAY_SECONDS = 1.0
+RETRY_DELAY_SECONDS = 1.0
 
 
 class InconsistentClusterIdError(Exception):
@@ -216,7 +216,11 @@ class Membership:
                 await self._rejoin(item)
             except Exception as error:
                 logger.exception("the cluster's metadata could not be read or written")
-                _fail(item, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)))
+                stored = isinstance(error, MetadataStoreError)
+                code = ErrorCode.KAFKA_STORAGE_ERROR if stored else ErrorCode.UNKNOWN_SERVER_ERROR
+                _fail(item, KafkaError(code, str(error)))
+                if item is None:
+                    self._look_again_later()
 
     async def _carry_out(self, command: Command, future: "asyncio.Future[Any]") -> None:
         for _ in range(MAX_ATTEMPTS):
@@ -255,6 +259,9 @@ class Membership:
             self._looking_pending = True
             self._queue.put_nowait(None)
 
+    def _look_again_later(self) -> None:
+        asyncio.get_running_loop().call_later(RETRY_DELAY_SECONDS, self._on_store_changed)
+
     async def _look_at_store(self) -> None:
         """Something changed: am I still registered, who is controller, which brokers are there?"""
         self._looking_pending = False
@@ -279,7 +286,7 @@ class Membership:
             await self._join(cluster_id)
         except Exception:
             logger.exception("broker %d could not register again", self.broker_id)
-            asyncio.get_running_loop().call_later(REJOIN_DELAY_SECONDS, self._on_store_changed)
+            self._look_again_later()
 
     def _publish(self, delta: Delta) -> None:
         self.image = delta.image

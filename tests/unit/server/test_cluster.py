@@ -23,7 +23,7 @@ from barnabas.machines.controller.commands import (
 )
 from barnabas.machines.controller.topics import TopicDefaults
 from barnabas.metadata.image import CLUSTER_DEFAULT, BrokerEndpoint, ConfigResource, Delta
-from barnabas.metadata.store import MetadataStore, Operation
+from barnabas.metadata.store import MetadataStore, MetadataStoreError, Operation
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from barnabas.metadata.stores.sqlite import SqliteStore
 from barnabas.server.auto_topic_creation import AutoTopicCreation
@@ -323,6 +323,34 @@ def test_stopping_answers_whoever_waits() -> None:
             await cluster.create_topics([NewTopic("late")])
 
     run(scenario)
+
+
+class FullStore(MemoryStore):
+    """A disk that can be full."""
+
+    full = False
+
+    def multi(self, operations: Sequence[Operation]) -> None:
+        if self.full:
+            raise MetadataStoreError("no space left on device")
+        super().multi(operations)
+
+
+def test_a_full_disk_is_a_storage_error_and_passes(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        store = FullStore()
+        cluster = cluster_on(store)
+        await cluster.start()
+        store.full = True
+        with pytest.raises(KafkaError) as caught:
+            await cluster.create_topics([NewTopic("t")])
+        assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR and "t" not in cluster.image.topics
+        store.full = False
+        assert (await cluster.create_topics([NewTopic("t")]))[0].error is ErrorCode.NONE
+        await cluster.stop()
+
+    run(scenario)
+    assert "no space left" in caplog.text
 
 
 def test_a_failing_listener_hinders_nobody(caplog: pytest.LogCaptureFixture) -> None:
