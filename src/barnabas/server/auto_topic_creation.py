@@ -21,22 +21,25 @@ TRANSACTION_STATE_TOPIC = "__transaction_state"
 class AutoTopicCreation:
     def __init__(self, create_topics: Callable[[Sequence[NewTopic]], Awaitable[tuple[TopicResult, ...]]]) -> None:
         self._create_topics = create_topics
-        self._in_flight: dict[str, None] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._in_flight: dict[str, asyncio.Task[None]] = {}
 
     def request(self, topics: Iterable[NewTopic]) -> None:
         wanted = [topic for topic in topics if topic.name not in self._in_flight]
         if not wanted:
             return
-        self._in_flight |= {topic.name: None for topic in wanted}
         task = asyncio.get_running_loop().create_task(self._create(wanted))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._in_flight |= {topic.name: task for topic in wanted}
+
+    async def create(self, topic: NewTopic) -> None:
+        """The same, and waits until it is made, or could not be."""
+        self.request((topic,))
+        await asyncio.shield(self._in_flight[topic.name])
 
     async def stop(self) -> None:
-        for task in self._tasks:
+        tasks = list(self._in_flight.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _create(self, topics: list[NewTopic]) -> None:
         try:
@@ -50,13 +53,17 @@ class AutoTopicCreation:
                 del self._in_flight[topic.name]
 
 
-def topic_on_demand(name: str, config: BrokerConfig) -> NewTopic:
-    """A topic as it is created when nobody said how; the coordinators' own topics have settings of their own."""
+def topic_on_demand(name: str, config: BrokerConfig, broker_count: int) -> NewTopic:
+    """A topic as it is created when nobody said how; the coordinators' own topics have settings of their own.
+
+    Those are made with as many replicas as there are brokers, if that is fewer than the settings say: a lone broker
+    started with Kafka's defaults (3 replicas, 2 in sync) coordinates groups and transactions all the same.
+    """
     if name == GROUP_METADATA_TOPIC:
         return NewTopic(
             name,
             config.offsets_topic_num_partitions,
-            config.offsets_topic_replication_factor,
+            min(config.offsets_topic_replication_factor, broker_count),
             configs=(
                 ("cleanup.policy", "compact"),
                 ("compression.type", "producer"),
@@ -67,11 +74,11 @@ def topic_on_demand(name: str, config: BrokerConfig) -> NewTopic:
         return NewTopic(
             name,
             config.transaction_state_log_num_partitions,
-            config.transaction_state_log_replication_factor,
+            min(config.transaction_state_log_replication_factor, broker_count),
             configs=(
                 ("cleanup.policy", "compact"),
                 ("compression.type", "uncompressed"),
-                ("min.insync.replicas", str(config.transaction_state_log_min_isr)),
+                ("min.insync.replicas", str(min(config.transaction_state_log_min_isr, broker_count))),
                 ("segment.bytes", str(config.transaction_state_log_segment_bytes)),
                 ("unclean.leader.election.enable", "false"),
             ),

@@ -25,8 +25,10 @@ from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.net.timers import Timers
 from barnabas.server.cluster import Cluster, InconsistentClusterIdError
+from barnabas.server.compaction import Compaction
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.flusher import Flusher
+from barnabas.server.group_coordinator import GroupCoordinator
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.producer_ids import ProducerIds
@@ -69,8 +71,10 @@ class Broker:
         self.replicas: Replicas
         self.timers: Timers
         self.fetch_purgatory: FetchPurgatory
+        self.groups: GroupCoordinator
         self.producer_ids: ProducerIds
         self.housekeeping: Housekeeping
+        self.compaction: Compaction
         self._server: Server
         self._executor: ThreadPoolExecutor
 
@@ -110,6 +114,7 @@ class Broker:
                 self.settings.topic_config,
                 self.clock,
             )
+            self._make_coordinators()
             await self._bind()
             await self._join_cluster()
         except BaseException:
@@ -120,14 +125,19 @@ class Broker:
             lambda: self.config, self.clock, self.replicas, self.log_directories, flusher, self._executor
         )
         self.housekeeping.start()
+        self.compaction = Compaction(self.config, self.clock, self.replicas)
+        self.replicas.on_log_deleted = self.compaction.cleaner.on_deleted
+        self.compaction.start()
         self._server.serve()
 
     async def stop(self) -> None:
         """Answers what is in progress, leaves the cluster, flushes and closes every log."""
         self.fetch_purgatory.finish_all()
+        await self.groups.stop()
         await self.dispatcher.drain()
         await self._server.stop()
         await self.housekeeping.stop()
+        await self.compaction.stop()
         await self.cluster.stop()
         epoch = self.cluster.broker_epoch
         await asyncio.get_running_loop().run_in_executor(self._executor, self.log_directories.shutdown, epoch)
@@ -164,6 +174,16 @@ class Broker:
             )
         except StorageError as error:
             raise StartError(str(error)) from error
+
+    def _make_coordinators(self) -> None:
+        self.groups = GroupCoordinator(
+            self.settings.static,
+            replicas=self.replicas,
+            clock=self.clock,
+            timers=self.timers,
+            executor=self._executor,
+            random=self._random,
+        )
 
     async def _bind(self) -> None:
         listeners = [
@@ -210,6 +230,7 @@ class Broker:
             self._on_settings_changed()
             self.replicas.update_all_configs(delta.image)
         self.replicas.on_delta(delta)
+        self.groups.on_delta(delta)
 
     def _on_directory_offline(self) -> None:
         if hasattr(self, "replicas"):
@@ -218,6 +239,8 @@ class Broker:
     def _on_settings_changed(self) -> None:
         config = self.settings.config
         self._server.reconfigure(self._network_settings())
+        if hasattr(self, "compaction"):
+            self.compaction.on_config(config)
         if hasattr(self, "cluster"):
             self.cluster.defaults = TopicDefaults(config.num_partitions, config.default_replication_factor)
 
@@ -245,6 +268,8 @@ class Broker:
         return endpoints
 
     async def _give_up(self) -> None:
+        if hasattr(self, "groups"):
+            await self.groups.stop()
         if hasattr(self, "_server"):
             await self._server.stop(0)
         self.log_directories.release()

@@ -1,22 +1,78 @@
 """FindCoordinator (key 10), v0-v6: which broker coordinates a group or a transactional id.
 
-This broker coordinates neither yet and says so with COORDINATOR_NOT_AVAILABLE, which clients retry.
-v3 flexible; v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST).
+It is the leader of the partition of `__consumer_offsets` or `__transaction_state` that the key hashes to. The first one
+who asks has that topic made and waits for it; Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile, and clients ask again.
+v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST, there are none here).
 """
 
+from typing import Any
+
 from barnabas.errors import ErrorCode
+from barnabas.metadata.image import BrokerEndpoint
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC, topic_on_demand
 from barnabas.server.dispatch import Handler, RequestContext
 
 FIRST_BATCHED_VERSION = 4
-GROUP, TRANSACTION = 0, 1
+GROUP = 0
+TOPICS = {GROUP: GROUP_METADATA_TOPIC}
 
 
-def handle_find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    known = request.key_type in (GROUP, TRANSACTION)
-    error = ErrorCode.COORDINATOR_NOT_AVAILABLE if known else ErrorCode.INVALID_REQUEST
-    return fail_find_coordinator(context, request, error)
+def handle_find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> Any:
+    topic = TOPICS.get(request.key_type)
+    if topic is None:
+        return fail_find_coordinator(context, request, ErrorCode.INVALID_REQUEST)
+    if context.broker.cluster.image.topic(topic) is None:
+        return _create_and_answer(context, request, topic)
+    return _answer(context, request, topic)
+
+
+async def _create_and_answer(
+    context: RequestContext, request: FindCoordinatorRequest, topic: str
+) -> FindCoordinatorResponse:
+    cluster = context.broker.cluster
+    await cluster.auto_creation.create(topic_on_demand(topic, context.broker.config, len(cluster.image.brokers)))
+    return _answer(context, request, topic)
+
+
+def _answer(context: RequestContext, request: FindCoordinatorRequest, topic: str) -> FindCoordinatorResponse:
+    if context.version >= FIRST_BATCHED_VERSION:
+        return FindCoordinatorResponse(
+            coordinators=[_coordinator(key, *_look_up(context, topic, key)) for key in request.coordinator_keys]
+        )
+    node_id, endpoint = _look_up(context, topic, request.key)
+    if endpoint is None:
+        return fail_find_coordinator(context, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return FindCoordinatorResponse(
+        error_code=ErrorCode.NONE,
+        error_message=ErrorCode.NONE.name,
+        node_id=node_id,
+        host=endpoint.host,
+        port=endpoint.port,
+    )
+
+
+def _look_up(context: RequestContext, topic: str, key: str) -> tuple[int, BrokerEndpoint | None]:
+    """The leader of the key's partition and its address on the listener that was asked."""
+    image = context.broker.cluster.image
+    partition = image.partition(topic, context.broker.groups.partition_for(key))
+    leader = None if partition is None else image.brokers.get(partition.leader)
+    if leader is None:
+        return -1, None
+    return leader.node_id, leader.endpoint(context.connection.listener.name)
+
+
+def _coordinator(key: str, node_id: int, endpoint: BrokerEndpoint | None) -> Coordinator:
+    if endpoint is None:
+        return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return Coordinator(
+        key=key, node_id=node_id, host=endpoint.host, port=endpoint.port, error_code=ErrorCode.NONE, error_message=""
+    )
+
+
+def _missing(key: str, error: ErrorCode) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=error.text)
 
 
 def fail_find_coordinator(
@@ -24,12 +80,7 @@ def fail_find_coordinator(
 ) -> FindCoordinatorResponse:
     if context.version < FIRST_BATCHED_VERSION:
         return FindCoordinatorResponse(error_code=error, error_message=error.text, node_id=-1, host="", port=-1)
-    return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=error.text)
-            for key in request.coordinator_keys
-        ]
-    )
+    return FindCoordinatorResponse(coordinators=[_missing(key, error) for key in request.coordinator_keys])
 
 
 HANDLER = Handler(

@@ -73,7 +73,8 @@ def _missing(context: RequestContext, request: MetadataRequest, names: Sequence[
     broker = context.broker
     valid = [name for name in names if fault_of_topic_name(name) is None]
     if valid and request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
-        broker.cluster.auto_creation.request(topic_on_demand(name, broker.config) for name in valid)
+        broker_count = len(broker.cluster.image.brokers)
+        broker.cluster.auto_creation.request(topic_on_demand(name, broker.config, broker_count) for name in valid)
     return [
         _failed(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if name in valid else ErrorCode.INVALID_TOPIC_EXCEPTION)
         for name in names
