@@ -63,6 +63,29 @@ def test_varints_are_kafkas(value: int, data: str) -> None:
     assert encode_varint(value).hex() == data
 
 
+def test_bits_beyond_the_width_of_a_varint_are_cut_off_as_in_java() -> None:
+    assert decode_varint(b"\xff\xff\xff\xff\x7f", 0) == (-(2**31), 5)
+    assert decode_varlong(b"\xff" * 9 + b"\x7f", 0) == (-(2**63), 10)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x00\x00\x00\x01\x01\x00\x00",  # a byte after the last part
+        b"\x00\x00\x00\x01\x01\x01",  # -1 headers
+        b"\x00\x00\x00\x01\x01\x02\x01\x01",  # a header without a key
+        b"\x00\x00\x00\x01\x04x\x00",  # a value that reaches beyond the record
+    ],
+)
+def test_parts_that_contradict_the_record_are_invalid(body: bytes) -> None:
+    header = read_header(build([(0, None, None, ())]))
+    good = b"\x00\x00\x00\x01\x01\x00"
+    assert len(read_records(assemble(header, encode_varint(len(good)) + good))) == 1
+    with pytest.raises(KafkaError) as error:
+        read_records(assemble(header._replace(record_count=2), encode_varint(len(body)) + body + b"\x0c" + good))
+    assert error.value.code is ErrorCode.INVALID_RECORD
+
+
 def test_endless_varints_are_refused() -> None:
     for decode, size in ((decode_varint, 5), (decode_varlong, 10)):
         with pytest.raises(KafkaError):

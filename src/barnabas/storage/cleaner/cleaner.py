@@ -5,8 +5,9 @@ without what later records replaced, several small ones into one. Each group is 
 swapped, on the event loop, for the segments it came from. A crash before the swap leaves .cleaned files, which loading
 removes; the swap itself is the log's business.
 
-The log goes on meanwhile. Closed segments never grow, but retention or truncation may take them away: the swap looks
-whether each is still there as it was read, and if not the cleaning ends without a change.
+The log goes on meanwhile. Closed segments never grow, but retention may take them away, and truncation may cut one,
+which is then written to again: the swap looks whether each is still there and nothing was truncated, and if not the
+cleaning ends without a change.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,6 +61,8 @@ class Source(NamedTuple):
     segment: Segment
     file: OpenFile
     size: int
+    truncations: int
+    """How often the log had been truncated. Sizes would not tell: other records may have come in place of those cut."""
 
 
 class Cleaner:
@@ -82,7 +85,7 @@ class Cleaner:
         """Cleans and swaps; gives the offset up to which the log is clean now."""
         log, upper = target.log, target.first_uncleanable_offset
         stats = CleaningStats()
-        sources = self._call_on_loop(lambda: [Source(s, s.file, s.size) for s in target.segments])
+        sources = self._call_on_loop(lambda: _sources(target))
         aborted = self._call_on_loop(lambda: aborted_transactions(log, upper))
         self._map.clear()
         try:
@@ -215,8 +218,8 @@ class Cleaner:
     def _swap(self, log: Log, cleaned: Segment, group: list[Source], now_ms: int) -> None:
         self._check_may_go_on(log)
         live = {id(segment) for segment in log.segments[:-1]}
-        for segment, _, size in group:
-            if id(segment) not in live or segment.size != size:
+        for source in group:
+            if id(source.segment) not in live or source.truncations != log._flush_generation:
                 raise CleaningAbortedError(f"{log.topic_partition}: a segment was deleted or cut meanwhile")
         log.replace_segments([cleaned], [source.segment for source in group], now_ms)
 
@@ -226,6 +229,11 @@ class Cleaner:
                 files.remove(path)
             except OSError:
                 pass  # the first failure is what matters; loading removes leftovers
+
+
+def _sources(target: LogToClean) -> list[Source]:
+    truncations = target.log._flush_generation
+    return [Source(segment, segment.file, segment.size, truncations) for segment in target.segments]
 
 
 def group_by_size(sources: list[Source], target: LogToClean) -> Iterator[list[Source]]:

@@ -66,6 +66,7 @@ def test_the_segment_with_the_last_stable_offset_is_not_cleaned(tmp_path: Path) 
     compacted = make(tmp_path)
     compacted.log.high_watermark = 3
     assert candidate(compacted).first_uncleanable_offset == 2
+    assert cleanable_offsets(compacted.log, 4, 0)[:2] == (4, 4)  # cleaned before the high watermark was lost
 
 
 def test_a_checkpoint_outside_the_log_is_put_right(tmp_path: Path) -> None:

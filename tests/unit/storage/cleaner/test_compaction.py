@@ -3,9 +3,11 @@ from pathlib import Path
 import pytest
 from compacted_log import DELETE_RETENTION_MS, CompactedLog
 
-from barnabas.records import CompressionType, TimestampType
+from barnabas.records import BatchBuilder, CompressionType, TimestampType, read_header, read_records
+from barnabas.storage.cleaner.batch_filter import BatchFilter
 from barnabas.storage.cleaner.log_cleaner import CleanerSettings
-from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY
+from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap
+from barnabas.storage.cleaner.transactions import CleanedTransactions
 
 
 @pytest.fixture
@@ -110,6 +112,38 @@ def test_records_without_a_key_go(compacted: CompactedLog) -> None:
     assert keys_and_offsets(compacted) == [(b"a", 1)]
 
 
+def test_the_last_batch_below_the_active_segment_keeps_the_end_of_its_segment(compacted: CompactedLog) -> None:
+    compacted.log.update_config(compacted.config.__class__(cleanup_policy=("delete",)))
+    compacted.append([(b"a", b"1")])
+    compacted.append([(None, b"x"), (None, b"y")])
+    compacted.log.update_config(compacted.config)
+    compacted.clean_all()
+    assert [(header.last_offset, header.record_count) for header, _ in compacted.batches()] == [(0, 1), (2, 0)]
+    assert compacted.log.segments[0].next_offset() == 3
+
+
+def test_a_batch_that_loses_its_end_keeps_its_last_offset_and_sequence(compacted: CompactedLog) -> None:
+    compacted.append([(b"a", b"1"), (b"b", b"1")], producer_id=7)
+    compacted.append([(b"b", b"2")])
+    compacted.clean_all()
+    header, _ = next(compacted.batches())
+    assert (header.record_count, header.last_offset, header.last_sequence) == (1, 1, 1)
+
+
+def test_what_lies_beyond_the_key_map_is_kept_whatever_it_is() -> None:
+    offset_map = OffsetMap(10_000)
+    offset_map.put(b"a", 9)
+    offset_map.latest_offset = 3
+    kept = BatchFilter(offset_map, CleanedTransactions([]), {}, upper_bound_offset=100, now_ms=0, delete_retention_ms=0)
+    builder = BatchBuilder(base_offset=3)
+    for key in (b"a", b"a", None):
+        builder.append(0, key, b"v")
+    batch = builder.build()
+    data = kept.keep(read_header(batch), batch).data
+    assert data is not None
+    assert [record.offset for record in read_records(data)] == [4, 5]
+
+
 def test_append_time_stays(tmp_path: Path) -> None:
     compacted = CompactedLog(str(tmp_path), message_timestamp_type="LogAppendTime")
     compacted.append([(b"a", b"1"), (b"b", b"1"), (b"a", None)])
@@ -187,6 +221,8 @@ def test_look_ups_by_time_and_offset_work_on_the_cleaned_log(tmp_path: Path) -> 
     compacted.clean_all()
     left = [record.offset for record in compacted.records()]
     assert left == list(range(25, 60))
+    indexes = sorted(Path(compacted.directory).glob("*.index"))[:-1]
+    assert any(index.stat().st_size for index in indexes)
     for offset, time in times.items():
         found = compacted.log.offset_for_timestamp(time)
         assert found is not None and found.offset == max(offset, 25)

@@ -73,3 +73,4 @@ def test_unfinished_files_are_replaced(tmp_path: Path, name: str) -> None:
     compacted.roll()
     assert compacted.clean()
     assert [record.offset for record in compacted.records()] == [1]
+    assert compacted.log.aborted_transactions(0, 10) == []

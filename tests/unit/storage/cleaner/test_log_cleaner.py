@@ -102,7 +102,7 @@ def interrupt_copying(monkeypatch: pytest.MonkeyPatch, action: Callable[[], None
     monkeypatch.setattr(BatchFilter, "keep", keep_after_action)
 
 
-@pytest.mark.parametrize("change", ["pause", "truncate", "delete", "stop", "close"])
+@pytest.mark.parametrize("change", ["pause", "truncate", "rewrite", "delete", "stop", "close"])
 def test_a_log_that_changes_under_the_cleaner_is_left_as_it_is(
     compacted: CompactedLog, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
@@ -115,10 +115,20 @@ def test_a_log_that_changes_under_the_cleaner_is_left_as_it_is(
         "stop": cleaner.stop,
         "close": log.close,
     }
+
+    def rewrite() -> None:
+        """Other records of the same size come in place of those that were cut."""
+        log.truncate_to(2, compacted.clock.now_ms())
+        compacted.append([(b"c", b"1"), (b"c", b"2")])
+        compacted.roll()
+        compacted.append([(b"a", b"3")])
+
+    actions["rewrite"] = rewrite
     interrupt_copying(monkeypatch, lambda: (actions[change](), None)[1])
     assert not compacted.clean()
     left = {"truncate": [0, 1], "delete": [4]}.get(change, [0, 1, 2, 3, 4])
     assert [record.offset for record in compacted.records()] == left
+    assert (b"c" in compacted.last_values()) is (change == "rewrite")
     assert not any(name.endswith(".cleaned") for name in compacted.file_names())
     assert cleaner.clean_offset(log) is None
     assert cleaner.uncleanable == frozenset()
