@@ -5,16 +5,19 @@ What the log says of it is `stored`, written by `GroupShard.apply` only. All the
 `stored` after a reload. A group in this class never answers a request itself.
 """
 
-from barnabas.errors import ErrorCode, ProtocolError
+from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import CoordinatorRecord, Token
-from barnabas.machines.group.classic.member import ClassicMember, Protocols
+from barnabas.machines.group.classic.member import ClassicMember
+from barnabas.machines.group.classic.protocols import (
+    CONSUMER_PROTOCOL_TYPE,
+    ProtocolCounts,
+    Protocols,
+    subscribed_topics,
+)
 from barnabas.machines.group.classic.state import VALID_PREVIOUS, ClassicGroupState
 from barnabas.machines.group.registry import GroupType
-from barnabas.protocol.compiler import decode
-from barnabas.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey, GroupMetadataValue
 
-CONSUMER_PROTOCOL_TYPE = "consumer"
 GROUP_METADATA_VALUE_VERSION = 3
 """Kafka 4.1 writes this one, the last that is not flexible."""
 
@@ -23,7 +26,7 @@ State = ClassicGroupState
 
 class ClassicGroup:
     __slots__ = (
-        "_protocol_counts",
+        "_counts",
         "awaiting_join_count",
         "generation",
         "group_id",
@@ -66,7 +69,7 @@ class ClassicGroup:
         """None except in the first rebalance of an empty group, which waits for more members."""
         self.member_added_meanwhile = False
         self.join_deadline_ms = 0
-        self._protocol_counts: dict[str, int] = {}
+        self._counts = ProtocolCounts()
 
     # As a Group of the registry
 
@@ -159,7 +162,7 @@ class ClassicGroup:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
-        self._count_protocols(member.protocols, 1)
+        self._counts.add(member.protocols)
         self.pending_joins.pop(member.member_id, None)
         member.awaiting_join = awaiting_join
         self.awaiting_join_count += awaiting_join is not None
@@ -169,7 +172,7 @@ class ClassicGroup:
         member = self.members.pop(member_id, None)
         if member is not None:
             assert member.awaiting_join is None and member.awaiting_sync is None
-            self._count_protocols(member.protocols, -1)
+            self._counts.discard(member.protocols)
             if member.group_instance_id is not None:
                 del self.static_members[member.group_instance_id]
         if self.leader_id == member_id:
@@ -181,9 +184,9 @@ class ClassicGroup:
     def update_member(
         self, member: ClassicMember, protocols: Protocols, rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:
-        self._count_protocols(member.protocols, -1)
+        self._counts.discard(member.protocols)
         member.protocols = protocols
-        self._count_protocols(protocols, 1)
+        self._counts.add(protocols)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
 
@@ -230,26 +233,16 @@ class ClassicGroup:
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
         if self.is_empty:
             return bool(protocol_type and protocols)
-        size = len(self.members)
-        counts = self._protocol_counts
-        return self.protocol_type == protocol_type and any(counts.get(name, 0) == size for name, _ in protocols)
+        return self.protocol_type == protocol_type and self._counts.includes_any(protocols, len(self.members))
 
     def select_protocol(self) -> str:
-        """Each member votes for the first of its protocols that all support; the most votes win."""
-        votes: dict[str, int] = {}
-        size = len(self.members)
-        for member in self.members.values():
-            name = member.vote(self._protocol_counts, size)
-            votes[name] = votes.get(name, 0) + 1
-        return max(votes, key=votes.__getitem__)
+        return self._counts.select([member.protocols for member in self.members.values()])
 
-    def _count_protocols(self, protocols: Protocols, step: int) -> None:
-        for name in dict(protocols):  # a name that is repeated counts once
-            count = self._protocol_counts.get(name, 0) + step
-            if count:
-                self._protocol_counts[name] = count
-            else:
-                del self._protocol_counts[name]
+    def _subscribed_topics(self) -> frozenset[str] | None:
+        """None where the broker cannot know."""
+        if not self.uses_consumer_protocol:
+            return None
+        return subscribed_topics(member.metadata(self.protocol_name) for member in self.members.values())
 
     # Generations
 
@@ -278,20 +271,6 @@ class ClassicGroup:
                 return True
         return False
 
-    def _subscribed_topics(self) -> frozenset[str] | None:
-        """None where the broker cannot know. The first version of the subscription is a prefix of every later one."""
-        if not self.uses_consumer_protocol:
-            return None
-        topics: dict[str, None] = {}
-        try:
-            for member in self.members.values():
-                metadata = member.metadata(self.protocol_name)
-                subscription, _ = decode(ConsumerProtocolSubscription, 0, metadata, 2)
-                topics.update(dict.fromkeys(subscription.topics))
-        except ProtocolError:
-            return None
-        return frozenset(topics)
-
     # The log
 
     def record(self) -> CoordinatorRecord:
@@ -318,7 +297,7 @@ class ClassicGroup:
         self.generation = stored.generation
         self.protocol_type = stored.protocol_type or None
         self.protocol_name = stored.protocol
-        self.leader_id = stored.leader
+        self.leader_id = stored.leader if stored.leader in self.members else next(iter(self.members), None)
         self.subscribed_topics = self._subscribed_topics()
 
     def check(self) -> None:
@@ -329,13 +308,9 @@ class ClassicGroup:
         assert all(member_id in members for member_id in self.pending_syncs)
         assert not any(member_id in members for member_id in self.pending_joins)
         assert sum(member.is_static for member in members.values()) == len(self.static_members)
-        counted: dict[str, int] = {}
-        for member in members.values():
-            assert member.awaiting_join is None or member.awaiting_sync is None
-            for name in dict(member.protocols):
-                counted[name] = counted.get(name, 0) + 1
-        assert counted == self._protocol_counts
-        assert not members or any(count == len(members) for count in counted.values())
+        held = [(member.awaiting_join, member.awaiting_sync) for member in members.values()]
+        assert not any(join is not None and sync is not None for join, sync in held)
+        self._counts.check([member.protocols for member in members.values()])
         if self.state is State.EMPTY:
             assert not members
         if self.state is not State.PREPARING_REBALANCE:

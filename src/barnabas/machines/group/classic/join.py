@@ -10,7 +10,8 @@ from barnabas.clock import Random
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import Token
 from barnabas.machines.group.classic.group import ClassicGroup
-from barnabas.machines.group.classic.member import ClassicMember, protocols_of
+from barnabas.machines.group.classic.member import ClassicMember
+from barnabas.machines.group.classic.protocols import protocols_of
 from barnabas.machines.group.classic.rebalance import SESSION_TIMER, Rebalance, join_error, join_response
 from barnabas.machines.group.classic.state import ClassicGroupState as State
 from barnabas.machines.group.commands import JoinGroup

@@ -1,16 +1,9 @@
 """One member of a classic group: who it is, what it can speak, what it was given, and which request of it is held."""
 
 from barnabas.machines.coordinator import Token
+from barnabas.machines.group.classic.protocols import Protocols
 from barnabas.protocol.messages.describe_groups import DescribedGroupMember
 from barnabas.protocol.messages.group_metadata_record import MemberMetadata
-from barnabas.protocol.messages.join_group import JoinGroupRequestProtocol
-
-Protocols = tuple[tuple[str, bytes], ...]
-"""Name and metadata of each protocol, the preferred one first."""
-
-
-def protocols_of(requested: list[JoinGroupRequestProtocol]) -> Protocols:
-    return tuple((protocol.name, protocol.metadata) for protocol in requested)
 
 
 class ClassicMember:
@@ -71,12 +64,6 @@ class ClassicMember:
             if name == protocol:
                 return metadata
         return b""
-
-    def vote(self, supports_all: dict[str, int], member_count: int) -> str:
-        for name, _ in self.protocols:
-            if supports_all.get(name, 0) == member_count:
-                return name
-        raise AssertionError(f"{self.member_id} supports no protocol of its group")
 
     def to_record(self, protocol: str | None) -> MemberMetadata:
         return MemberMetadata(
