@@ -1,8 +1,8 @@
 """A file layer that fails on purpose: crashes at a chosen write, errors, full disks, and a power loss.
 
-A crash stops the process in the middle of a write: what reached the kernel stays. A power loss also takes pages that were
-never flushed; which of them is drawn from a seed. Renames and creations are taken as durable in the order they were made,
-as a journalling file system has them.
+A crash stops the process in the middle of a write: what reached the kernel stays. A power loss also takes pages that
+were never flushed; which of them is drawn from a seed. Renames and creations are taken as durable in the order they were
+made, as a journalling file system has them.
 """
 
 import os
@@ -124,7 +124,7 @@ def _mix(durable: bytes, current: bytes, chance: random.Random) -> bytes:
         pages.append(page + bytes(min(PAGE, length - start) - len(page)))
     # What was flushed and not written over since stays, whatever the pages around it do.
     mixed = bytearray(b"".join(pages))
-    common = os.path.commonprefix([durable, current])
-    kept = min(len(common), length)
-    mixed[:kept] = common[:kept]
+    kept = next((at for at, (old, new) in enumerate(zip(durable, current)) if old != new), len(durable))
+    kept = min(kept, len(current), length)
+    mixed[:kept] = durable[:kept]
     return bytes(mixed)

@@ -58,5 +58,5 @@ def _next_offset(log: LogState, base_offset: int, now_ms: int) -> int:
 
 
 def _parsed_names(log: LogState) -> Parsed:
-    names = [parse_file_name(entry.name) for entry in log.files.entries(log.directory)]
+    names = [parse_file_name(name) for name in log.files.names(log.directory)]
     return [name for name in names if name is not None]

@@ -10,11 +10,12 @@ import threading
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import StorageError
 from barnabas.storage.deletion_queue import DeletionQueue
+from barnabas.storage.file_names import PARTITION_METADATA
 from barnabas.storage.files import Files
 from barnabas.storage.log_appends import AppendInfo, LogAppends
 from barnabas.storage.log_reads import FetchData, LogReads, TimestampOffset
 from barnabas.storage.log_retention import LogRetention
-from barnabas.storage.log_state import OnFailure
+from barnabas.storage.log_state import OnFailure, OnRoll
 from barnabas.storage.producer_state import AppendOrigin, ProducerEntry
 from barnabas.storage.segment import Segment
 from barnabas.storage.transaction_index import AbortedTransaction
@@ -37,6 +38,7 @@ class Log(LogAppends, LogReads, LogRetention):
         topic_id: TopicId = NO_TOPIC_ID,
         producer_id_expiration_ms: int = 86_400_000,
         on_failure: OnFailure | None = None,
+        on_roll: OnRoll | None = None,
     ) -> None:
         super().__init__(
             files,
@@ -47,6 +49,7 @@ class Log(LogAppends, LogReads, LogRetention):
             topic_id=topic_id,
             producer_id_expiration_ms=producer_id_expiration_ms,
             on_failure=on_failure,
+            on_roll=on_roll,
         )
         self._flush_lock = threading.Lock()
         self.closed = False
@@ -123,9 +126,15 @@ class Log(LogAppends, LogReads, LogRetention):
                 self._sync_segment(segment, is_closed=segment is not segments[-1])
             self.leader_epochs.sync()
             if created:
+                self._sync_partition_metadata()
                 self.files.sync_directory(self.directory)
         except OSError as error:
             raise self.fail(error, "flushing") from error
+
+    def _sync_partition_metadata(self) -> None:
+        path = f"{self.directory}/{PARTITION_METADATA}"
+        if self.files.exists(path):
+            self.files.open(path).fsync()
 
     def _sync_segment(self, segment: Segment, *, is_closed: bool) -> None:
         try:

@@ -13,6 +13,7 @@ from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import ConfigFor, LogDirectory, OnOffline
+from barnabas.storage.log_state import OnRoll
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -26,7 +27,12 @@ class LogDirectories:
         files: Files | None = None,
         producer_id_expiration_ms: int = 86_400_000,
         on_offline: OnOffline | None = None,
+        on_roll: OnRoll | None = None,
     ) -> None:
+        """`on_roll(log)` is called on the loop when a segment was closed; the owner flushes the log in a thread.
+
+        That moves the recovery point, so that a restart after a crash scans little more than the last segment.
+        """
         self._files = Files() if files is None else files
         self.directories = [
             LogDirectory(
@@ -34,6 +40,7 @@ class LogDirectories:
                 self._files,
                 producer_id_expiration_ms=producer_id_expiration_ms,
                 on_offline=on_offline,
+                on_roll=on_roll,
             )
             for path in dict.fromkeys(paths)
         ]
@@ -89,10 +96,11 @@ class LogDirectories:
                     raise StorageError(f"{topic_partition} is in two log directories: {other} and {log.directory}")
                 self._logs[topic_partition] = log
 
-    def shutdown(self, broker_epoch: int = -1) -> None:
-        """Closes every log and marks the directories as cleanly shut down."""
+    def shutdown(self, broker_epoch: int = -1, *, threads_per_directory: int = 4) -> None:
+        """Closes every log and marks the directories as cleanly shut down. The flushes of many logs overlap."""
         for directory in self.directories:
-            directory.close(broker_epoch)
+            with ThreadPoolExecutor(threads_per_directory, thread_name_prefix="log-close") as executor:
+                directory.close(broker_epoch, executor)
         self._logs.clear()
 
     def release(self) -> None:
@@ -152,6 +160,17 @@ class LogDirectories:
         """Takes the log away at once; its files go later, see `delete_due_files`."""
         log = self._logs.pop(topic_partition)
         self.directory_of(log).delete_log(topic_partition, now_ms)
+
+    def truncate_to(self, log: Log, offset: int, now_ms: int) -> bool:
+        """Cuts a log's end, with the checkpoint lowered first. Waits for a flush of the checkpoint."""
+        if offset >= log.log_end_offset:
+            return False
+        self.directory_of(log).lower_recovery_point(log, offset)
+        return log.truncate_to(offset, now_ms)
+
+    def truncate_fully_and_start_at(self, log: Log, offset: int, now_ms: int) -> None:
+        self.directory_of(log).lower_recovery_point(log, min(offset, log.log_start_offset))
+        log.truncate_fully_and_start_at(offset, now_ms)
 
     # ---- housekeeping
 

@@ -15,6 +15,7 @@ from typing import Final
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import StorageError
 from barnabas.storage.checkpoints import (
+    CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -26,6 +27,7 @@ from barnabas.storage.deletion_queue import DeletionQueue
 from barnabas.storage.file_names import deleted_folder_name, folder_name, is_deleted_folder, parse_folder_name
 from barnabas.storage.files import Files, OpenFile
 from barnabas.storage.log import Log
+from barnabas.storage.log_state import OnRoll
 from barnabas.storage.meta_properties import (
     CorruptMetaPropertiesError,
     MetaProperties,
@@ -58,6 +60,7 @@ class LogDirectory:
         *,
         producer_id_expiration_ms: int,
         on_offline: OnOffline | None = None,
+        on_roll: OnRoll | None = None,
     ) -> None:
         self.path = os.path.abspath(path)
         self.logs: dict[TopicPartition, Log] = {}
@@ -70,6 +73,7 @@ class LogDirectory:
         self._files = files
         self._producer_id_expiration_ms = producer_id_expiration_ms
         self._on_offline = on_offline
+        self._on_roll = on_roll
         self._lock: OpenFile | None = None
         self._checkpoint_lock = threading.Lock()
         self._recovery_points: dict[TopicPartition, int] = {}
@@ -127,6 +131,7 @@ class LogDirectory:
         recovery_points, recovery_points_ok = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
         starts, _ = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
         watermarks, _ = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
+        cleaned, cleaned_ok = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT)
         self._recovery_points = recovery_points
         clean = self.was_clean and recovery_points_ok
         self._files.remove(marker)
@@ -136,7 +141,10 @@ class LogDirectory:
 
         def checkpoints_of(topic_partition: TopicPartition) -> LogCheckpoints:
             return LogCheckpoints(
-                *(offsets.get(topic_partition, 0) for offsets in (recovery_points, starts, watermarks))
+                recovery_points.get(topic_partition, 0),
+                starts.get(topic_partition, 0),
+                watermarks.get(topic_partition, 0),
+                was_cleaned=topic_partition in cleaned or not cleaned_ok,
             )
 
         found = self._partition_folders(now_ms)
@@ -180,11 +188,25 @@ class LogDirectory:
             log = self._new_log(topic_partition, topic_id, config_for(topic_partition.topic))
             open_log(log, checkpoints, clean=clean, now_ms=now_ms)
             self.logs[topic_partition] = log
-        except (DamagedLogError, CorruptPartitionMetadataError) as error:
+        except CorruptPartitionMetadataError as error:
+            self._refuse_or_drop(topic_partition, error, now_ms)
+        except DamagedLogError as error:
             logger.error("%s is not served: %s", topic_partition, error)
             self.damaged[topic_partition] = str(error)
         except OSError as error:
             self.fail(StorageError(f"loading {topic_partition}: {error}"))
+
+    def _refuse_or_drop(self, topic_partition: TopicPartition, error: Exception, now_ms: int) -> None:
+        """A folder without records whose metadata is torn was just being made when the power went: it is made again."""
+        folder = self._file(folder_name(topic_partition))
+        if any(self._files.status(f"{folder}/{name}").size for name in self._files.names(folder) if ".log" in name):
+            logger.error("%s is not served: %s", topic_partition, error)
+            self.damaged[topic_partition] = str(error)
+            return
+        logger.warning("%s holds no records and is dropped: %s", topic_partition, error)
+        renamed = self._file(deleted_folder_name(topic_partition))
+        self._files.rename(folder, renamed)
+        self.deletions.add_folder(renamed, now_ms)
 
     def _new_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig) -> Log:
         return Log(
@@ -196,6 +218,7 @@ class LogDirectory:
             topic_id=topic_id,
             producer_id_expiration_ms=self._producer_id_expiration_ms,
             on_failure=self.fail,
+            on_roll=self._on_roll,
         )
 
     # ---- logs come and go
@@ -208,7 +231,6 @@ class LogDirectory:
             self._files.make_directory(log.directory)
             if topic_id != NO_TOPIC_ID:
                 write_partition_metadata(self._files, log.directory, topic_id)
-            log.leader_epochs.write()
             log.set_segments([log.create_segment(0, now_ms)])
         except OSError as error:
             log.raise_write_error(error, "creating")
@@ -225,6 +247,12 @@ class LogDirectory:
         except OSError as error:
             raise log.fail(error, "deleting") from error
         self.deletions.add_folder(renamed, now_ms + log.config.file_delete_delay_ms)
+
+    def lower_recovery_point(self, log: Log, offset: int) -> None:
+        """Before a truncation: a checkpoint above the end of a log would look like damage after a crash."""
+        if offset < log.recovery_point or offset < self._recovery_points.get(log.topic_partition, 0):
+            log.recovery_point = min(log.recovery_point, offset)
+            self.checkpoint_recovery_points()
 
     # ---- checkpoints
 
@@ -261,12 +289,11 @@ class LogDirectory:
 
     # ---- closing
 
-    def close(self, broker_epoch: int = -1) -> None:
+    def close(self, broker_epoch: int = -1, executor: Executor | None = None) -> None:
         """Flushes and closes all logs; only if everything went well is the shutdown marked as clean."""
         try:
             if not self.is_offline:
-                for log in self.logs.values():
-                    log.close()
+                list((map if executor is None else executor.map)(Log.close, self.logs.values()))
                 self.checkpoint_recovery_points()
                 self.checkpoint_log_start_offsets()
                 self.checkpoint_high_watermarks()

@@ -11,7 +11,7 @@ import os
 import random
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError, StorageError
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 OnFailure = Callable[[StorageError], None]
+OnRoll = Callable[[Any], None]
+"""Called with the `Log`, which is declared further up."""
 
 
 class LogState:
@@ -36,8 +38,8 @@ class LogState:
         "_base_offsets",
         "_flush_generation",
         "_on_failure",
+        "_on_roll",
         "_positions",
-        "_rolls",
         "_snapshots",
         "active",
         "config",
@@ -69,6 +71,7 @@ class LogState:
         topic_id: TopicId = NO_TOPIC_ID,
         producer_id_expiration_ms: int = 86_400_000,
         on_failure: OnFailure | None = None,
+        on_roll: OnRoll | None = None,
     ) -> None:
         self.files = files
         self.directory = directory
@@ -81,8 +84,8 @@ class LogState:
         self._base_offsets: list[int] = []
         self._snapshots: list[int] = []
         self._positions: dict[int, tuple[Segment, int]] = {}
-        self._rolls = random.Random(f"{directory}")
         self._on_failure = on_failure
+        self._on_roll = on_roll
         self._flush_generation = 0
         self.failure: StorageError | None = None
         self.producers = ProducerState(producer_id_expiration_ms)
@@ -126,7 +129,7 @@ class LogState:
             state_suffix=state_suffix,
         )
         jitter = min(self.config.segment_jitter_ms, self.config.segment_ms)
-        segment.roll_jitter_ms = self._rolls.randrange(jitter) if jitter > 0 else 0
+        segment.roll_jitter_ms = random.Random().randrange(jitter) if jitter > 0 else 0
         return segment
 
     def create_segment(self, base_offset: int, now_ms: int) -> Segment:
@@ -147,6 +150,8 @@ class LogState:
         self.take_snapshot()
         segment = self.create_segment(self.log_end_offset, now_ms)
         self.set_segments([*self.segments, segment])
+        if self._on_roll is not None:
+            self._on_roll(self)
         return segment
 
     def drop_segments(self, segments: list[Segment], now_ms: int) -> None:

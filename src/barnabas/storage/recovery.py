@@ -10,8 +10,15 @@ import logging
 from typing import NamedTuple
 
 from barnabas.storage.checkpoints import CorruptCheckpointError
-from barnabas.storage.file_names import LOG_SUFFIX, SEGMENT_SUFFIXES, SNAPSHOT_SUFFIX, parse_file_name
-from barnabas.storage.files import FileEntry
+from barnabas.storage.file_names import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
+    parse_file_name,
+)
 from barnabas.storage.leftovers import settle_leftovers
 from barnabas.storage.log_state import LogState
 from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET
@@ -32,15 +39,17 @@ class LogCheckpoints(NamedTuple):
     recovery_point: int = 0
     log_start_offset: int = 0
     high_watermark: int = 0
+    was_cleaned: bool = False
+    """Listed in cleaner-offset-checkpoint: compaction may have left gaps between offsets."""
 
 
 def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms: int) -> None:
     """Fills a new `Log` from its folder. Raises DamagedLogError and OSError."""
-    entries = log.files.entries(log.directory)
-    if any(entry.name.endswith((".deleted", ".cleaned", ".swap")) for entry in entries):
+    names = log.files.names(log.directory)
+    if any(name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)) for name in names):
         settle_leftovers(log, now_ms)
-        entries = log.files.entries(log.directory)
-    _list_segments(log, entries, checkpoints, now_ms)
+        names = log.files.names(log.directory)
+    _list_segments(log, names, checkpoints, now_ms)
     log.log_start_offset = max(checkpoints.log_start_offset, log.segments[0].base_offset)
     epochs_lost = _load_leader_epochs(log)
     if clean:
@@ -58,23 +67,24 @@ def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms:
     log.producers.on_high_watermark(log.high_watermark)
 
 
-def _list_segments(log: LogState, entries: list[FileEntry], checkpoints: LogCheckpoints, now_ms: int) -> None:
+def _list_segments(log: LogState, names: list[str], checkpoints: LogCheckpoints, now_ms: int) -> None:
     segments: list[Segment] = []
-    parsed = [(parse_file_name(entry.name), entry) for entry in entries]
-    base_offsets = {name[0] for name, _ in parsed if name is not None and name[1] == LOG_SUFFIX}
-    for name, entry in parsed:
-        if name is None:
+    base_offsets = {int(name[:20]) for name in names if name.endswith(LOG_SUFFIX) and parse_file_name(name)}
+    for name in names:
+        parsed = parse_file_name(name)
+        if parsed is None:
             continue
-        offset, suffix, _ = name
+        offset, suffix, _ = parsed
         if suffix == LOG_SUFFIX:
-            segment = log.new_segment(offset, now_ms, size=entry.size)
-            segment.modified_ms = segment.created_ms = entry.modified_ms
+            status = log.files.status(f"{log.directory}/{name}")
+            segment = log.new_segment(offset, now_ms, size=status.size)
+            segment.modified_ms = segment.created_ms = status.modified_ms
             segments.append(segment)
         elif suffix == SNAPSHOT_SUFFIX:
             log._snapshots.append(offset)
         elif suffix in SEGMENT_SUFFIXES and offset not in base_offsets:
-            logger.warning("%s: index %s has no log file, removed", log.topic_partition, entry.name)
-            log.files.remove(f"{log.directory}/{entry.name}")
+            logger.warning("%s: index %s has no log file, removed", log.topic_partition, name)
+            log.files.remove(f"{log.directory}/{name}")
     log._snapshots.sort()
     segments.sort(key=lambda segment: segment.base_offset)
     if not segments:
@@ -126,14 +136,14 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
     replay_producers(log, now_ms, log.segments[first].base_offset)
     end = log.segments[first].base_offset
     for number, segment in enumerate(log.segments[first:], first):
-        if segment.base_offset > end and not _may_have_gaps(log):
+        if segment.base_offset > end and not _may_have_gaps(log, checkpoints):
             # The file before it lost its last pages at a batch's end, so nothing in it looked torn.
             logger.warning(
                 "%s: cut at offset %d, the next segment is %d", log.topic_partition, end, segment.base_offset
             )
             _drop_from(log, number, now_ms)
             break
-        end, whole = _recover_segment(log, segment, max(end, segment.base_offset), checkpoints.recovery_point)
+        end, whole = _recover_segment(log, segment, max(end, segment.base_offset), checkpoints)
         if not whole:
             _drop_from(log, number + 1, now_ms)
             break
@@ -145,9 +155,12 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
         segment.become_inactive(preallocated=False)
 
 
-def _may_have_gaps(log: LogState) -> bool:
-    """Compaction leaves gaps between offsets; elsewhere, above the recovery point, a gap is something lost."""
-    return "compact" in log.config.cleanup_policy
+def _may_have_gaps(log: LogState, checkpoints: LogCheckpoints) -> bool:
+    """Compaction leaves gaps between offsets; elsewhere, above the recovery point, a gap is something lost.
+
+    The setting alone does not tell: it may have been changed since, or not be known yet when logs are loaded.
+    """
+    return checkpoints.was_cleaned or "compact" in log.config.cleanup_policy
 
 
 def _drop_from(log: LogState, number: int, now_ms: int) -> None:
@@ -156,17 +169,19 @@ def _drop_from(log: LogState, number: int, now_ms: int) -> None:
     log.drop_segments(gone, now_ms)
 
 
-def _recover_segment(log: LogState, segment: Segment, expected: int, recovery_point: int) -> tuple[int, bool]:
+def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints: LogCheckpoints) -> tuple[int, bool]:
     """(offset after the last good batch, whether the file was whole). Indexes and state are built along the way."""
     segment.offset_index.reset()
     segment.time_index.reset()
     segment.transaction_index.reset()
     segment.forget_timestamps()
     valid = last_entry = 0
+    recovery_point = checkpoints.recovery_point
+    gaps = _may_have_gaps(log, checkpoints)
     try:
         for position, header, batch in walk_batches(segment.file, 0, segment.size):
             last_offset = header.last_offset
-            gap = header.base_offset > expected >= recovery_point and not _may_have_gaps(log)
+            gap = header.base_offset > expected >= recovery_point and not gaps
             if gap or header.base_offset < expected or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
                 raise BrokenChainError(segment.file, position, f"offset {header.base_offset}, {expected} is next")
             if not is_intact(batch, header):

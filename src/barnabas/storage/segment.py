@@ -37,6 +37,7 @@ class Segment:
         "_file",
         "_files",
         "_first_timestamp",
+        "_is_appendable",
         "_max_timestamp",
         "base_offset",
         "created_ms",
@@ -74,6 +75,7 @@ class Segment:
         self.roll_jitter_ms = 0
         self._file: OpenFile | None = None
         self._bytes_since_index_entry = 0
+        self._is_appendable = False
         self._first_timestamp: int | None = None
         self._max_timestamp: tuple[int, int] | None = None if size else (NO_TIMESTAMP, base_offset)
         self.offset_index = OffsetIndex(files, self.path(OFFSET_INDEX_SUFFIX), base_offset, max_index_bytes)
@@ -85,10 +87,11 @@ class Segment:
 
     def create(self, preallocate_bytes: int = 0) -> None:
         """Makes the files of a new segment, replacing what an earlier life may have left under their names."""
-        self._file = self._files.open(self.path(LOG_SUFFIX), create=True)
-        self._file.truncate(preallocate_bytes)
-        self.offset_index.create()
-        self.time_index.create()
+        file = self._files.open(self.path(LOG_SUFFIX), create=True)
+        if file.size() != preallocate_bytes:
+            file.truncate(preallocate_bytes)
+        self.offset_index.reset()
+        self.time_index.reset()
 
     @property
     def file(self) -> OpenFile:
@@ -102,19 +105,33 @@ class Segment:
         """Writes whole batches at the end and returns their position. OSError: nothing changed in memory."""
         position = self.size
         size = len(data)
+        if not self._is_appendable:
+            self._prepare_to_append()
         self.file.pwrite(data, position)
         self.size = position + size
         if position == 0:
             self._first_timestamp = max_timestamp
-        known = self._max_timestamp
-        if known is None:
-            known = self._max_timestamp = self.read_max_timestamp()
-        if max_timestamp > known[0]:
+        if max_timestamp > self.max_timestamp()[0]:
             self._max_timestamp = (max_timestamp, max_timestamp_offset)
         if self._bytes_since_index_entry > self.index_interval_bytes:
             self.add_index_entry(last_offset, position)
         self._bytes_since_index_entry += size
         return position
+
+    def _prepare_to_append(self) -> None:
+        """Brings the indexes into memory, mended if need be: nothing may fail between the write and its entry."""
+        if self.size:
+            self.max_timestamp()
+            try:
+                self.offset_index.load()
+                self.time_index.load()
+            except (CorruptIndexError, FileNotFoundError):
+                self.rebuild_offset_indexes()
+        else:
+            self.forget_timestamps()
+            self.offset_index.reset()
+            self.time_index.reset()
+        self._is_appendable = True
 
     def add_index_entry(self, last_offset: int, position: int) -> None:
         """One entry in each index; recovery calls it too, with the same spacing."""
@@ -230,6 +247,8 @@ class Segment:
     def next_offset(self) -> int:
         """The offset after the last batch, found by walking from the last index entry."""
         found = self.base_offset
+        if not self.size:
+            return found
         try:
             position = self.offset_index.last_entry()[1]
             if position >= self.size:
@@ -245,7 +264,7 @@ class Segment:
     # ---- changing as a whole
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Cuts the batch that holds `offset` and everything after it; gives the offset at which the segment ends now."""
+        """Cuts the batch that holds `offset` and all after it; gives the offset at which the segment ends now."""
         found = self.find(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -255,6 +274,7 @@ class Segment:
             self.size = found.position
         self._bytes_since_index_entry = 0
         self._max_timestamp = None
+        self._is_appendable = False
         if not self.size:
             self.created_ms = now_ms
             self._first_timestamp = None
@@ -268,20 +288,25 @@ class Segment:
         """The log has rolled: indexes go to disk at their exact size."""
         if self.size:
             self.finish_time_index()
+        else:
+            self.offset_index.reset()
+            self.time_index.reset()
         if preallocated:
             self.file.truncate(self.size)
+        self._is_appendable = False
         self.offset_index.release()
         self.time_index.release()
 
     def close(self, *, preallocated: bool = False) -> None:
         """Files are let go; what was in memory is on disk, though not flushed."""
-        if self._file is not None or self._max_timestamp is not None:
+        if self.size and (self._file is not None or self._max_timestamp is not None):
             self.become_inactive(preallocated=preallocated and self._file is not None)
         self.transaction_index.release()
         self._file = None
 
     def release(self) -> None:
         """Lets go of open files until the next use; nothing may be unwritten."""
+        self._is_appendable = False
         self.offset_index.release()
         self.time_index.release()
         self.transaction_index.release()

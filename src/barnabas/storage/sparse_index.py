@@ -30,13 +30,6 @@ class SparseIndex:
         self._buffer: bytearray | mmap.mmap | bytes | None = None
         self._written = -1
 
-    def create(self) -> None:
-        """An empty index in memory and on disk; a file of that name is emptied."""
-        self._buffer = bytearray()
-        self.entry_count = 0
-        self._written = 0
-        self._files.open(self.path, create=True).truncate(0)
-
     def load(self) -> "bytearray | mmap.mmap | bytes":
         """The entries, mapped at the first look-up. Raises CorruptIndexError or FileNotFoundError."""
         if self._buffer is None:
@@ -67,6 +60,7 @@ class SparseIndex:
         self._written = -1
 
     def reset(self) -> None:
+        """An empty index in memory; the file is replaced when this is written out."""
         self._buffer = bytearray()
         self.entry_count = 0
         self._written = -1

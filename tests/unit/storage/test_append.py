@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from storage_logs import NOW, append, make_batch, make_marker, open_test_log, read_all, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.compression import CompressionType
 from barnabas.records.header import TimestampType, crc_matches, read_header, write_crc
 from barnabas.records.reader import read_records
 from barnabas.storage.log import AppendOrigin
-from storage_logs import NOW, append, make_batch, make_marker, open_test_log, read_all, small_config
 
 
 def refused(tmp_path: Path, batch: memoryview, **settings: object) -> ErrorCode:

@@ -5,14 +5,15 @@ way offsets follow each other, no partial batch is visible, and the log takes ne
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from faulty_files import CrashError, FaultyFiles
+from storage_logs import NOW, make_batch, make_marker, open_test_log, read_all, small_config
 
 from barnabas.storage.log import AppendOrigin, Log
 from barnabas.storage.recovery import LogCheckpoints
-from faulty_files import CrashError, FaultyFiles
-from storage_logs import NOW, make_batch, make_marker, open_test_log, read_all, small_config
 
 CONFIG = small_config(segment_bytes=500, index_interval_bytes=100, file_delete_delay_ms=0)
 
@@ -54,7 +55,7 @@ def work(files: FaultyFiles, folder: Path, told: Acknowledged) -> None:
 def check(again: Log, at_least: int, told: Acknowledged) -> None:
     assert again.log_end_offset >= at_least
     headers = read_all(again)
-    assert all(before.next_offset == after.base_offset for before, after in zip(headers, headers[1:]))
+    assert all(before.next_offset == after.base_offset for before, after in pairwise(headers))
     if headers:
         assert headers[0].base_offset <= max(told.deleted_to, again.log_start_offset)
         assert headers[-1].next_offset == again.log_end_offset

@@ -4,11 +4,11 @@ import random
 from pathlib import Path
 
 import pytest
+from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import iter_headers
 from barnabas.storage.log import AppendOrigin, Log
-from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
 
 
 @pytest.fixture

@@ -4,9 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from barnabas.storage.log import Log
-from barnabas.storage.recovery import DamagedLogError, LogCheckpoints
 from storage_logs import (
     NOW,
     append,
@@ -17,6 +14,9 @@ from storage_logs import (
     read_all,
     small_config,
 )
+
+from barnabas.storage.log import Log
+from barnabas.storage.recovery import DamagedLogError, LogCheckpoints
 
 
 def filled(folder: Path) -> Log:
@@ -66,9 +66,8 @@ def test_five_batches_come_back_from_the_log(tmp_path: Path) -> None:
     for number in range(8):
         append(log, make_batch(producer_id=1, epoch=0, sequence=number))
     again = open_test_log(tmp_path, small_config(segment_bytes=100_000))
-    assert [append(again, make_batch(producer_id=1, epoch=0, sequence=number)).first_offset for number in range(3, 8)] == [
-        3, 4, 5, 6, 7,
-    ]  # fmt: skip
+    repeated = [append(again, make_batch(producer_id=1, epoch=0, sequence=number)) for number in range(3, 8)]
+    assert [info.first_offset for info in repeated] == [3, 4, 5, 6, 7]
     assert again.log_end_offset == 8
 
 

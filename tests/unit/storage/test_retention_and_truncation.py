@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.log import Log
-from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
 
 DAY_MS = 86_400_000
 

@@ -129,7 +129,7 @@ def test_snapshot_bytes_and_damage() -> None:
 
 def test_index_bytes(tmp_path: Path) -> None:
     index = OffsetIndex(FILES, str(tmp_path / "i"), 100, 80)
-    index.create()
+    index.reset()
     for number in range(10):
         index.append(110 + number * 10, 1000 * number)
     assert index.is_full
@@ -145,7 +145,7 @@ def test_index_bytes(tmp_path: Path) -> None:
 
 def test_time_index_bytes(tmp_path: Path) -> None:
     index = TimeIndex(FILES, str(tmp_path / "t"), 100, 1200)
-    index.create()
+    index.reset()
     for timestamp, offset in [(5, 101), (5, 102), (4, 103), (9, 104)]:
         index.maybe_append(timestamp, offset)
     assert [index.entry(number) for number in range(index.entry_count)] == [(5, 101), (9, 104)]
