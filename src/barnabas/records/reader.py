@@ -90,8 +90,18 @@ def _decode_record(
     end = position + length
     if length < 0 or end > len(data):
         raise KafkaError(ErrorCode.INVALID_RECORD, f"a record of {length} bytes, {len(data) - position} are left")
-    timestamp_delta, position = decode_varlong(data, position + 1)
-    offset_delta, position = decode_varint(data, position)
+    byte = data[position + 1]
+    if byte < 0x80:
+        timestamp_delta = byte >> 1 if not byte & 1 else ~(byte >> 1)
+        position += 2
+    else:
+        timestamp_delta, position = decode_varlong(data, position + 1)
+    byte = data[position]
+    if byte < 0x80:
+        offset_delta = byte >> 1 if not byte & 1 else ~(byte >> 1)
+        position += 1
+    else:
+        offset_delta, position = decode_varint(data, position)
     key, position = _decode_bytes(data, position)
     value, position = _decode_bytes(data, position)
     headers: Headers = ()

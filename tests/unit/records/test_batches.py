@@ -86,6 +86,15 @@ def test_parts_that_contradict_the_record_are_invalid(body: bytes) -> None:
     assert error.value.code is ErrorCode.INVALID_RECORD
 
 
+def test_a_record_may_not_reach_into_the_next() -> None:
+    good = b"\x00\x00\x00\x01\x01\x00"
+    second = encode_varint(len(good)) + good
+    header = read_header(build([(0, None, None, ()), (0, None, None, ())]))
+    assert len(read_records(assemble(header, second + second))) == 2
+    with pytest.raises(KafkaError, match="add up"):
+        read_records(assemble(header, encode_varint(len(good + second)) + good + second))
+
+
 def test_endless_varints_are_refused() -> None:
     for decode, size in ((decode_varint, 5), (decode_varlong, 10)):
         with pytest.raises(KafkaError):
