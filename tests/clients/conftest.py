@@ -27,7 +27,9 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    with BarnabasProcess(tmp_path_factory.mktemp("barnabas")) as broker:
+    # Kafka's three seconds of waiting for more members would be most of the time that the tests of groups take.
+    settings = {"group.initial.rebalance.delay.ms": "100"}
+    with BarnabasProcess(tmp_path_factory.mktemp("barnabas"), settings=settings) as broker:
         yield broker.bootstrap
 
 
