@@ -1,7 +1,7 @@
 """A file layer that fails on purpose: crashes at a chosen write, errors, full disks, and a power loss.
 
 A crash stops the process in the middle of a write: what reached the kernel stays. A power loss also takes pages that
-were never flushed; which of them is drawn from a seed. Renames and creations are taken as durable in the order they were
+were never flushed; which of them is drawn from a seed. Renames and creations count as durable in the order they were
 made, as a journalling file system has them.
 """
 

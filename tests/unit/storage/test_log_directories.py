@@ -238,6 +238,7 @@ def test_full_disk(tmp_path: Path, operation: str, keep_fraction: float) -> None
             assert error.code == ErrorCode.KAFKA_STORAGE_ERROR
             refused += 1
         assert log.log_end_offset == sequence and len(read_all(log)) == sequence
+        assert os.path.getsize(log.active.path(".log")) == log.active.size, "no torn bytes stay behind"
     files.error = None
     assert refused > 0 and not directories.directories[0].is_offline
     directories.release()
@@ -245,6 +246,24 @@ def test_full_disk(tmp_path: Path, operation: str, keep_fraction: float) -> None
     found = again.get(tp(0))
     assert found is not None and found.log_end_offset == sequence and len(read_all(found)) == sequence
     again.release()
+
+
+def test_full_disk_while_a_new_segment_is_made(tmp_path: Path) -> None:
+    """A left-over empty file would be taken for a later segment, while the records go on in the one before it."""
+    files = FaultyFiles()
+    directories = started(tmp_path, files=files)
+    log = directories.create_log(tp(0), TOPIC_ID, small_config(segment_bytes=400, preallocate=True), NOW)
+    while log.active.size + 100 < 400:
+        append(log, make_batch())
+    end = log.log_end_offset
+    files.error = ("truncate", f"{end:020d}.log", errno.ENOSPC)
+    with pytest.raises(KafkaError):
+        append(log, make_batch(size=90))
+    assert not (tmp_path / "orders-0" / f"{end:020d}.log").exists()
+    files.error = None
+    append(log, make_batch(size=90))
+    assert len(read_all(log)) == end + 1
+    directories.release()
 
 
 def test_truncation_lowers_the_checkpoint_first(tmp_path: Path) -> None:

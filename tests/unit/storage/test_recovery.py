@@ -15,6 +15,7 @@ from storage_logs import (
     small_config,
 )
 
+from barnabas.records.header import iter_headers
 from barnabas.storage.log import Log
 from barnabas.storage.recovery import DamagedLogError, LogCheckpoints
 
@@ -94,6 +95,9 @@ def test_last_segment_damaged_at_any_byte(tmp_path: Path, damage: str) -> None:
         assert kept == headers[: len(kept)] or damage == "flip"
         assert first <= again.log_end_offset <= log.log_end_offset
         assert [header.base_offset for header in kept] == [header.base_offset for header in headers[: len(kept)]]
+        start, hit = max(found for found in iter_headers(content) if found[0] <= position)
+        if damage == "flip" and (position - start >= 16 or 8 <= position - start < 12):
+            assert again.log_end_offset == hit.base_offset, "only base offset and epoch are not under the CRC"
         append(again, make_batch(3))
         assert read_all(again)[-1].base_offset == again.log_end_offset - 3
         shutil.rmtree(folder)
