@@ -1,0 +1,119 @@
+"""The core of the sticky assignors: keep what members own, hand out the rest, then move as little as evens it out.
+
+Topics with the same subscribers form a class; within a class any partition may go to any subscriber. Members and
+classes are numbers here and the classes of a member a bit mask, so that "could this member take something from that
+one" is one `&`. A move goes from the fullest member that can still give to the emptiest that can take from it, while
+they differ by more than one. Each move lowers the sum of squares of the loads, so this ends; and a partition that may
+stay, stays.
+
+Balanced means: no member could give a partition to one that has at least two fewer.
+"""
+
+import heapq
+from collections.abc import Mapping
+from typing import Generic
+
+from barnabas.machines.assignors.member import AssignorMember, T
+
+
+def balance(
+    partition_counts: Mapping[T, int], members: Mapping[str, AssignorMember[T]]
+) -> dict[str, list[tuple[T, int]]]:
+    """`owned` of the members must not overlap. The order of `members` and of `partition_counts` decides ties."""
+    state = _Balance(partition_counts, members)
+    state.hand_out()
+    state.even_out()
+    return {member_id: state.partitions_of(place) for place, member_id in enumerate(members)}
+
+
+class _Balance(Generic[T]):
+    def __init__(self, partition_counts: Mapping[T, int], members: Mapping[str, AssignorMember[T]]) -> None:
+        subscribers: dict[T, list[int]] = {}
+        for place, member in enumerate(members.values()):
+            for topic in dict.fromkeys(member.topics):
+                if topic in partition_counts:
+                    subscribers.setdefault(topic, []).append(place)
+        classes: dict[tuple[int, ...], list[T]] = {}
+        for topic in partition_counts:
+            if topic in subscribers:
+                classes.setdefault(tuple(subscribers[topic]), []).append(topic)
+        self._subscribers = list(classes)
+        self._class_of = {topic: number for number, topics in enumerate(classes.values()) for topic in topics}
+        self._loads = [0] * len(members)
+        self._subscribed_mask = [0] * len(members)
+        for number, places in enumerate(self._subscribers):
+            for place in places:
+                self._subscribed_mask[place] |= 1 << number
+        self._owned: list[dict[int, list[tuple[T, int]]]] = [{} for _ in members]
+        """Per member: class -> partitions. A class without partitions has no entry."""
+        self._owned_mask = [0] * len(members)
+        self._unassigned = self._keep_owned(partition_counts, members)
+
+    def _keep_owned(
+        self, partition_counts: Mapping[T, int], members: Mapping[str, AssignorMember[T]]
+    ) -> list[list[tuple[T, int]]]:
+        """Per class, what nobody has."""
+        kept: set[tuple[T, int]] = set()
+        for place, member in enumerate(members.values()):
+            for topic, partition in member.owned:
+                number = self._class_of.get(topic)
+                if number is None or not self._subscribed_mask[place] >> number & 1:
+                    continue
+                if partition < partition_counts[topic] and (topic, partition) not in kept:
+                    kept.add((topic, partition))
+                    self._give(place, number, (topic, partition))
+        unassigned: list[list[tuple[T, int]]] = [[] for _ in self._subscribers]
+        for topic, number in self._class_of.items():
+            unassigned[number] += [
+                (topic, partition) for partition in range(partition_counts[topic]) if (topic, partition) not in kept
+            ]
+        return unassigned
+
+    def hand_out(self) -> None:
+        """To the emptiest subscriber; classes that few members can take come first."""
+        for number in sorted(range(len(self._subscribers)), key=lambda number: len(self._subscribers[number])):
+            emptiest = [(self._loads[place], place) for place in self._subscribers[number]]
+            heapq.heapify(emptiest)
+            for partition in self._unassigned[number]:
+                load, place = emptiest[0]
+                self._give(place, number, partition)
+                heapq.heapreplace(emptiest, (load + 1, place))
+
+    def even_out(self) -> None:
+        moved = True
+        while moved:
+            moved = False
+            for giver in sorted(range(len(self._loads)), key=lambda place: -self._loads[place]):
+                while (taker := self._find_taker(giver)) is not None:
+                    self._move(giver, taker)
+                    moved = True
+                    if self._loads[giver] < max(self._loads):
+                        break  # somebody else is the fullest now
+
+    def _find_taker(self, giver: int) -> int | None:
+        """The emptiest member that could take a partition of `giver` and has at least two fewer."""
+        loads, owned = self._loads, self._owned_mask[giver]
+        best, least = None, loads[giver] - 1
+        for place, mask in enumerate(self._subscribed_mask):
+            if loads[place] < least and mask & owned:
+                best, least = place, loads[place]
+        return best
+
+    def _move(self, giver: int, taker: int) -> None:
+        shared = self._owned_mask[giver] & self._subscribed_mask[taker]
+        number = (shared & -shared).bit_length() - 1
+        partitions = self._owned[giver][number]
+        partition = partitions.pop()
+        if not partitions:
+            del self._owned[giver][number]
+            self._owned_mask[giver] &= ~(1 << number)
+        self._loads[giver] -= 1
+        self._give(taker, number, partition)
+
+    def _give(self, place: int, number: int, partition: tuple[T, int]) -> None:
+        self._owned[place].setdefault(number, []).append(partition)
+        self._owned_mask[place] |= 1 << number
+        self._loads[place] += 1
+
+    def partitions_of(self, place: int) -> list[tuple[T, int]]:
+        return [partition for partitions in self._owned[place].values() for partition in partitions]

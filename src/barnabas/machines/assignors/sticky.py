@@ -1,0 +1,63 @@
+"""Sticky and cooperative sticky, as consumers of the classic protocol use them.
+
+What members say they own may be out of date: of two that claim a partition the one with the later generation is
+believed, and if the generations are the same, neither. The cooperative form (KIP-429) never gives a partition to a new
+owner while the old one still holds it: it is left out, the old owner revokes it, and the next rebalance hands it on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from barnabas.machines.assignors.balance import balance
+from barnabas.machines.assignors.member import NO_GENERATION, AssignorMember
+from barnabas.types import TopicPartition
+
+
+def assign_sticky(
+    partition_counts: Mapping[str, int], members: Mapping[str, AssignorMember[str]]
+) -> dict[str, list[TopicPartition]]:
+    owners = believed_owners(members)
+    counts = {topic: partition_counts[topic] for topic in sorted(partition_counts)}
+    believed = {
+        member_id: replace(
+            members[member_id],
+            owned=[partition for partition in members[member_id].owned if owners.get(partition) == member_id],
+        )
+        for member_id in sorted(members)
+    }
+    assigned = balance(counts, believed)
+    return {
+        member_id: [TopicPartition(topic, partition) for topic, partition in sorted(assigned[member_id])]
+        for member_id in members
+    }
+
+
+def assign_cooperative_sticky(
+    partition_counts: Mapping[str, int], members: Mapping[str, AssignorMember[str]]
+) -> dict[str, list[TopicPartition]]:
+    assigned = assign_sticky(partition_counts, members)
+    owned_by = {member_id: frozenset(member.owned) for member_id, member in members.items()}
+    to_revoke: set[tuple[str, int]] = set()
+    for member_id, owned in owned_by.items():
+        to_revoke |= owned.difference(assigned[member_id])
+    return {
+        member_id: [
+            partition for partition in partitions if partition in owned_by[member_id] or partition not in to_revoke
+        ]
+        for member_id, partitions in assigned.items()
+    }
+
+
+def believed_owners(members: Mapping[str, AssignorMember[str]]) -> dict[tuple[str, int], str | None]:
+    """Partition -> who owns it, or None if two claim it with equal right."""
+    owners: dict[tuple[str, int], str | None] = {}
+    since: dict[tuple[str, int], int] = {}
+    for member_id, member in members.items():
+        generation = max(member.generation, NO_GENERATION)
+        for topic, partition in frozenset(member.owned):
+            claimed = since.get((topic, partition))
+            if claimed is None or generation > claimed:
+                owners[topic, partition], since[topic, partition] = member_id, generation
+            elif generation == claimed:
+                owners[topic, partition] = None
+    return owners
