@@ -103,6 +103,8 @@ class Log(LogAppends, LogReads, LogRetention):
         point moves last, and only if no truncation came in between. Raises StorageError, and then acknowledges nothing.
         """
         with self._flush_lock:
+            if self.closed:
+                return
             if self.failure is not None:
                 raise StorageError(str(self.failure))
             end = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)

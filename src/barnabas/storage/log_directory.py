@@ -243,6 +243,7 @@ class LogDirectory:
         renamed = self._file(deleted_folder_name(topic_partition))
         try:
             log.failure = StorageError(f"{topic_partition} was deleted")
+            log.closed = True
             self._files.rename(log.directory, renamed)
         except OSError as error:
             raise log.fail(error, "deleting") from error

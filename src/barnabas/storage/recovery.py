@@ -94,6 +94,16 @@ def _list_segments(log: LogState, names: list[str], checkpoints: LogCheckpoints,
             )
         segments.append(log.create_segment(checkpoints.log_start_offset, now_ms))
     log.set_segments(segments)
+    _remove_stray_snapshots(log)
+
+
+def _remove_stray_snapshots(log: LogState) -> None:
+    """Each clean shutdown leaves a snapshot at the log end; once there is a newer one it belongs to no segment."""
+    base_offsets = {segment.base_offset for segment in log.segments}
+    stray = [offset for offset in log._snapshots[:-1] if offset not in base_offsets]
+    for offset in stray:
+        log.files.remove(log.snapshot_path(offset))
+        log._snapshots.remove(offset)
 
 
 def _load_leader_epochs(log: LogState) -> bool:

@@ -77,9 +77,9 @@ def crash_points(folder: Path) -> list[int]:
     return list(range(1, total_steps(folder) + 1))
 
 
-@pytest.mark.parametrize("keep_fraction", [0.0, 0.6, 1.0])
-def test_crash_at_every_write(tmp_path: Path, keep_fraction: float) -> None:
-    for point in crash_points(tmp_path / "count"):
+@pytest.mark.parametrize(("keep_fraction", "every"), [(0.6, 1), (0.0, 3), (1.0, 3)])
+def test_crash_at_every_write(tmp_path: Path, keep_fraction: float, every: int) -> None:
+    for point in crash_points(tmp_path / "count")[::every]:
         files, told, folder = FaultyFiles(), Acknowledged(), tmp_path / f"{point}"
         files.crash_at, files.keep_fraction = point, keep_fraction
         with pytest.raises(CrashError):
@@ -88,7 +88,7 @@ def test_crash_at_every_write(tmp_path: Path, keep_fraction: float) -> None:
         check(open_test_log(folder, CONFIG, checkpoints=checkpoints), told.end, told)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_power_loss_at_every_write(tmp_path: Path, seed: int) -> None:
     for point in crash_points(tmp_path / "count"):
         files, told, folder = FaultyFiles(), Acknowledged(), tmp_path / f"{point}"
@@ -102,7 +102,7 @@ def test_power_loss_at_every_write(tmp_path: Path, seed: int) -> None:
 
 def test_crash_while_recovering(tmp_path: Path) -> None:
     """Recovery itself may be cut short anywhere and is then done again."""
-    for point in range(1, 40):
+    for point in range(1, 40, 2):
         files, told, folder = FaultyFiles(), Acknowledged(), tmp_path / f"{point}"
         files.crash_at = 60
         with pytest.raises(CrashError):

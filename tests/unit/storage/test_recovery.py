@@ -182,6 +182,17 @@ def test_start_beyond_the_end_goes_on_empty(tmp_path: Path) -> None:
     assert append(again, make_batch()).first_offset == 500
 
 
+def test_snapshots_of_earlier_shutdowns_are_removed(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    for _ in range(4):
+        log.close()
+        log = open_test_log(tmp_path, clean=True)
+        append(log, make_batch())
+    snapshots = {int(path.stem) for path in tmp_path.glob("*.snapshot")}
+    base_offsets = {segment.base_offset for segment in log.segments}
+    assert len(snapshots - base_offsets) == 1
+
+
 def test_orphan_index_is_removed(tmp_path: Path) -> None:
     log = filled(tmp_path)
     log.close()
