@@ -107,12 +107,13 @@ class Log(LogAppends, LogReads, LogRetention):
                 return
             if self.failure is not None:
                 raise StorageError(str(self.failure))
-            end = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
             generation = self._flush_generation
+            end = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
             if end > self.recovery_point:
                 self._sync_segments(end)
-                if generation == self._flush_generation:
-                    self.recovery_point = max(self.recovery_point, end)
+                with self._recovery_point_lock:
+                    if generation == self._flush_generation:
+                        self.recovery_point = max(self.recovery_point, end)
             if now_ms is not None:
                 self.flushed_ms = now_ms
 

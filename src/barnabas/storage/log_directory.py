@@ -252,7 +252,7 @@ class LogDirectory:
     def lower_recovery_point(self, log: Log, offset: int) -> None:
         """Before a truncation: a checkpoint above the end of a log would look like damage after a crash."""
         if offset < log.recovery_point or offset < self._recovery_points.get(log.topic_partition, 0):
-            log.recovery_point = min(log.recovery_point, offset)
+            log.lower_recovery_point(offset)
             self.checkpoint_recovery_points()
 
     # ---- checkpoints

@@ -131,7 +131,7 @@ class LogRetention(LogState):
         """
         if offset >= self.log_end_offset:
             return False
-        self._flush_generation += 1
+        self.lower_recovery_point(offset)
         if offset < self.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset, now_ms)
             return True
@@ -153,13 +153,12 @@ class LogRetention(LogState):
     def _shorten_to(self, offset: int) -> None:
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
-        self.recovery_point = min(self.recovery_point, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self.remove_snapshots(0, offset)
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> None:
         """Empties the log; the next append gets `offset`."""
-        self._flush_generation += 1
+        self.lower_recovery_point(offset)
         try:
             gone = self.segments
             self.drop_segments(gone, now_ms)
@@ -170,7 +169,6 @@ class LogRetention(LogState):
         except OSError as error:
             raise self.fail(error, "truncating") from error
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
-        self.recovery_point = min(self.recovery_point, offset)
 
     # ---- in the middle
 

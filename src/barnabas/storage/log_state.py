@@ -9,6 +9,7 @@ import errno
 import logging
 import os
 import random
+import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -40,6 +41,7 @@ class LogState:
         "_on_failure",
         "_on_roll",
         "_positions",
+        "_recovery_point_lock",
         "_snapshots",
         "active",
         "config",
@@ -87,6 +89,7 @@ class LogState:
         self._on_failure = on_failure
         self._on_roll = on_roll
         self._flush_generation = 0
+        self._recovery_point_lock = threading.Lock()
         self.failure: StorageError | None = None
         self.producers = ProducerState(producer_id_expiration_ms)
         self.leader_epochs = LeaderEpochs(files, os.path.join(directory, LEADER_EPOCH_CHECKPOINT))
@@ -160,6 +163,15 @@ class LogState:
             segment.change_suffix(DELETED_SUFFIX)
             for path in segment.existing_paths():
                 self.deletions.add_file(path, now_ms + self.config.file_delete_delay_ms)
+
+    def lower_recovery_point(self, offset: int) -> None:
+        """For a truncation. A flush under way then leaves the point alone: what it flushed may be gone.
+
+        Without the lock the flush could find the generation unchanged, be overtaken here, and put the point back up.
+        """
+        with self._recovery_point_lock:
+            self._flush_generation += 1
+            self.recovery_point = min(self.recovery_point, offset)
 
     # ---- producer snapshots
 

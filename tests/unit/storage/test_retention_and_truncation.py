@@ -6,6 +6,7 @@ import pytest
 from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 
 DAY_MS = 86_400_000
@@ -160,6 +161,25 @@ def test_truncate_fully(tmp_path: Path) -> None:
     log.close()
     again = open_test_log(tmp_path)
     assert (again.log_start_offset, again.log_end_offset) == (500, 501)
+
+
+class CutWhileFlushing(Files):
+    """The event loop cuts the log while the flush thread waits for the disk."""
+
+    log: Log
+
+    def sync_directory(self, path: str) -> None:
+        super().sync_directory(path)
+        self.log.truncate_to(4, NOW)
+
+
+def test_truncation_during_a_flush(tmp_path: Path) -> None:
+    files = CutWhileFlushing()
+    log = files.log = open_test_log(tmp_path, files=files)
+    for _ in range(10):
+        append(log, make_batch())
+    log.flush()
+    assert log.log_end_offset == 4 and log.recovery_point <= 4
 
 
 def test_no_truncation_beyond_the_end(tmp_path: Path) -> None:
