@@ -72,6 +72,7 @@ def check_batch_header(header: BatchHeader) -> None:
         )
     if header.is_control:
         raise KafkaError(ErrorCode.INVALID_RECORD, "clients may not write control records")
+    compression_type(header.attributes & COMPRESSION_MASK)
     if header.has_producer_id and header.base_sequence < 0:
         raise KafkaError(
             ErrorCode.INVALID_RECORD, f"a batch of producer {header.producer_id} without a sequence number"

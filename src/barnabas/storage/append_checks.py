@@ -9,6 +9,7 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.compression import CompressionType
 from barnabas.records.conversion import RecordChecks, check_batch_header, convert_for_append
 from barnabas.records.header import (
+    COMPRESSION_MASK,
     CONTROL_MASK,
     CURRENT_MAGIC,
     TIMESTAMP_TYPE_MASK,
@@ -59,6 +60,7 @@ def check_batch(data: memoryview, header: BatchHeader, config: TopicConfig, orig
         header.last_offset_delta + 1 != header.record_count
         or header.record_count <= 0
         or header.attributes & CONTROL_MASK
+        or header.attributes & COMPRESSION_MASK > CompressionType.ZSTD
         or (header.producer_id >= 0 and header.base_sequence < 0)
     ):
         check_batch_header(header)

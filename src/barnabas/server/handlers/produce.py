@@ -17,11 +17,15 @@ from barnabas.net.reply import Parts, PendingReply
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.headers import encode_response
 from barnabas.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
 )
+from barnabas.records.compression import CompressionType
+from barnabas.records.conversion import InvalidRecordsError, RecordError
+from barnabas.records.header import ATTRIBUTES_OFFSET, COMPRESSION_MASK
 from barnabas.server.dispatch import Handler, Reply, RequestContext
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.produce_frame import (
@@ -34,7 +38,7 @@ from barnabas.server.produce_frame import (
 
 logger = logging.getLogger(__name__)
 
-ACKS_ALL = -1
+FIRST_ZSTD_VERSION = 7
 
 
 class PartitionFailure(NamedTuple):
@@ -42,6 +46,7 @@ class PartitionFailure(NamedTuple):
     partition: int
     error: ErrorCode
     message: str | None
+    record_errors: tuple[RecordError, ...] = ()
 
 
 Outcome = PartitionSuccess | PartitionFailure
@@ -77,7 +82,11 @@ def _append(
         hosted = context.broker.replicas.find_for_produce(topic, partition)
         if records is None or not len(records):
             raise KafkaError(ErrorCode.INVALID_RECORD, "a Produce request must have a record batch for each partition")
+        if context.header.api_version < FIRST_ZSTD_VERSION:
+            _check_codec(records)
         info = hosted.append(records, acks, now_ms)
+    except InvalidRecordsError as error:
+        return PartitionFailure(topic, partition, error.code, error.message, error.record_errors)
     except KafkaError as error:
         return PartitionFailure(topic, partition, error.code, error.message)
     except StorageError as error:
@@ -88,6 +97,15 @@ def _append(
     if acks and hosted.must_wait(info.last_offset, acks):
         waiting.append((index, hosted, info.last_offset))
     return PartitionSuccess(topic, partition, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+
+
+def _check_codec(records: memoryview) -> None:
+    """A client of before zstd may not send it: others of its age would read what they cannot decompress (KIP-110)."""
+    low_byte = ATTRIBUTES_OFFSET + 1
+    if len(records) > low_byte and records[low_byte] & COMPRESSION_MASK == CompressionType.ZSTD:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd may be sent from v{FIRST_ZSTD_VERSION} of Produce on"
+        )
 
 
 def _answer(context: RequestContext, outcomes: list[Outcome]) -> Parts:
@@ -116,7 +134,14 @@ def _topic_response(topic: str | bytes) -> TopicProduceResponse:
 def _partition_response(outcome: Outcome) -> PartitionProduceResponse:
     if isinstance(outcome, PartitionFailure):
         return PartitionProduceResponse(
-            index=outcome.partition, error_code=outcome.error, base_offset=-1, error_message=outcome.message
+            index=outcome.partition,
+            error_code=outcome.error,
+            base_offset=-1,
+            record_errors=[
+                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=text)
+                for index, text in outcome.record_errors
+            ],
+            error_message=outcome.message,
         )
     return PartitionProduceResponse(
         index=outcome.partition,
