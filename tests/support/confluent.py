@@ -29,7 +29,7 @@ def produce_all(
         if error is not None:
             failures.append(error)
         else:
-            offsets.append(message.offset())
+            offsets.append(message.offset() or 0)
 
     for value in values:
         producer.produce(topic, value, partition=partition, on_delivery=on_delivery)

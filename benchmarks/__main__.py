@@ -1,0 +1,49 @@
+"""`python -m benchmarks [--quick] [--only NAME ...] [--rounds N]`: measure, print the table, keep it in docs/."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks import consume, memory, partitions, produce, report, requests, start
+from benchmarks.session import Session
+
+# In this order: memory looks at the brokers that the rows before it loaded, partitions stops them.
+WORK = {
+    "start": start.run,
+    "produce": produce.run,
+    "consume": consume.run,
+    "requests": requests.run,
+    "memory": memory.run,
+    "partitions": partitions.run,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="less work and 2 rounds: a few minutes")
+    parser.add_argument(
+        "--only", action="append", choices=WORK, help="just these rows (repeatable); docs stay as they are"
+    )
+    parser.add_argument("--rounds", type=int, help="counted rounds (default 5, quick 2)")
+    arguments = parser.parse_args()
+    rounds = arguments.rounds or (2 if arguments.quick else 5)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="barnabas-bench-") as directory:
+        session = Session(Path(directory), rounds, arguments.quick)
+        try:
+            for name, work in WORK.items():
+                if not arguments.only or name in arguments.only:
+                    print(f"{name}:", flush=True)
+                    work(session)
+        finally:
+            session.stop()
+    print(f"\n{session.board.table()}")
+    if not arguments.only and not arguments.quick:
+        report.write(session.board, rounds, arguments.quick, time.monotonic() - started)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What was measured: one row a question, several samples a contender, and whether the goal is reached.
+
+Samples are shown as median (least-most). A goal is a ratio to Apache Kafka's median, or a limit on Barnabas' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+
+KAFKA = "Apache Kafka"
+BARNABAS = "Barnabas"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What Barnabas must reach: judged on the medians of (Barnabas, Kafka); Kafka's may be missing."""
+
+    text: str
+    reached: Callable[[float, float | None], bool]
+
+
+def at_least_times(factor: float) -> Goal:
+    return Goal(f">= {factor:g} x Kafka", lambda ours, theirs: theirs is None or ours >= factor * theirs)
+
+
+def less_than_kafka() -> Goal:
+    return Goal("< Kafka", lambda ours, theirs: theirs is None or ours < theirs)
+
+
+def under(limit: float) -> Goal:
+    return Goal(f"< {limit:g}", lambda ours, _: ours < limit)
+
+
+def no_more_than(limit: float) -> Goal:
+    return Goal(f"<= {limit:g}", lambda ours, _: ours <= limit)
+
+
+@dataclass(slots=True)
+class Row:
+    title: str
+    unit: str
+    goal: Goal | None
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    def median(self, contender: str) -> float | None:
+        samples = self.samples.get(contender)
+        return median(samples) if samples else None
+
+    def cell(self, contender: str) -> str:
+        samples = self.samples.get(contender)
+        if not samples:
+            return "-"
+        if len(samples) == 1:
+            return number(samples[0])
+        return f"{number(median(samples))} ({number(min(samples))}-{number(max(samples))})"
+
+    def ratio(self) -> str:
+        ours, theirs = self.median(BARNABAS), self.median(KAFKA)
+        return f"{ours / theirs:.2f}" if ours is not None and theirs else "-"
+
+    def verdict(self) -> str:
+        ours = self.median(BARNABAS)
+        if self.goal is None or ours is None:
+            return ""
+        return f"{self.goal.text}: {'yes' if self.goal.reached(ours, self.median(KAFKA)) else 'NO'}"
+
+
+class Board:
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+
+    def row(self, title: str, unit: str, goal: Goal | None = None) -> None:
+        """Open a row; rows keep the order in which they were opened."""
+        self.rows.setdefault(title, Row(title, unit, goal))
+
+    def add(self, title: str, contender: str, value: float) -> None:
+        row = self.rows[title]
+        row.samples.setdefault(contender, []).append(value)
+        print(f"  {contender:13} {title}: {number(value)} {row.unit}", flush=True)
+
+    def table(self) -> str:
+        lines = [
+            f"| what | unit | {KAFKA} | {BARNABAS} | {BARNABAS} / Kafka | must: reached |",
+            "|---|---|---|---|---|---|",
+        ]
+        for row in self.rows.values():
+            cells = [row.title, row.unit, row.cell(KAFKA), row.cell(BARNABAS), row.ratio(), row.verdict()]
+            lines.append("| " + " | ".join(cells) + " |")
+        return "\n".join(lines)
+
+
+def number(value: float) -> str:
+    """Three or four digits that matter, with a separator in the large ones."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    if abs(value) >= 10:
+        return f"{value:.1f}"
+    return f"{value:.3g}"

@@ -1,0 +1,69 @@
+"""10,000 partitions: start, idle cost, and whether one of them is as quick as one of ten.
+
+Two brokers of a kind, with 10 and with 10,000 partitions, take the same one-at-a-time requests in turns, so that the
+machine's noise falls on both.
+"""
+
+from __future__ import annotations
+
+import time
+from statistics import median, quantiles
+
+from confluent_kafka.admin import NewTopic
+
+from benchmarks.board import no_more_than, under
+from benchmarks.requests import latencies_one_at_a_time
+from benchmarks.session import Contender, Session
+
+MANY = 10_000
+START = "10,000 partitions: start until a client has metadata"
+IDLE = "10,000 partitions: idle CPU"
+RATIO = "10,000 partitions: produce p99 against 10 partitions"
+MEMORY = "10,000 partitions: resident memory"
+
+
+def run(session: Session) -> None:
+    board = session.board
+    board.row(START, "s", under(10))
+    board.row(IDLE, "% of a core", under(2))
+    board.row(RATIO, "times", no_more_than(1.5))
+    board.row(MEMORY, "MB")
+    session.stop()  # the loaded brokers would take memory and processor time from these
+    for name in session.names:
+        with session.fresh(name, "few") as few, session.fresh(name, "many") as many:
+            fill(few, 10)
+            fill(many, MANY)
+            board.add(RATIO, name, ratio_of_p99(session, few, many))
+            few.broker.stop()
+            many.broker.stop(timeout=120)
+            many.broker.start(timeout=180)
+            board.add(START, name, many.broker.start_seconds)
+            board.add(IDLE, name, idle_percent(many, 5.0 if session.quick else 15.0))
+            board.add(MEMORY, name, many.broker.resident_bytes() / 1e6)
+
+
+def fill(contender: Contender, partitions: int) -> None:
+    """Topics of at most 1,000 partitions until there are enough; "first" is the one that is written to."""
+    admin = contender.admin
+    names = ["first"] + [f"more-{number}" for number in range((partitions - 1) // 1000)]
+    for name in names:
+        count = min(1000, partitions)
+        admin.create_topics([NewTopic(name, count, 1)], operation_timeout=120, request_timeout=180)[name].result(240)
+
+
+def ratio_of_p99(session: Session, few: Contender, many: Contender) -> float:
+    seconds = 1.0 if session.quick else 3.0
+    p99s: dict[str, list[float]] = {"few": [], "many": []}
+    for round_number in range(-2, max(session.rounds, 3)):
+        for key, contender in (("few", few), ("many", many)):
+            latencies = latencies_one_at_a_time(contender.bootstrap, "first", 7, seconds)
+            if round_number >= 0:
+                p99s[key].append(quantiles(latencies, n=100)[98])
+    return median(p99s["many"]) / median(p99s["few"])
+
+
+def idle_percent(contender: Contender, seconds: float) -> float:
+    time.sleep(5.0)  # what a start leaves behind is not idling
+    before = contender.broker.cpu_seconds()
+    time.sleep(seconds)
+    return (contender.broker.cpu_seconds() - before) / seconds * 100
