@@ -1,9 +1,9 @@
 """The broker: what it is made of, and the order in which it starts and stops.
 
-Start: log directories are locked and read (threads) -> sockets are bound, so that the ports are known -> the cluster is
-joined, and its image makes the replicas -> connections are accepted -> housekeeping. Stop goes the other way round, and
-ends with a clean shutdown marker, so that the next start need not scan. No state outside of this object: several
-brokers may live in one process.
+Start: log directories are locked -> sockets are bound, so that the ports are known -> the metadata store is opened, which
+knows the topics' settings -> logs are opened (threads) -> the cluster is joined, and its image makes the replicas ->
+connections are accepted -> housekeeping. Stop goes the other way round, and ends with a clean shutdown marker, so that
+the next start need not scan. No state outside of this object: several brokers may live in one process.
 """
 
 import asyncio
@@ -36,6 +36,8 @@ from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.replicas import Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
+from barnabas.server.transaction_coordinator import TransactionCoordinator
+from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.storage.log_directory import LogDirectory
 
@@ -72,6 +74,7 @@ class Broker:
         self.timers: Timers
         self.fetch_purgatory: FetchPurgatory
         self.groups: GroupCoordinator
+        self.transactions: TransactionCoordinator
         self.producer_ids: ProducerIds
         self.housekeeping: Housekeeping
         self.compaction: Compaction
@@ -105,7 +108,6 @@ class Broker:
         flusher = Flusher(loop, self._executor)
         try:
             self._open_directories()
-            await loop.run_in_executor(self._executor, self._load_logs)
             self.replicas = Replicas(
                 self.node_id,
                 self.log_directories,
@@ -120,7 +122,6 @@ class Broker:
         except BaseException:
             await self._give_up()
             raise
-        self.producer_ids = ProducerIds(self.cluster.allocate_producer_id_block)
         self.housekeeping = Housekeeping(
             lambda: self.config, self.clock, self.replicas, self.log_directories, flusher, self._executor
         )
@@ -133,6 +134,7 @@ class Broker:
     async def stop(self) -> None:
         """Answers what is in progress, leaves the cluster, flushes and closes every log."""
         self.fetch_purgatory.finish_all()
+        await self.transactions.stop()
         await self.groups.stop()
         await self.dispatcher.drain()
         await self._server.stop()
@@ -156,26 +158,42 @@ class Broker:
             config.log_directories,
             producer_id_expiration_ms=config.producer_id_expiration_ms,
             on_offline=on_offline,
+            on_roll=self._flush_closed_segment,
         )
         try:
             self.log_directories.acquire()
         except StorageError as error:
             raise StartError(str(error)) from error
 
-    def _load_logs(self) -> None:
-        """Topics' own settings are not known yet; they reach the logs with the cluster's image."""
-        config = self.settings.static
-        default = self.settings.topic_config(ClusterImage(), "")
+    async def _load_logs(self, image: ClusterImage) -> None:
+        """Recovery must know which topics are compacted: a gap in their offsets is no damage."""
+        if self.settings.on_image(image):
+            self._on_settings_changed()
         try:
-            self.log_directories.load(
-                lambda _topic: default,
-                self.clock.now_ms(),
-                threads_per_directory=config.num_recovery_threads_per_data_dir,
-            )
+            self.log_directories.identify(self.node_id, image.cluster_id)
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._load_logs_with, image)
         except StorageError as error:
             raise StartError(str(error)) from error
 
+    def _load_logs_with(self, image: ClusterImage) -> None:
+        self.log_directories.load(
+            lambda topic: self.settings.topic_config(image, topic),
+            self.clock.now_ms(),
+            threads_per_directory=self.config.num_recovery_threads_per_data_dir,
+        )
+
+    def _flush_closed_segment(self, log: Log) -> None:
+        """A segment was rolled: what is closed goes to the disk, so that recovery need not scan it."""
+        self._executor.submit(self._flush_up_to, log, log.active.base_offset)
+
+    def _flush_up_to(self, log: Log, offset: int) -> None:
+        try:
+            log.flush(offset)
+        except StorageError as error:
+            logger.error("%s", error)  # its directory is offline by now
+
     def _make_coordinators(self) -> None:
+        self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = GroupCoordinator(
             self.settings.static,
             replicas=self.replicas,
@@ -184,6 +202,19 @@ class Broker:
             executor=self._executor,
             random=self._random,
         )
+        self.transactions = TransactionCoordinator(
+            self.settings.static,
+            replicas=self.replicas,
+            groups=self.groups,
+            producer_ids=self.producer_ids,
+            image=lambda: self.cluster.image,
+            clock=self.clock,
+            timers=self.timers,
+            executor=self._executor,
+        )
+
+    async def _allocate_producer_ids(self) -> range:
+        return await self.cluster.allocate_producer_id_block()
 
     async def _bind(self) -> None:
         listeners = [
@@ -215,14 +246,10 @@ class Broker:
             random=self._random,
         )
         self.cluster.listeners.append(self._on_delta)
+        self.cluster.before_joining = self._load_logs
         try:
             await self.cluster.start()
         except (InconsistentClusterIdError, MetadataStoreError, KafkaError, OSError) as error:
-            raise StartError(str(error)) from error
-        try:
-            self.log_directories.identify(self.node_id, self.cluster.cluster_id)
-        except StorageError as error:
-            await self.cluster.stop()
             raise StartError(str(error)) from error
 
     def _on_delta(self, delta: Delta) -> None:
@@ -231,6 +258,7 @@ class Broker:
             self.replicas.update_all_configs(delta.image)
         self.replicas.on_delta(delta)
         self.groups.on_delta(delta)
+        self.transactions.on_delta(delta)
 
     def _on_directory_offline(self) -> None:
         if hasattr(self, "replicas"):
@@ -268,7 +296,8 @@ class Broker:
         return endpoints
 
     async def _give_up(self) -> None:
-        if hasattr(self, "groups"):
+        if hasattr(self, "transactions"):
+            await self.transactions.stop()
             await self.groups.stop()
         if hasattr(self, "_server"):
             await self._server.stop(0)

@@ -21,7 +21,7 @@ UNSUPPORTED_VERSION and the list, so that a newer client can step down.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -124,6 +124,12 @@ class Dispatcher:
     def on_closed(self, connection: Connection) -> None:
         """Nothing is kept by connection: fetch sessions outlive it, parked requests run into their time-out."""
 
+    def watch(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs what a handler goes on with after it has returned a PendingReply."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._on_watched)
+
     async def drain(self) -> None:
         """Waits for the answers that are still being worked out (used when the broker stops)."""
         if self._working:
@@ -135,6 +141,11 @@ class Dispatcher:
         self._working.add(future)
         future.add_done_callback(lambda done: self._complete(context, row, done, pending))
         return pending
+
+    def _on_watched(self, done: "asyncio.Future[Any]") -> None:
+        self._working.discard(done)
+        if not done.cancelled() and (error := done.exception()) is not None:
+            logger.error("a request failed", exc_info=error)
 
     def _complete(
         self, context: RequestContext, row: Handler, done: "asyncio.Future[Any]", pending: PendingReply

@@ -11,17 +11,28 @@ from collections.abc import Awaitable, Callable
 class ProducerIds:
     def __init__(self, allocate_block: Callable[[], Awaitable[range]]) -> None:
         self._allocate_block = allocate_block
-        self._left = iter(range(0))
+        self._left = range(0)
         self._allocating = asyncio.Lock()
+
+    def take(self) -> int | None:
+        """The next id, or None while there is none at hand: then `ready` brings some."""
+        if not self._left:
+            return None
+        producer_id = self._left[0]
+        self._left = self._left[1:]
+        return producer_id
+
+    async def ready(self) -> None:
+        """Returns once there is an id to take, at least for whoever takes it right away."""
+        while not self._left:
+            async with self._allocating:
+                # Whoever held the lock before may have brought a block: look again before asking for one more.
+                if not self._left:
+                    self._left = await self._allocate_block()
 
     async def next_id(self) -> int:
         while True:
-            producer_id = next(self._left, None)
+            producer_id = self.take()
             if producer_id is not None:
                 return producer_id
-            async with self._allocating:
-                # Whoever held the lock before may have brought a block: look again before asking for one more.
-                producer_id = next(self._left, None)
-                if producer_id is not None:
-                    return producer_id
-                self._left = iter(await self._allocate_block())
+            await self.ready()

@@ -2,6 +2,8 @@
 
 from barnabas.server.dispatch import Handler
 from barnabas.server.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
     api_versions,
     create_partitions,
@@ -15,6 +17,8 @@ from barnabas.server.handlers import (
     describe_log_dirs,
     describe_producers,
     describe_topic_partitions,
+    describe_transactions,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -25,6 +29,7 @@ from barnabas.server.handlers import (
     list_config_resources,
     list_groups,
     list_offsets,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -32,11 +37,15 @@ from barnabas.server.handlers import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    txn_offset_commit,
+    write_txn_markers,
 )
 
 HANDLERS: tuple[Handler, ...] = tuple(
     module.HANDLER
     for module in (
+        add_offsets_to_txn,
+        add_partitions_to_txn,
         alter_configs,
         api_versions,
         create_partitions,
@@ -50,6 +59,8 @@ HANDLERS: tuple[Handler, ...] = tuple(
         describe_log_dirs,
         describe_producers,
         describe_topic_partitions,
+        describe_transactions,
+        end_txn,
         fetch,
         find_coordinator,
         heartbeat,
@@ -60,6 +71,7 @@ HANDLERS: tuple[Handler, ...] = tuple(
         list_config_resources,
         list_groups,
         list_offsets,
+        list_transactions,
         metadata,
         offset_commit,
         offset_delete,
@@ -67,5 +79,7 @@ HANDLERS: tuple[Handler, ...] = tuple(
         offset_for_leader_epoch,
         produce,
         sync_group,
+        txn_offset_commit,
+        write_txn_markers,
     )
 )

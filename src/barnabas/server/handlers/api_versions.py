@@ -1,16 +1,27 @@
 """ApiVersions (key 18), v0-v4: what this broker speaks.
 
 A version that is too high is answered in v0 with UNSUPPORTED_VERSION and the list (see dispatch). v3 the client names
-its software and features come back (KIP-584, KIP-511); v4 lets a feature's range start at 0.
+its software and features come back (KIP-584, KIP-511); v4 lists supported features whose range starts at 0, which
+older clients cannot read.
 """
 
 import re
 
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from barnabas.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from barnabas.server.dispatch import Handler, RequestContext
 
+FEATURES = {"group.version": 1, "transaction.version": 2}
+"""What lets clients use the newer protocols by themselves: KIP-848 groups, an epoch for every transaction (KIP-890)."""
+FIRST_FEATURES_VERSION = 3
+FIRST_MINIMUM_0_VERSION = 4
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -34,7 +45,22 @@ def _list(context: RequestContext, error: ErrorCode) -> ApiVersionsResponse:
     for row in sorted(rows, key=lambda row: row.api_key):
         lowest = row.min_version if row.advertised_min_version is None else row.advertised_min_version
         response.api_keys.append(ApiVersion(api_key=row.api_key, min_version=lowest, max_version=row.max_version))
+    if context.version >= FIRST_FEATURES_VERSION:
+        _add_features(response, context.version)
     return response
+
+
+def _add_features(response: ApiVersionsResponse, version: int) -> None:
+    """Features are on from the start and never change, so their epoch is the first there is."""
+    response.finalized_features_epoch = 0
+    response.finalized_features = [
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, level in FEATURES.items()
+    ]
+    if version >= FIRST_MINIMUM_0_VERSION:
+        response.supported_features = [
+            SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()
+        ]
 
 
 HANDLER = Handler(

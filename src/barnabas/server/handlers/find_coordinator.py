@@ -11,12 +11,12 @@ from barnabas.errors import ErrorCode
 from barnabas.metadata.image import BrokerEndpoint
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC, topic_on_demand
+from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, topic_on_demand
 from barnabas.server.dispatch import Handler, RequestContext
 
 FIRST_BATCHED_VERSION = 4
-GROUP = 0
-TOPICS = {GROUP: GROUP_METADATA_TOPIC}
+GROUP, TRANSACTION = 0, 1
+TOPICS = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
 
 
 def handle_find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> Any:
@@ -55,8 +55,10 @@ def _answer(context: RequestContext, request: FindCoordinatorRequest, topic: str
 
 def _look_up(context: RequestContext, topic: str, key: str) -> tuple[int, BrokerEndpoint | None]:
     """The leader of the key's partition and its address on the listener that was asked."""
-    image = context.broker.cluster.image
-    partition = image.partition(topic, context.broker.groups.partition_for(key))
+    broker = context.broker
+    coordinator = broker.groups if topic == GROUP_METADATA_TOPIC else broker.transactions
+    image = broker.cluster.image
+    partition = image.partition(topic, coordinator.partition_for(key))
     leader = None if partition is None else image.brokers.get(partition.leader)
     if leader is None:
         return -1, None

@@ -1,20 +1,42 @@
-"""InitProducerId (key 22), v0-v5: a fresh producer id for an idempotent producer.
+"""InitProducerId (key 22), v0-v5: a producer id and epoch, plain or for a transactional id.
 
-Ids come in blocks of 1,000 from the metadata store, so that no two producers of a cluster ever share one. With a
-transactional id the transaction coordinator answers. v3 may name the current id and epoch (KIP-360).
+A plain id comes from a block of 1,000 of the metadata store, so that no two producers of a cluster ever share one. With
+a transactional id the transaction coordinator answers: the epoch goes up, and whoever held the one before is fenced. v3
+may name the current id and epoch (KIP-360); v4 PRODUCER_FENCED.
 """
 
-from barnabas.errors import ErrorCode
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.txn.commands import InitProducerId
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.server.dispatch import Handler, RequestContext
 
 
 async def handle_init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
-    if request.transactional_id is not None:
-        return fail_init_producer_id(context, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    producer_id = await context.broker.producer_ids.next_id()
-    return InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
+    if (request.producer_id < 0) != (request.producer_epoch < 0):
+        return fail_init_producer_id(context, request, ErrorCode.INVALID_REQUEST)
+    producer_ids = context.broker.producer_ids
+    try:
+        if request.transactional_id is None:
+            producer_id = await producer_ids.next_id()
+            return InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
+        await producer_ids.ready()
+    except KafkaError:
+        return fail_init_producer_id(context, request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    answer = context.broker.transactions.submit(
+        request.transactional_id,
+        InitProducerId(request, context.version),
+        partial(fail_init_producer_id, context, request),
+    )
+    return await _settled(answer)
+
+
+async def _settled(answer: Any) -> InitProducerIdResponse:
+    response: InitProducerIdResponse = answer if isinstance(answer, InitProducerIdResponse) else await answer
+    return response
 
 
 def fail_init_producer_id(

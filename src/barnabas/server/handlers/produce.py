@@ -2,15 +2,16 @@
 
 Listed from v0, as Kafka does, because librdkafka takes a lower bound above 0 for a broker without batches.
 v9 flexible; v10 leader hints (KIP-951: not sent, a client that meets NOT_LEADER_OR_FOLLOWER asks for metadata);
-v11/v12 implicit transaction partitions (KIP-890); v13 topic ids (KIP-516).
+v11 TRANSACTION_ABORTABLE, v12 the broker adds partitions to the transaction (KIP-890); v13 topic ids (KIP-516).
 The request is decoded by hand and each batch written at once, in the order of the frame. acks 0 never gets an answer:
 where it fails, the connection is closed, as in Kafka. No failure is ever UNKNOWN_SERVER_ERROR: clients take that for
 fatal, so what is unforeseen is logged and answered with a retriable storage error.
 """
 
 import logging
+from collections.abc import Coroutine
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.reply import Parts, PendingReply
@@ -35,6 +36,7 @@ from barnabas.server.produce_frame import (
     decode_produce,
     encode_success,
 )
+from barnabas.server.transactional_writes import TransactionalWrites, is_transactional
 
 logger = logging.getLogger(__name__)
 
@@ -56,17 +58,67 @@ def handle_produce(context: RequestContext, frame: memoryview, position: int) ->
     request = decode_produce(frame, position, context.header.api_version)
     if not -1 <= request.acks <= 1:
         return _refuse_all(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is not None:
+        return _produce_in_transaction(context, request)
+    return _produce(context, request)
+
+
+def _produce(
+    context: RequestContext,
+    request: ProduceFrame,
+    writes: TransactionalWrites | None = None,
+    pending: PendingReply | None = None,
+) -> Reply:
     outcomes: list[Outcome] = []
     waiting: list[tuple[int, HostedPartition, int]] = []
     now_ms = context.broker.clock.now_ms()
     for item in request.partitions:
-        outcomes.append(_append(context, item, request.acks, now_ms, len(outcomes), waiting))
+        outcomes.append(_append(context, item, request.acks, now_ms, len(outcomes), waiting, writes))
     if request.acks == 0:
         _check_unanswered(outcomes)
         return None
     if waiting:
-        return _answer_when_committed(context, request, outcomes, waiting)
+        return _answer_when_committed(context, request, outcomes, waiting, pending or PendingReply())
     return _answer(context, outcomes)
+
+
+def _produce_in_transaction(context: RequestContext, request: ProduceFrame) -> Reply:
+    try:
+        writes = TransactionalWrites(context.broker, request, context.version)
+    except KafkaError as error:
+        return _refuse_all(context, request, error.code)
+    verifying = writes.verify()
+    if verifying is None:
+        return _produce(context, request, writes)
+    # The frame is only valid until this returns, so the batches are copied.
+    kept = request._replace(
+        partitions=[
+            item if item.records is None else item._replace(records=memoryview(bytearray(item.records)))
+            for item in request.partitions
+        ]
+    )
+    pending = PendingReply()
+    context.broker.dispatcher.watch(_produce_later(context, kept, writes, verifying, pending))
+    return pending
+
+
+async def _produce_later(
+    context: RequestContext,
+    request: ProduceFrame,
+    writes: TransactionalWrites,
+    verifying: Coroutine[Any, Any, None],
+    pending: PendingReply,
+) -> None:
+    try:
+        await verifying
+        answer = _produce(context, request, writes, pending)
+    except Exception as error:
+        if not isinstance(error, ProtocolError):
+            logger.exception("a produce request in a transaction failed; closing its connection")
+        pending.fail()
+        return
+    if answer is not pending:
+        pending.complete(answer if isinstance(answer, list) else [])
 
 
 def _append(
@@ -76,6 +128,7 @@ def _append(
     now_ms: int,
     index: int,
     waiting: list[tuple[int, HostedPartition, int]],
+    writes: TransactionalWrites | None,
 ) -> Outcome:
     topic, partition, records = item
     try:
@@ -84,7 +137,13 @@ def _append(
             raise KafkaError(ErrorCode.INVALID_RECORD, "a Produce request must have a record batch for each partition")
         if context.header.api_version < FIRST_ZSTD_VERSION:
             _check_codec(records)
+        if writes is not None:
+            writes.check(index)
+        elif is_transactional(records):
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "the request has no transactional id")
         info = hosted.append(records, acks, now_ms)
+        if writes is not None:
+            writes.on_appended(index)
     except InvalidRecordsError as error:
         return PartitionFailure(topic, partition, error.code, error.message, error.record_errors)
     except KafkaError as error:
@@ -172,8 +231,8 @@ def _answer_when_committed(
     request: ProduceFrame,
     outcomes: list[Outcome],
     waiting: list[tuple[int, HostedPartition, int]],
+    pending: PendingReply,
 ) -> PendingReply:
-    pending = PendingReply()
     still_open = {index for index, _, _ in waiting}
 
     def close(index: int, error: ErrorCode) -> None:

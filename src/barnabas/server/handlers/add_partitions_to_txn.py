@@ -1,0 +1,120 @@
+"""AddPartitionsToTxn (key 24), v0-v5: partitions that a transaction is about to write to.
+
+Up to v3 from a client, one transaction; v4 and v5 between brokers, many transactions, also to verify only (KIP-890). If
+one partition does not exist, none is added: the others get OPERATION_NOT_ATTEMPTED. v2 PRODUCER_FENCED.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.txn.commands import AddPartitionsToTxn
+from barnabas.metadata.image import ClusterImage
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from barnabas.server.answers import when_all
+from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.types import TopicPartition
+
+FIRST_BROKER_VERSION = 4
+
+
+def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
+    answers = [_add(context, transaction) for transaction in _transactions(context.version, request)]
+    return when_all(answers, partial(_answer, context.version))
+
+
+def _transactions(version: int, request: AddPartitionsToTxnRequest) -> list[AddPartitionsToTxnTransaction]:
+    if version >= FIRST_BROKER_VERSION:
+        return request.transactions
+    return [
+        AddPartitionsToTxnTransaction(
+            transactional_id=request.v3_and_below_transactional_id,
+            producer_id=request.v3_and_below_producer_id,
+            producer_epoch=request.v3_and_below_producer_epoch,
+            verify_only=False,
+            topics=request.v3_and_below_topics,
+        )
+    ]
+
+
+def _add(context: RequestContext, transaction: AddPartitionsToTxnTransaction) -> Any:
+    missing = _missing(context.broker.cluster.image, transaction)
+    if missing:
+        return _result(transaction, lambda each: _error_of(each, missing))
+    command = AddPartitionsToTxn(
+        transaction.transactional_id,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        tuple(_partitions(transaction.topics)),
+        context.version,
+        transaction.verify_only,
+    )
+    return context.broker.transactions.submit(
+        transaction.transactional_id, command, lambda error: _result(transaction, lambda _: error)
+    )
+
+
+def _missing(image: ClusterImage, transaction: AddPartitionsToTxnTransaction) -> set[TopicPartition]:
+    return {each for each in _partitions(transaction.topics) if image.partition(*each) is None}
+
+
+def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> Iterable[TopicPartition]:
+    for topic in topics:
+        for partition in topic.partitions:
+            yield TopicPartition(topic.name, partition)
+
+
+def _error_of(partition: TopicPartition, missing: set[TopicPartition]) -> ErrorCode:
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
+
+
+def _result(transaction: AddPartitionsToTxnTransaction, error_of: Any) -> AddPartitionsToTxnResult:
+    return AddPartitionsToTxnResult(
+        transactional_id=transaction.transactional_id,
+        topic_results=[
+            AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    AddPartitionsToTxnPartitionResult(
+                        partition_index=partition,
+                        partition_error_code=error_of(TopicPartition(topic.name, partition)),
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in transaction.topics
+        ],
+    )
+
+
+def _answer(version: int, results: list[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
+    if version >= FIRST_BROKER_VERSION:
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
+
+
+def fail_add_partitions_to_txn(
+    context: RequestContext, request: AddPartitionsToTxnRequest, error: ErrorCode
+) -> AddPartitionsToTxnResponse:
+    transactions = _transactions(context.version, request)
+    return _answer(context.version, [_result(each, lambda _: error) for each in transactions])
+
+
+HANDLER = Handler(
+    api_key=ApiKey.ADD_PARTITIONS_TO_TXN,
+    min_version=0,
+    max_version=5,
+    request=AddPartitionsToTxnRequest,
+    handle=handle_add_partitions_to_txn,
+    fail=fail_add_partitions_to_txn,
+)

@@ -1,0 +1,59 @@
+"""DescribeTransactions (key 65), v0: state of transactions by transactional id (KIP-664), each by its shard."""
+
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.txn.commands import DescribeTransactions
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+from barnabas.server.answers import when_all
+from barnabas.server.dispatch import Handler, RequestContext
+
+
+def handle_describe_transactions(context: RequestContext, request: DescribeTransactionsRequest) -> Any:
+    submit = context.broker.transactions.submit
+    answers = (
+        submit(each, DescribeTransactions((each,)), partial(_failed, each))
+        for each in dict.fromkeys(request.transactional_ids)
+    )
+    return when_all(
+        answers,
+        lambda lists: DescribeTransactionsResponse(transaction_states=[state for some in lists for state in some]),
+    )
+
+
+def _failed(transactional_id: str, error: ErrorCode) -> list[TransactionState]:
+    return [
+        TransactionState(
+            error_code=error,
+            transactional_id=transactional_id,
+            transaction_state="",
+            transaction_timeout_ms=0,
+            transaction_start_time_ms=0,
+            producer_id=0,
+            producer_epoch=0,
+            topics=[],
+        )
+    ]
+
+
+def fail_describe_transactions(
+    context: RequestContext, request: DescribeTransactionsRequest, error: ErrorCode
+) -> DescribeTransactionsResponse:
+    states = [state for each in request.transactional_ids for state in _failed(each, error)]
+    return DescribeTransactionsResponse(transaction_states=states)
+
+
+HANDLER = Handler(
+    api_key=ApiKey.DESCRIBE_TRANSACTIONS,
+    min_version=0,
+    max_version=0,
+    request=DescribeTransactionsRequest,
+    handle=handle_describe_transactions,
+    fail=fail_describe_transactions,
+)

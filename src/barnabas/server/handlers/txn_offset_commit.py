@@ -1,0 +1,150 @@
+"""TxnOffsetCommit (key 28), v0-v5: offsets of a group as part of a transaction.
+
+The transaction coordinator is asked first whether the group's partition of `__consumer_offsets` belongs to the
+transaction (v5: has it added), then the group's shard writes the offsets, which count once the transaction commits. v3
+fencing by member and generation (KIP-447); v4 TRANSACTION_ABORTABLE. Before v2 clients may fall over
+COORDINATOR_LOAD_IN_PROGRESS and read COORDINATOR_NOT_AVAILABLE instead.
+"""
+
+from functools import partial
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.coordinator import ProducerIdAndEpoch
+from barnabas.machines.group.commands import TxnOffsetCommit
+from barnabas.metadata.image import ClusterImage
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from barnabas.server.answers import then
+from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
+from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.transaction_verification import Errors
+from barnabas.server.transactional_writes import TRY_AGAIN
+from barnabas.types import NO_SEQUENCE, TopicPartition
+
+FIRST_LOADING_VERSION = 2
+FIRST_ABORTABLE_VERSION = 4
+FIRST_ADDING_VERSION = 5
+
+
+def handle_txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
+    refused = _take_out_unknown(context.broker.cluster.image, request)
+    if not request.topics:
+        return TxnOffsetCommitResponse(topics=refused)
+    return then(_verify_and_commit(context, request), lambda response: _complete(context, response, refused))
+
+
+def _verify_and_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
+    broker = context.broker
+    partition = broker.groups.partition_for(request.group_id)
+    shard = broker.groups.runtime.shard(partition)
+    if shard is None:
+        return fail_txn_offset_commit(context, request, ErrorCode.NOT_COORDINATOR)
+    adds = context.version >= FIRST_ADDING_VERSION
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    verification = broker.transactions.verification
+    mark = None
+    if adds or broker.config.transaction_partition_verification_enable:
+        mark = verification.begin(shard.hosted, producer, NO_SEQUENCE)
+    if mark is None:
+        return _commit(context, request)
+
+    def commit_if_verified(errors: Errors) -> Any:
+        for error in errors.values():
+            return fail_txn_offset_commit(context, request, _for_client(error))
+        if not verification.still_holds(shard.hosted, request.producer_id, mark):
+            return fail_txn_offset_commit(context, request, ErrorCode.INVALID_TXN_STATE)
+        verification.end(shard.hosted, request.producer_id)
+        return _commit(context, request)
+
+    answer = verification.ask(
+        request.transactional_id,
+        producer,
+        (TopicPartition(GROUP_METADATA_TOPIC, partition),),
+        adds=adds,
+        knows_abortable=context.version >= FIRST_ABORTABLE_VERSION,
+    )
+    return commit_if_verified(answer) if isinstance(answer, dict) else _commit_later(answer, commit_if_verified)
+
+
+async def _commit_later(answer: Any, commit_if_verified: Any) -> Any:
+    committed = commit_if_verified(await answer)
+    return committed if isinstance(committed, TxnOffsetCommitResponse) else await committed
+
+
+def _commit(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
+    return context.broker.groups.submit(
+        request.group_id, TxnOffsetCommit(request, context.version), partial(fail_txn_offset_commit, context, request)
+    )
+
+
+def _for_client(error: ErrorCode) -> ErrorCode:
+    """What the transaction coordinator cannot answer at the moment makes the client try again at this one."""
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if error in TRY_AGAIN else error
+
+
+def _take_out_unknown(image: ClusterImage, request: TxnOffsetCommitRequest) -> list[TxnOffsetCommitResponseTopic]:
+    """Leaves in the request only what exists; gives the answers for the rest."""
+    refused = []
+    known = []
+    for topic in request.topics:
+        found = image.topic(topic.name)
+        count = 0 if found is None else len(found.partitions)
+        outside = [each for each in topic.partitions if not 0 <= each.partition_index < count]
+        if outside:
+            unknown = TxnOffsetCommitRequestTopic(name=topic.name, partitions=outside)
+            refused.append(_failed(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
+        if topic.partitions:
+            known.append(topic)
+    request.topics = known
+    return refused
+
+
+def _complete(
+    context: RequestContext, response: TxnOffsetCommitResponse, refused: list[TxnOffsetCommitResponseTopic]
+) -> TxnOffsetCommitResponse:
+    answered = {topic.name: topic for topic in response.topics}
+    for topic in refused:
+        if topic.name in answered:
+            answered[topic.name].partitions += topic.partitions
+        else:
+            response.topics.append(topic)
+    if context.version < FIRST_LOADING_VERSION:
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if partition.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                    partition.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return response
+
+
+def _failed(topic: TxnOffsetCommitRequestTopic, error: ErrorCode) -> TxnOffsetCommitResponseTopic:
+    return TxnOffsetCommitResponseTopic(
+        name=topic.name,
+        partitions=[
+            TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
+            for each in topic.partitions
+        ],
+    )
+
+
+def fail_txn_offset_commit(
+    context: RequestContext, request: TxnOffsetCommitRequest, error: ErrorCode
+) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(topics=[_failed(topic, error) for topic in request.topics])
+
+
+HANDLER = Handler(
+    api_key=ApiKey.TXN_OFFSET_COMMIT,
+    min_version=0,
+    max_version=5,
+    request=TxnOffsetCommitRequest,
+    handle=handle_txn_offset_commit,
+    fail=fail_txn_offset_commit,
+)

@@ -1,0 +1,87 @@
+"""WriteTxnMarkers (key 27), v1: a transaction coordinator has commit or abort markers written to partitions led here.
+
+Answered when every marker is committed or refused. Also what `kafka-transactions abort` sends.
+"""
+
+import asyncio
+from typing import Any
+
+from barnabas.errors import ErrorCode
+from barnabas.machines.coordinator import ProducerIdAndEpoch
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.txn_markers import Marker
+from barnabas.types import TopicPartition
+
+
+def handle_write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) -> Any:
+    response = WriteTxnMarkersResponse(markers=[])
+    missing = sum(len(topic.partition_indexes) for marker in request.markers for topic in marker.topics)
+    done: asyncio.Future[WriteTxnMarkersResponse] = asyncio.get_running_loop().create_future()
+    for marker in request.markers:
+        result = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[])
+        response.markers.append(result)
+        for topic in marker.topics:
+            answer = WritableTxnMarkerTopicResult(name=topic.name, partitions=[])
+            result.topics.append(answer)
+
+            def on_written(
+                partition: TopicPartition, error: ErrorCode, answer: WritableTxnMarkerTopicResult = answer
+            ) -> None:
+                nonlocal missing
+                missing -= 1
+                answer.partitions.append(
+                    WritableTxnMarkerPartitionResult(partition_index=partition.partition, error_code=error)
+                )
+                if not missing and not done.done():
+                    done.set_result(response)
+
+            partitions = [TopicPartition(topic.name, index) for index in topic.partition_indexes]
+            context.broker.transactions.markers.write(_marker(marker), partitions, on_written)
+    return done if missing else response
+
+
+def _marker(marker: WritableTxnMarker) -> Marker:
+    producer = ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch)
+    return Marker(producer, marker.transaction_result, marker.coordinator_epoch)
+
+
+def fail_write_txn_markers(
+    context: RequestContext, request: WriteTxnMarkersRequest, error: ErrorCode
+) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )
+
+
+HANDLER = Handler(
+    api_key=ApiKey.WRITE_TXN_MARKERS,
+    min_version=1,
+    max_version=1,
+    request=WriteTxnMarkersRequest,
+    handle=handle_write_txn_markers,
+    fail=fail_write_txn_markers,
+)
