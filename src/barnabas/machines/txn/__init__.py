@@ -17,5 +17,6 @@ The client is answered as soon as the outcome is written (PrepareCommit, Prepare
 stand, every request for this transactional id is answered CONCURRENT_TRANSACTIONS.
 
 Differences from Kafka 4.1: a time-out aborts when it is due, not at the next look around; the ids of a rotation are
-written to the log, so that one under way outlives a failover; a fenced producer at its last epoch is rotated too.
+written to the log, so that one under way outlives a failover; a fenced producer at its last epoch is rotated too; an
+InitProducerId with an epoch of the past does not abort the transaction of whoever holds the current one.
 """

@@ -26,7 +26,13 @@ def check_init(metadata: TransactionMetadata, expected: ProducerIdAndEpoch | Non
     """`expected` is what the producer has held until now, if it wants to go on rather than to begin (KIP-360)."""
     if metadata.state in PREPARED:
         return ErrorCode.CONCURRENT_TRANSACTIONS
-    if expected is None or expected.producer_id == metadata.producer_id:
+    if expected is None:
+        return ErrorCode.NONE
+    if metadata.state is TransactionState.ONGOING and expected.producer_epoch != metadata.producer_epoch:
+        # Whoever holds the current epoch has begun a transaction: no late request may abort it. Kafka does, and has the
+        # one who asked fenced only when it asks again.
+        return ErrorCode.PRODUCER_FENCED
+    if expected.producer_id == metadata.producer_id:
         return ErrorCode.NONE
     # A retry of what rotated the producer id: the answer with the new one got lost.
     if expected.producer_id == metadata.previous_producer_id and is_exhausted(expected.producer_epoch):
