@@ -32,10 +32,12 @@ def main(arguments: Sequence[str]) -> int:
         for fault in faults.faults:
             print(f"  {fault}", file=sys.stderr)
         return USAGE_ERROR
-    except OSError as error:
-        print(f"barnabas server: cannot read {options.config}: {error.strerror}", file=sys.stderr)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        print(f"barnabas server: cannot read {options.config}: {reason}", file=sys.stderr)
         return USAGE_ERROR
     _name_settings_without_effect(given)
+    _raise_file_limit()
     return asyncio.run(_serve(config, options.metadata))
 
 
@@ -74,10 +76,14 @@ def _config(options: argparse.Namespace) -> "tuple[BrokerConfig, dict[str, str]]
     elif not given.keys() & {"node.id", "broker.id"}:
         given["node.id"] = "0"
     wrong = [f"--set {pair}: expected KEY=VALUE" for pair in options.set if "=" not in pair]
+    given.update(pair.split("=", 1) for pair in options.set if "=" in pair)
+    try:
+        config = BrokerConfig.parse(given)
+    except ConfigFaults as faults:
+        raise ConfigFaults([*wrong, *faults.faults]) from None
     if wrong:
         raise ConfigFaults(wrong)
-    given.update(pair.split("=", 1) for pair in options.set)
-    return BrokerConfig.parse(given), given
+    return config, given
 
 
 def _name_settings_without_effect(given: dict[str, str]) -> None:
@@ -86,6 +92,15 @@ def _name_settings_without_effect(given: dict[str, str]) -> None:
     names = no_effect(given)
     if names:
         logging.getLogger("barnabas").warning("settings without effect here: %s", ", ".join(sorted(names)))
+
+
+def _raise_file_limit() -> None:
+    """A partition in use holds a few files open, a connection one: take all that the system allows."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _serve(config: "BrokerConfig", metadata: str | None) -> int:

@@ -12,7 +12,7 @@ store says that something changed.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -71,6 +71,8 @@ class Membership:
         """`cluster_id` is what the data directory says, if it says anything; `rules` checks settings."""
         self.broker_id = broker_id
         self.listeners: list[DeltaListener] = []
+        self.before_joining: Callable[[ClusterImage], Awaitable[None]] | None = None
+        """What must be done with the topics' settings known, but before this broker is registered: opening the logs."""
         self.image = ClusterImage()
         self._store = store
         self._repository = MetadataRepository(store)
@@ -111,6 +113,9 @@ class Membership:
         loop = asyncio.get_running_loop()
         try:
             cluster_id = await self._in_thread(self._open_store)
+            if self.before_joining is not None:
+                loaded = await self._in_thread(self._repository.load, cluster_id)
+                await self.before_joining(loaded.image)
             await self._join(cluster_id)
         except BaseException:
             await self._close()

@@ -82,7 +82,7 @@ class LogAppends(LogState):
     ) -> None:
         segment = self.active
         config = self.config
-        limits = (config.segment_bytes, config.segment_ms)
+        limits = (config.segment_bytes, self.max_segment_ms)
         try:
             if segment.must_roll(len(data), last_offset, max_timestamp, now_ms, limits):
                 segment = self.roll(now_ms)

@@ -112,9 +112,9 @@ class LogRetention(LogState):
     def maybe_roll(self, now_ms: int) -> bool:
         """Rolls a segment that is older than segment.ms though nothing is written to it, so that it can go."""
         active = self.active
-        if not active.size or now_ms - active.created_ms <= self.config.segment_ms - active.roll_jitter_ms:
+        if not active.size or now_ms - active.created_ms <= self.max_segment_ms - active.roll_jitter_ms:
             return False
-        if active.time_waited(now_ms, now_ms) <= self.config.segment_ms - active.roll_jitter_ms:
+        if active.time_waited(now_ms, now_ms) <= self.max_segment_ms - active.roll_jitter_ms:
             return False
         try:
             self.roll(now_ms)

@@ -34,6 +34,13 @@ OnRoll = Callable[[Any], None]
 """Called with the `Log`, which is declared further up."""
 
 
+def max_segment_ms(config: TopicConfig) -> int:
+    """When a segment is closed by its age: compaction must get at it before max.compaction.lag.ms is over."""
+    if "compact" in config.cleanup_policy:
+        return min(config.segment_ms, config.max_compaction_lag_ms)
+    return config.segment_ms
+
+
 class LogState:
     __slots__ = (
         "_base_offsets",
@@ -55,6 +62,7 @@ class LogState:
         "leader_epochs",
         "log_end_offset",
         "log_start_offset",
+        "max_segment_ms",
         "producers",
         "recovery_point",
         "segments",
@@ -81,6 +89,7 @@ class LogState:
         self.topic_id = topic_id
         self.config = config
         self.converts = looks_into_records(config)
+        self.max_segment_ms = max_segment_ms(config)
         self.deletions = deletions
         self.segments: list[Segment] = []
         self._base_offsets: list[int] = []
@@ -102,6 +111,7 @@ class LogState:
 
     def update_config(self, config: TopicConfig) -> None:
         self.converts = looks_into_records(config)
+        self.max_segment_ms = max_segment_ms(config)
         for segment in self.segments:
             segment.index_interval_bytes = config.index_interval_bytes
         self.config = config

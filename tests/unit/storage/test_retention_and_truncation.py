@@ -104,6 +104,17 @@ def test_roll_by_time_and_jitter(tmp_path: Path) -> None:
     assert not log.maybe_roll(NOW + 9000), "an empty segment does not roll"
 
 
+def test_max_compaction_lag_closes_segments_of_compacted_topics_only(tmp_path: Path) -> None:
+    settings = {"segment_ms": 100_000, "max_compaction_lag_ms": 1000}
+    compacted = open_test_log(tmp_path / "a", small_config(cleanup_policy=("compact",), **settings))
+    kept = open_test_log(tmp_path / "b", small_config(cleanup_policy=("delete",), **settings))
+    for log in (compacted, kept):
+        append(log, make_batch(timestamp=NOW))
+    assert not compacted.maybe_roll(NOW + 900)
+    assert compacted.maybe_roll(NOW + 2000), "the cleaner never touches the active segment"
+    assert not kept.maybe_roll(NOW + 2000)
+
+
 def test_roll_by_full_index_and_relative_offset(tmp_path: Path) -> None:
     log = open_test_log(tmp_path / "a", small_config(segment_bytes=1 << 20, segment_index_bytes=40))
     for _ in range(40):

@@ -173,6 +173,7 @@ class LogCleaner:
 
     def _clean(self, cleaner: Cleaner, target: LogToClean) -> bool:
         log = target.log
+        self._note_before_first_swap(target)
         try:
             end_offset, stats = cleaner.clean(target, self._clock.now_ms())
         except CleaningAbortedError as aborted:
@@ -187,6 +188,13 @@ class LogCleaner:
         self._write_checkpoints()
         _report(target, end_offset, stats)
         return end_offset > target.first_dirty_offset
+
+    def _note_before_first_swap(self, target: LogToClean) -> None:
+        """An entry in the checkpoint tells recovery that gaps in this log's offsets are the cleaner's work, not damage."""
+        checkpoint = self._checkpoint(target.log)
+        if checkpoint.get(target.log.topic_partition) is None:
+            checkpoint.set(target.log.topic_partition, target.first_dirty_offset)
+            self._write_checkpoints()
 
     def _check_may_go_on(self, log: Log) -> None:
         if self._stopping.is_set():
