@@ -19,6 +19,7 @@ from barnabas.machines.controller.image import (
 )
 from barnabas.machines.controller.records import (
     ConfigSet,
+    FoldersAdopted,
     PartitionsAdded,
     PartitionsChanged,
     ProducerIdsAllocated,
@@ -140,6 +141,7 @@ class MetadataRepository:
             topic_names={topic.topic_id: topic.name for topic in topics},
             configs=self._load_configs(),
             next_producer_id=0 if producer_ids is None else tree.decode_next_producer_id(producer_ids),
+            folders_adopted=self._read(tree.FOLDERS_ADOPTED) is not None,
         )
         return Loaded(image, stale)
 
@@ -205,6 +207,8 @@ class MetadataRepository:
                 yield self._put(tree.config_path(resource), tree.encode_config(config))
             case ProducerIdsAllocated(broker_id, first, length):
                 yield self._put(tree.PRODUCER_IDS, tree.encode_producer_ids(broker_id, first, length))
+            case FoldersAdopted():
+                yield self._put(tree.FOLDERS_ADOPTED, b"")
 
     def _new_states(self, topic: str, partitions: Sequence[PartitionImage]) -> Iterator[Operation]:
         for each in partitions:

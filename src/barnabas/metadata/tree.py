@@ -9,6 +9,7 @@
     /config/topics/T  /config/brokers/N or <default>
     /latest_producer_id_block
     /admin/delete_topics/T                        a topic on its way out
+    /admin/folders_adopted                        there once the log directories' folders are in the tree (not Kafka's)
 
 Pure text in and out: `repository.py` does the reading and writing.
 """
@@ -34,6 +35,7 @@ BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
 PRODUCER_IDS = "/latest_producer_id_block"
 DELETE_TOPICS = "/admin/delete_topics"
+FOLDERS_ADOPTED = "/admin/folders_adopted"
 _CONFIG = {
     ResourceType.TOPIC: "/config/topics",
     ResourceType.BROKER: "/config/brokers",

@@ -1,7 +1,7 @@
 """The broker: what it is made of, and the order in which it starts and stops.
 
-Start: log directories are locked -> sockets are bound, so that the ports are known -> the metadata store is opened, which
-knows the topics' settings -> logs are opened (threads) -> the cluster is joined, and its image makes the replicas ->
+Start: log directories are locked -> sockets are bound, so that the ports are known -> the metadata store is opened,
+which knows the topics' settings -> logs are opened (threads) -> the cluster is joined, and its image makes the replicas ->
 connections are accepted -> housekeeping. Stop goes the other way round, and ends with a clean shutdown marker, so that
 the next start need not scan. No state outside of this object: several brokers may live in one process.
 """
@@ -24,6 +24,7 @@ from barnabas.metadata.stores.sqlite import SqliteStore
 from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.net.timers import Timers
+from barnabas.server.adoption import adopt_folders
 from barnabas.server.cluster import Cluster, InconsistentClusterIdError
 from barnabas.server.compaction import Compaction
 from barnabas.server.dispatch import Dispatcher
@@ -162,6 +163,7 @@ class Broker:
         )
         try:
             self.log_directories.acquire()
+            self.log_directories.check_node(self.node_id)
         except StorageError as error:
             raise StartError(str(error)) from error
 
@@ -250,6 +252,11 @@ class Broker:
         try:
             await self.cluster.start()
         except (InconsistentClusterIdError, MetadataStoreError, KafkaError, OSError) as error:
+            raise StartError(str(error)) from error
+        try:
+            await adopt_folders(self.cluster, self.log_directories, config, self._executor)
+        except KafkaError as error:
+            await self.cluster.stop()
             raise StartError(str(error)) from error
 
     def _on_delta(self, delta: Delta) -> None:

@@ -37,6 +37,10 @@ class Cluster(Membership):
         )
         return results
 
+    async def adopt_topics(self, found: commands.AdoptTopics) -> commands.Adoption:
+        adoption: commands.Adoption = await self.submit(found)
+        return adoption
+
     async def delete_topics(self, topics: Sequence[commands.TopicToDelete]) -> tuple[commands.DeletedTopic, ...]:
         results: tuple[commands.DeletedTopic, ...] = await self.submit(commands.DeleteTopics(tuple(topics)))
         return results

@@ -123,8 +123,8 @@ class Replicas:
         config = self._topic_config(image, topic.name)
         log = self._directories.get(topic_partition)
         if log is not None and log.topic_id not in (topic.topic_id, bytes(16)):
-            logger.warning("%s on disk belongs to an older topic of that name: deleting it", topic_partition)
-            self._directories.delete_log(topic_partition, self._clock.now_ms())
+            renamed = self._directories.set_aside(topic_partition)
+            logger.warning("%s on disk belonged to another topic of that name: kept as %s", topic_partition, renamed)
             log = None
         if log is None:
             return self._directories.create_log(topic_partition, topic.topic_id, config, self._clock.now_ms())

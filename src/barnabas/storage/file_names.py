@@ -15,6 +15,9 @@ DELETED_SUFFIX: Final = ".deleted"
 CLEANED_SUFFIX: Final = ".cleaned"
 SWAP_SUFFIX: Final = ".swap"
 DELETED_FOLDER_SUFFIX: Final = "-delete"
+STRAY_FOLDER_SUFFIX: Final = "-stray"
+CLUSTER_METADATA_FOLDER: Final = "__cluster_metadata-0"
+"""Kafka's own metadata log; it may lie among the partitions but is none of ours."""
 SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
@@ -51,8 +54,21 @@ def parse_folder_name(name: str) -> TopicPartition | None:
 
 def deleted_folder_name(topic_partition: TopicPartition) -> str:
     """A folder waiting to be removed: the random part lets the topic be created again at once."""
+    return _unique_folder_name(topic_partition, DELETED_FOLDER_SUFFIX)
+
+
+def stray_folder_name(topic_partition: TopicPartition) -> str:
+    """A folder of a topic that is not known, put aside for a person to look at; never removed by the broker."""
+    return _unique_folder_name(topic_partition, STRAY_FOLDER_SUFFIX)
+
+
+def _unique_folder_name(topic_partition: TopicPartition, suffix: str) -> str:
     topic = topic_partition.topic[:_LONGEST_DELETED_TOPIC]
-    return f"{topic}-{topic_partition.partition}.{uuid.uuid4().hex}{DELETED_FOLDER_SUFFIX}"
+    return f"{topic}-{topic_partition.partition}.{uuid.uuid4().hex}{suffix}"
+
+
+def is_stray_folder(name: str) -> bool:
+    return re.fullmatch(r".+-[0-9]+\.[0-9a-f]{32}-stray", name) is not None
 
 
 def is_deleted_folder(name: str) -> bool:

@@ -80,6 +80,11 @@ class LogDirectories:
             if not directory.is_offline:
                 directory.identify(node_id, cluster_id)
 
+    def check_node(self, node_id: int) -> None:
+        """StorageError for a directory of another node, before anything in it is touched."""
+        for directory in self.directories:
+            directory.check_node(node_id)
+
     def load(self, config_for: ConfigFor, now_ms: int, *, threads_per_directory: int = 1) -> None:
         """Opens all logs, recovering them after a crash. Damaged ones are left out, see `damaged`."""
         for directory in self.directories:
@@ -160,6 +165,11 @@ class LogDirectories:
         """Takes the log away at once; its files go later, see `delete_due_files`."""
         log = self._logs.pop(topic_partition)
         self.directory_of(log).delete_log(topic_partition, now_ms)
+
+    def set_aside(self, topic_partition: TopicPartition) -> str:
+        """Takes the log away and keeps its files, in a folder of another name, which is returned."""
+        log = self._logs.pop(topic_partition)
+        return self.directory_of(log).set_aside(topic_partition)
 
     def truncate_to(self, log: Log, offset: int, now_ms: int) -> bool:
         """Cuts a log's end, with the checkpoint lowered first. Waits for a flush of the checkpoint."""

@@ -24,7 +24,15 @@ from barnabas.storage.checkpoints import (
     write_offsets,
 )
 from barnabas.storage.deletion_queue import DeletionQueue
-from barnabas.storage.file_names import deleted_folder_name, folder_name, is_deleted_folder, parse_folder_name
+from barnabas.storage.file_names import (
+    CLUSTER_METADATA_FOLDER,
+    deleted_folder_name,
+    folder_name,
+    is_deleted_folder,
+    is_stray_folder,
+    parse_folder_name,
+    stray_folder_name,
+)
 from barnabas.storage.files import Files, OpenFile
 from barnabas.storage.log import Log
 from barnabas.storage.log_state import OnRoll
@@ -119,10 +127,13 @@ class LogDirectory:
         if found is None:
             found = self.properties = MetaProperties(node_id, cluster_id, new_directory_id())
             write_meta_properties(self._files, self.path, found)
-        if found.node_id != node_id:
-            raise StorageError(f"{self.path} belongs to node {found.node_id}, this is node {node_id}")
+        self.check_node(node_id)
         if found.cluster_id != cluster_id:
             raise StorageError(f"{self.path} belongs to cluster {found.cluster_id}, this is cluster {cluster_id}")
+
+    def check_node(self, node_id: int) -> None:
+        if self.properties is not None and self.properties.node_id != node_id:
+            raise StorageError(f"{self.path} belongs to node {self.properties.node_id}, this is node {node_id}")
 
     def load(self, config_for: ConfigFor, now_ms: int, executor: Executor | None) -> None:
         """Opens every log. The mark of a clean shutdown is taken away first: it speaks for one start only."""
@@ -168,6 +179,8 @@ class LogDirectory:
             topic_partition = parse_folder_name(name)
             if is_deleted_folder(name):
                 self.deletions.add_folder(self._file(name), now_ms)
+            elif name == CLUSTER_METADATA_FOLDER or is_stray_folder(name):
+                logger.info("%s in %s is left alone", name, self.path)
             elif topic_partition is not None:
                 found.append(topic_partition)
             else:
@@ -239,15 +252,24 @@ class LogDirectory:
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
         """The folder gets a name of its own at once, so the topic may be created again; its files go later."""
+        delay_ms = self.logs[topic_partition].config.file_delete_delay_ms
+        renamed = self._take_away(topic_partition, deleted_folder_name(topic_partition), "deleted")
+        self.deletions.add_folder(renamed, now_ms + delay_ms)
+
+    def set_aside(self, topic_partition: TopicPartition) -> str:
+        """Makes room for another topic of that name; the folder stays, under a name that says it is stray."""
+        return self._take_away(topic_partition, stray_folder_name(topic_partition), "set aside as stray")
+
+    def _take_away(self, topic_partition: TopicPartition, name: str, what: str) -> str:
         log = self.logs.pop(topic_partition)
-        renamed = self._file(deleted_folder_name(topic_partition))
+        renamed = self._file(name)
         try:
-            log.failure = StorageError(f"{topic_partition} was deleted")
+            log.failure = StorageError(f"{topic_partition} was {what}")
             log.closed = True
             self._files.rename(log.directory, renamed)
         except OSError as error:
-            raise log.fail(error, "deleting") from error
-        self.deletions.add_folder(renamed, now_ms + log.config.file_delete_delay_ms)
+            raise log.fail(error, "renaming") from error
+        return renamed
 
     def lower_recovery_point(self, log: Log, offset: int) -> None:
         """Before a truncation: a checkpoint above the end of a log would look like damage after a crash."""

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from barnabas.errors import ErrorCode
-from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage
+from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, TopicImage
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 
@@ -197,8 +197,36 @@ class AllocateProducerIds:
     broker_id: int
 
 
+class AdoptedTopic(NamedTuple):
+    """A topic found in the log directories. `leader_epochs` has one for each partition, above all it has had."""
+
+    name: str
+    leader_epochs: tuple[int, ...]
+    topic_id: TopicId = NO_TOPIC_ID
+    """NO_TOPIC_ID for a topic that was written before topics had ids: it gets a new one."""
+    config: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptTopics:
+    """Topics whose folders are there although no metadata speaks of them; done once for a store. Reply: Adoption."""
+
+    broker_id: int
+    topics: tuple[AdoptedTopic, ...] = ()
+    configs: tuple[tuple[ConfigResource, Mapping[str, str]], ...] = ()
+    next_producer_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    topics: tuple[TopicImage, ...] = ()
+    faults: tuple[str, ...] = ()
+    """What could not be taken over, and why."""
+
+
 Command: TypeAlias = (
-    CreateTopics
+    AdoptTopics
+    | CreateTopics
     | DeleteTopics
     | CreatePartitions
     | IncrementalAlterConfigs

@@ -18,6 +18,7 @@ from barnabas.machines.controller.image import (
 from barnabas.machines.controller.records import (
     BrokersSeen,
     ConfigSet,
+    FoldersAdopted,
     PartitionsAdded,
     PartitionsChanged,
     ProducerIdsAllocated,
@@ -137,6 +138,8 @@ class ImageBuilder:
                 self._put_config(resource, dict(config))
             case ProducerIdsAllocated(_, first, length):
                 self.image = replace(self.image, next_producer_id=first + length)
+            case FoldersAdopted():
+                self.image = replace(self.image, folders_adopted=True)
             case BrokersSeen(brokers):
                 self.image = replace(self.image, brokers=_by_id(brokers))
 

@@ -117,6 +117,8 @@ class ClusterImage:
     topic_names: Mapping[TopicId, str] = field(default_factory=dict)
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
+    folders_adopted: bool = False
+    """Whether this store has taken in what it found in the log directories; a folder unknown to it is stray then."""
 
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)

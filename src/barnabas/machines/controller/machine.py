@@ -8,7 +8,9 @@ from typing import Any
 
 from barnabas.clock import Random
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.adoption import decide_adopt
 from barnabas.machines.controller.commands import (
+    AdoptTopics,
     AllocateProducerIds,
     AlterConfigs,
     AlterPartition,
@@ -112,7 +114,6 @@ class ControllerMachine:
             assert set(partition.in_sync_replicas) <= set(partition.replicas), where
             assert partition.leader in (NO_LEADER, *partition.in_sync_replicas), where
             assert partition.in_sync_replicas or partition.partition_epoch < 0, where
-            assert partition.leader_epoch <= partition.partition_epoch, where
         for key, names in self._collisions.items():
             assert names and all(name in image.topics and collision_key(name) == key for name in names), (key, names)
 
@@ -124,6 +125,8 @@ class ControllerMachine:
                     image, self._active(), self._collisions, self.defaults, self._rules, self._random
                 )
                 return creation.decide(command)
+            case AdoptTopics():
+                return decide_adopt(image, command, self._rules, self._random)
             case DeleteTopics():
                 return decide_delete(image, command)
             case CreatePartitions():

@@ -45,10 +45,21 @@ class ProducerIdsAllocated(NamedTuple):
     length: int
 
 
+class FoldersAdopted(NamedTuple):
+    """Whatever was in the log directories when the store was new is in the store: never to be looked for again."""
+
+
 class BrokersSeen(NamedTuple):
     brokers: tuple[BrokerImage, ...]
 
 
 Record: TypeAlias = (
-    TopicCreated | TopicRemoved | PartitionsAdded | PartitionsChanged | ConfigSet | ProducerIdsAllocated | BrokersSeen
+    TopicCreated
+    | TopicRemoved
+    | PartitionsAdded
+    | PartitionsChanged
+    | ConfigSet
+    | ProducerIdsAllocated
+    | FoldersAdopted
+    | BrokersSeen
 )

@@ -85,7 +85,7 @@ class TopicCreation:
         config = self._config_of(topic)
         partitions = self._assigned(topic) if topic.assignments else self._placed(topic)
         self._partitions_left -= len(partitions)
-        return TopicCreated(TopicImage(topic.name, self._new_topic_id(), partitions), config)
+        return TopicCreated(TopicImage(topic.name, new_topic_id(self._image, self._random), partitions), config)
 
     def _check_name(self, name: str) -> None:
         if name == CLUSTER_METADATA_TOPIC:
@@ -149,13 +149,14 @@ class TopicCreation:
             )
         return place_new_partitions(self._image, self._active, 0, count, factor, self._random)
 
-    def _new_topic_id(self) -> TopicId:
-        """A version 4 UUID, never one that Kafka reserves (the first two, or a text that begins with a dash)."""
-        while True:
-            number = self._random.getrandbits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)
-            topic_id = (number | (0x4000 << 64) | (0x8000 << 48)).to_bytes(16, "big")
-            if topic_id[0] >> 2 != 0b111110 and topic_id not in self._image.topic_names:
-                return topic_id
+
+def new_topic_id(image: ClusterImage, random: Random) -> TopicId:
+    """A version 4 UUID, never one that Kafka reserves (the first two, or a text that begins with a dash)."""
+    while True:
+        number = random.getrandbits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)
+        topic_id = (number | (0x4000 << 64) | (0x8000 << 48)).to_bytes(16, "big")
+        if topic_id[0] >> 2 != 0b111110 and topic_id not in image.topic_names:
+            return topic_id
 
 
 def place_new_partitions(
