@@ -190,7 +190,7 @@ class LogCleaner:
         return end_offset > target.first_dirty_offset
 
     def _note_before_first_swap(self, target: LogToClean) -> None:
-        """An entry in the checkpoint tells recovery that gaps in this log's offsets are the cleaner's work, not damage."""
+        """An entry in the checkpoint tells recovery that gaps in the offsets are the cleaner's work, not damage."""
         checkpoint = self._checkpoint(target.log)
         if checkpoint.get(target.log.topic_partition) is None:
             checkpoint.set(target.log.topic_partition, target.first_dirty_offset)
