@@ -104,9 +104,9 @@ def test_a_second_producer_fences_the_first(bootstrap: str, topic: str) -> None:
         await first.start()
         await first.begin_transaction()
         await first.send_and_wait(topic, b"first", partition=0)
-        async with AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=f"id-of-{topic}") as second:
-            async with second.transaction():
-                await second.send_and_wait(topic, b"second", partition=0)
+        second = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=f"id-of-{topic}")
+        async with second, second.transaction():
+            await second.send_and_wait(topic, b"second", partition=0)
         with pytest.raises(ProducerFenced):
             await first.commit_transaction()
         await first.stop()
