@@ -259,7 +259,7 @@ def test_threads_clean_on_their_own_and_touch_the_log_only_on_the_loop(compacted
     settings = CleanerSettings(threads=2, backoff_ms=600_000)
     cleaner = LogCleaner(lambda: [compacted.log], settings, SystemClock(), call_on_loop)
     cleaner.start()
-    while cleaner.clean_offset(compacted.log) is None:
+    while not cleaner.clean_offset(compacted.log):
         run_next(calls)
     assert [record.offset for record in compacted.records()] == [1, 3]
     compacted.append([(b"a", b"3")])
