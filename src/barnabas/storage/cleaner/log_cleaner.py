@@ -173,8 +173,8 @@ class LogCleaner:
 
     def _clean(self, cleaner: Cleaner, target: LogToClean) -> bool:
         log = target.log
-        self._note_before_first_swap(target)
         try:
+            self._note_before_first_swap(target)
             end_offset, stats = cleaner.clean(target, self._clock.now_ms())
         except CleaningAbortedError as aborted:
             logger.info("cleaning of %s was given up: %s", log.topic_partition, aborted)
@@ -194,7 +194,7 @@ class LogCleaner:
         checkpoint = self._checkpoint(target.log)
         if checkpoint.get(target.log.topic_partition) is None:
             checkpoint.set(target.log.topic_partition, target.first_dirty_offset)
-            self._write_checkpoints()
+        checkpoint.write_if_changed()
 
     def _check_may_go_on(self, log: Log) -> None:
         if self._stopping.is_set():
