@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from barnabas.machines.controller.image import ClusterImage
 from barnabas.machines.group.offsets import CommittedOffset, Offsets, tombstone
-from barnabas.machines.group.outcome import Outcome, timer_key
+from barnabas.machines.group.outcome import Outcome, TimerName, timer_key
+from barnabas.machines.group.part import Commands, Records, Timers
 from barnabas.machines.group.registry import Group, GroupRegistry
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.types import NO_TIMESTAMP, TopicId
@@ -28,10 +29,19 @@ class OffsetRemoval:
         self._topic_names: Mapping[TopicId, str] = {}
         self._deleted_topics: dict[str, None] = {}
 
+    def commands(self) -> Commands:
+        return {}
+
+    def records(self) -> Records:
+        return {}
+
+    def timers(self) -> Timers:
+        return {EXPIRY_TIMER: self._on_expiry_timer, DELETION_TIMER: self._on_deletion_timer}
+
     def on_loaded(self, outcome: Outcome) -> None:
         outcome.arm(timer_key(EXPIRY_TIMER, ""), self._settings.offsets_retention_check_interval_ms)
 
-    def on_expiry_timer(self, outcome: Outcome) -> None:
+    def _on_expiry_timer(self, _: TimerName, outcome: Outcome) -> None:
         for group in self._registry:
             self._expire_group(group, outcome)
             if len(outcome.records) >= TOMBSTONES_A_STEP:
@@ -71,9 +81,12 @@ class OffsetRemoval:
         gone = sorted(before.keys() - image.topic_names.keys())
         self._deleted_topics.update(dict.fromkeys(before[topic_id] for topic_id in gone))
         if gone:
-            self.on_deletion_timer(outcome)
+            self._delete_offsets(outcome)
 
-    def on_deletion_timer(self, outcome: Outcome) -> None:
+    def _on_deletion_timer(self, _: TimerName, outcome: Outcome) -> None:
+        self._delete_offsets(outcome)
+
+    def _delete_offsets(self, outcome: Outcome) -> None:
         for group_id in self._offsets.group_ids():
             for topic in self._deleted_topics:
                 for _, partition in self._offsets.partitions_of(group_id, topic):

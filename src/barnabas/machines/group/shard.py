@@ -1,7 +1,7 @@
 """The group coordinator of one partition of `__consumer_offsets`: many groups, their members and their offsets.
 
 Driven by `server/runtime.py` under the contract of `machines/coordinator.py`. This module only knows which part answers
-what, by four tables: commands, record keys, timers, and members' requests by the type of their group.
+what (`part.py`), by four tables: commands, record keys, timers, and members' requests by the type of their group.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,9 @@ from barnabas.machines.controller.image import ClusterImage
 from barnabas.machines.coordinator import ApplyContext, CoordinatorDecision, Now, Token
 from barnabas.machines.group.administration import Administration
 from barnabas.machines.group.classic.group import ClassicGroup
-from barnabas.machines.group.classic.rebalance import JOIN_TIMER, SESSION_TIMER, SYNC_TIMER, join_error
+from barnabas.machines.group.classic.rebalance import join_error
 from barnabas.machines.group.classic.requests import (
     ClassicGroups,
-    MemberRequests,
     refuse_heartbeat,
     refuse_leave,
     refuse_sync,
@@ -36,12 +35,12 @@ from barnabas.machines.group.commands import (
 )
 from barnabas.machines.group.offset_commits import OffsetCommits
 from barnabas.machines.group.offset_fetches import OffsetFetches
-from barnabas.machines.group.offset_removal import DELETION_TIMER, EXPIRY_TIMER, OffsetRemoval
+from barnabas.machines.group.offset_removal import OffsetRemoval
 from barnabas.machines.group.offsets import Offsets
 from barnabas.machines.group.outcome import Outcome, TimerName, read_timer_key
+from barnabas.machines.group.part import MemberRequests, ShardPart
 from barnabas.machines.group.registry import GroupRegistry, GroupType
 from barnabas.machines.group.settings import GroupSettings
-from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey
 from barnabas.protocol.messages.leave_group import LeaveGroupResponse
 from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
 
@@ -52,7 +51,6 @@ class GroupShard:
         self.registry = GroupRegistry()
         self.offsets = Offsets()
         self._classic = ClassicGroups(self.registry, settings, random)
-        self._removal = OffsetRemoval(self.registry, self.offsets, settings)
         commits = OffsetCommits(self.registry, self.offsets, settings, self._classic.on_offset_commit)
         administration = Administration(self.registry, self.offsets)
         self._member_requests: dict[GroupType, MemberRequests] = {GroupType.CLASSIC: self._classic}
@@ -69,17 +67,13 @@ class GroupShard:
             DescribeGroups: administration.describe,
             DeleteGroups: administration.delete,
         }
-        self._records: dict[type, Callable[[Any, Any, ApplyContext], None]] = {
-            OffsetCommitKey: self._apply_offset,
-            GroupMetadataKey: self._classic.apply,
-        }
-        self._timers: dict[str, Callable[[TimerName, Outcome], None]] = {
-            JOIN_TIMER: self._classic.on_join_timer,
-            SYNC_TIMER: self._classic.on_sync_timer,
-            SESSION_TIMER: self._classic.on_session_timer,
-            EXPIRY_TIMER: lambda _, outcome: self._removal.on_expiry_timer(outcome),
-            DELETION_TIMER: lambda _, outcome: self._removal.on_deletion_timer(outcome),
-        }
+        self._records: dict[type, Callable[[Any, Any, ApplyContext], None]] = {OffsetCommitKey: self._apply_offset}
+        self._timers: dict[str, Callable[[TimerName, Outcome], None]] = {}
+        self._parts: tuple[ShardPart, ...] = (self._classic, OffsetRemoval(self.registry, self.offsets, settings))
+        for part in self._parts:
+            self._commands.update(part.commands())
+            self._records.update(part.records())
+            self._timers.update(part.timers())
 
     def decide(self, command: Any, token: Token, now: Now) -> CoordinatorDecision:
         outcome = Outcome(now)
@@ -100,13 +94,14 @@ class GroupShard:
 
     def on_loaded(self, now: Now) -> CoordinatorDecision:
         outcome = Outcome(now)
-        self._classic.on_loaded(outcome)
-        self._removal.on_loaded(outcome)
+        for part in self._parts:
+            part.on_loaded(outcome)
         return outcome.decision()
 
     def on_image(self, image: ClusterImage, now: Now) -> CoordinatorDecision:
         outcome = Outcome(now)
-        self._removal.on_image(image, outcome)
+        for part in self._parts:
+            part.on_image(image, outcome)
         return outcome.decision()
 
     def check(self) -> None:

@@ -1,38 +1,26 @@
 """Classic groups as a part of the shard: requests, timers and records that concern them, by table.
 
 The same four requests may come for a consumer group that still has members of the classic protocol; `GroupShard` picks
-the part by the type of the group, and that part offers the same four methods (`MemberRequests`).
+the part by the type of the group, and each such part offers the same four methods (`MemberRequests`).
 """
-
-from typing import Protocol
 
 from barnabas.clock import Random
 from barnabas.errors import ErrorCode
+from barnabas.machines.controller.image import ClusterImage
 from barnabas.machines.coordinator import ApplyContext, Token
 from barnabas.machines.group.classic.group import ClassicGroup
 from barnabas.machines.group.classic.join import Join
-from barnabas.machines.group.classic.rebalance import Rebalance
+from barnabas.machines.group.classic.rebalance import JOIN_TIMER, SESSION_TIMER, SYNC_TIMER, Rebalance
 from barnabas.machines.group.classic.sessions import Sessions, leave_response, leaving_members
 from barnabas.machines.group.classic.sync import Sync
 from barnabas.machines.group.commands import Heartbeat, JoinGroup, LeaveGroup, SyncGroup
 from barnabas.machines.group.outcome import Outcome, TimerName
+from barnabas.machines.group.part import Commands, Records, Timers
 from barnabas.machines.group.registry import Group, GroupRegistry
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey, GroupMetadataValue
 from barnabas.protocol.messages.heartbeat import HeartbeatResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
-
-
-class MemberRequests(Protocol):
-    """What members of the classic protocol send, to a group that exists."""
-
-    def join(self, group: Group, command: JoinGroup, token: Token, outcome: Outcome) -> None: ...
-
-    def sync(self, group: Group, command: SyncGroup, token: Token, outcome: Outcome) -> None: ...
-
-    def heartbeat(self, group: Group, command: Heartbeat, token: Token, outcome: Outcome) -> None: ...
-
-    def leave(self, group: Group, command: LeaveGroup, token: Token, outcome: Outcome) -> None: ...
 
 
 class ClassicGroups:
@@ -45,6 +33,19 @@ class ClassicGroups:
         self._join = Join(registry, settings, random, self.rebalance)
         self._sync = Sync(self.rebalance)
         self._sessions = Sessions(self.rebalance)
+
+    def commands(self) -> Commands:
+        return {}
+
+    def records(self) -> Records:
+        return {GroupMetadataKey: self._apply}
+
+    def timers(self) -> Timers:
+        return {
+            JOIN_TIMER: self._on_join_timer,
+            SYNC_TIMER: self._on_sync_timer,
+            SESSION_TIMER: self._on_session_timer,
+        }
 
     def join(self, group: Group | None, command: JoinGroup, token: Token, outcome: Outcome) -> None:
         """To no group yet, or to an empty one of another type, which gives way to a classic group."""
@@ -69,22 +70,22 @@ class ClassicGroups:
         if isinstance(group, ClassicGroup):
             self._sessions.on_offset_commit(group, member_id, outcome)
 
-    def on_join_timer(self, name: TimerName, outcome: Outcome) -> None:
+    def _on_join_timer(self, name: TimerName, outcome: Outcome) -> None:
         group = self._registry.get(name.group_id)
         if isinstance(group, ClassicGroup):
             self.rebalance.on_join_timer(group, outcome)
 
-    def on_sync_timer(self, name: TimerName, outcome: Outcome) -> None:
+    def _on_sync_timer(self, name: TimerName, outcome: Outcome) -> None:
         group = self._registry.get(name.group_id)
         if isinstance(group, ClassicGroup):
             self.rebalance.on_sync_timer(group, outcome)
 
-    def on_session_timer(self, name: TimerName, outcome: Outcome) -> None:
+    def _on_session_timer(self, name: TimerName, outcome: Outcome) -> None:
         group = self._registry.get(name.group_id)
         if isinstance(group, ClassicGroup):
             self._sessions.on_session_timer(group, name.member_id, outcome)
 
-    def apply(self, key: GroupMetadataKey, value: GroupMetadataValue | None, context: ApplyContext) -> None:
+    def _apply(self, key: GroupMetadataKey, value: GroupMetadataValue | None, context: ApplyContext) -> None:
         group = self._registry.get(key.group)
         if value is None:
             if isinstance(group, ClassicGroup):
@@ -105,6 +106,9 @@ class ClassicGroups:
                 self.rebalance.restart_session(group, member, outcome)
             if len(group.members) > self._settings.group_max_size:
                 self.rebalance.prepare(group, outcome)
+
+    def on_image(self, image: ClusterImage, outcome: Outcome) -> None:
+        """Which topics there are is the affair of the members' leader."""
 
 
 def refuse_sync(token: Token, error: ErrorCode, outcome: Outcome) -> None:
