@@ -8,8 +8,6 @@ from barnabas.machines.txn.state import STATES_BY_TEXT
 from barnabas.protocol.messages import describe_transactions, list_transactions
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
-NO_DURATION_FILTER = -1
-
 
 def describe(
     transactions: Mapping[str, TransactionMetadata], transactional_ids: Iterable[str]
