@@ -1,8 +1,9 @@
 """What a group shard takes from the broker's settings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barnabas.config.broker import BrokerConfig
+from barnabas.machines.group.consumer.settings import ConsumerGroupSettings
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a JoinGroup of a new member is held. It has no session yet: it does not know its id and cannot heartbeat."""
@@ -17,6 +18,7 @@ class GroupSettings:
     offset_metadata_max_bytes: int = 4096
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     offsets_retention_check_interval_ms: int = 600_000
+    consumer: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
 
     @classmethod
     def of(cls, config: BrokerConfig) -> "GroupSettings":
@@ -28,4 +30,5 @@ class GroupSettings:
             offset_metadata_max_bytes=config.offset_metadata_max_bytes,
             offsets_retention_ms=config.offsets_retention_minutes * 60_000,
             offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+            consumer=ConsumerGroupSettings.of(config),
         )

@@ -33,6 +33,7 @@ from barnabas.machines.group.commands import (
     SyncGroup,
     TxnOffsetCommit,
 )
+from barnabas.machines.group.consumer.groups import ConsumerGroups
 from barnabas.machines.group.offset_commits import OffsetCommits
 from barnabas.machines.group.offset_fetches import OffsetFetches
 from barnabas.machines.group.offset_removal import OffsetRemoval
@@ -53,7 +54,11 @@ class GroupShard:
         self._classic = ClassicGroups(self.registry, settings, random)
         commits = OffsetCommits(self.registry, self.offsets, settings, self._classic.on_offset_commit)
         administration = Administration(self.registry, self.offsets)
-        self._member_requests: dict[GroupType, MemberRequests] = {GroupType.CLASSIC: self._classic}
+        consumer = ConsumerGroups(self.registry, settings, random, self._classic.rebalance)
+        self._member_requests: dict[GroupType, MemberRequests] = {
+            GroupType.CLASSIC: self._classic,
+            GroupType.CONSUMER: consumer.classic_members,
+        }
         self._commands: dict[type, Callable[[Any, Token, Outcome], None]] = {
             JoinGroup: self._join,
             SyncGroup: self._sync,
@@ -69,7 +74,8 @@ class GroupShard:
         }
         self._records: dict[type, Callable[[Any, Any, ApplyContext], None]] = {OffsetCommitKey: self._apply_offset}
         self._timers: dict[str, Callable[[TimerName, Outcome], None]] = {}
-        self._parts: tuple[ShardPart, ...] = (self._classic, OffsetRemoval(self.registry, self.offsets, settings))
+        removal = OffsetRemoval(self.registry, self.offsets, settings)
+        self._parts: tuple[ShardPart, ...] = (self._classic, consumer, removal)
         for part in self._parts:
             self._commands.update(part.commands())
             self._records.update(part.records())
