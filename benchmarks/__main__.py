@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import consume, memory, partitions, produce, report, requests, start
+from benchmarks import consume, coordinators, memory, partitions, produce, report, requests, start
 from benchmarks.session import Session
 
 # In this order: memory looks at the brokers that the rows before it loaded, partitions stops them.
@@ -17,6 +17,7 @@ WORK = {
     "consume": consume.run,
     "requests": requests.run,
     "memory": memory.run,
+    "coordinators": coordinators.run,
     "partitions": partitions.run,
 }
 

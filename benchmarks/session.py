@@ -34,7 +34,7 @@ class Contender:
 
     @cached_property
     def admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.bootstrap})
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def new_topic(self, partitions: int = 1) -> str:
         """A topic whose files go away soon after it is deleted, so that rounds do not fill the disk."""
