@@ -95,7 +95,10 @@ class LogReads(LogState):
             del positions[next(iter(positions))]
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
-        """Segment and position of the first batch that reaches to `offset`; later segments if compaction left a gap."""
+        """Segment and position of the first batch that reaches to `offset`; later segments if compaction left a gap.
+
+        Raises BrokenChainError for a closed segment that ends below the next one, although nothing was compacted away.
+        """
         for segment in self.segments[self.segment_number(offset) :]:
             if segment.size:
                 if offset <= segment.base_offset:
@@ -103,6 +106,10 @@ class LogReads(LogState):
                 found = segment.find(offset)
                 if found is not None:
                     return segment, found.position
+            if segment is not self.active and not self.may_have_gaps:
+                raise BrokenChainError(
+                    segment.file, segment.size, f"offset {offset} was in this file, but it has ended"
+                )
         return self.active, self.active.size
 
     def _end_in(self, segment: Segment, upper: int) -> tuple[int, int]:

@@ -184,6 +184,7 @@ class LogRetention(LogState):
                 for path in segment.existing_paths():
                     self.files.remove(path)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"segments of {self.topic_partition} changed while cleaned")
+        self.was_cleaned = True
         try:
             for segment in sorted(new, key=lambda segment: segment.base_offset, reverse=True):
                 segment.change_suffix(SWAP_SUFFIX)

@@ -68,6 +68,7 @@ class LogState:
         "segments",
         "topic_id",
         "topic_partition",
+        "was_cleaned",
     )
 
     def __init__(
@@ -107,6 +108,8 @@ class LogState:
         self.high_watermark = 0
         self.recovery_point = 0
         self.flushed_ms = 0
+        self.was_cleaned = False
+        """Whether compaction was ever here. The setting alone does not tell: it may be another now, or not be known."""
         self.active: Segment
 
     def update_config(self, config: TopicConfig) -> None:
@@ -115,6 +118,11 @@ class LogState:
         for segment in self.segments:
             segment.index_interval_bytes = config.index_interval_bytes
         self.config = config
+
+    @property
+    def may_have_gaps(self) -> bool:
+        """Compaction leaves gaps between offsets; anywhere else a gap is something lost."""
+        return self.was_cleaned or "compact" in self.config.cleanup_policy
 
     # ---- segments
 

@@ -45,6 +45,7 @@ class LogCheckpoints(NamedTuple):
 
 def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms: int) -> None:
     """Fills a new `Log` from its folder. Raises DamagedLogError and OSError."""
+    log.was_cleaned = checkpoints.was_cleaned
     names = log.files.names(log.directory)
     if any(name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)) for name in names):
         settle_leftovers(log, now_ms)
@@ -146,7 +147,7 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
     replay_producers(log, now_ms, log.segments[first].base_offset)
     end = log.segments[first].base_offset
     for number, segment in enumerate(log.segments[first:], first):
-        if segment.base_offset > end and not _may_have_gaps(log, checkpoints):
+        if segment.base_offset > end and not log.may_have_gaps:
             # The file before it lost its last pages at a batch's end, so nothing in it looked torn.
             logger.warning(
                 "%s: cut at offset %d, the next segment is %d", log.topic_partition, end, segment.base_offset
@@ -165,14 +166,6 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
         segment.become_inactive(preallocated=False)
 
 
-def _may_have_gaps(log: LogState, checkpoints: LogCheckpoints) -> bool:
-    """Compaction leaves gaps between offsets; elsewhere, above the recovery point, a gap is something lost.
-
-    The setting alone does not tell: it may have been changed since, or not be known yet when logs are loaded.
-    """
-    return checkpoints.was_cleaned or "compact" in log.config.cleanup_policy
-
-
 def _drop_from(log: LogState, number: int, now_ms: int) -> None:
     gone = log.segments[number:]
     log.set_segments(log.segments[:number])
@@ -187,7 +180,7 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
     segment.forget_timestamps()
     valid = last_entry = 0
     recovery_point = checkpoints.recovery_point
-    gaps = _may_have_gaps(log, checkpoints)
+    gaps = log.may_have_gaps
     try:
         for position, header, batch in walk_batches(segment.file, 0, segment.size):
             last_offset = header.last_offset
