@@ -11,10 +11,11 @@ from concurrent.futures import Executor
 
 from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
-from barnabas.errors import StorageError
+from barnabas.errors import KafkaError, StorageError
 from barnabas.server.flusher import Flusher
 from barnabas.server.replicas import Replicas
 from barnabas.storage.log_directories import LogDirectories
+from barnabas.storage.segment_scan import BrokenChainError
 
 logger = logging.getLogger(__name__)
 
@@ -73,9 +74,13 @@ class Housekeeping:
         now_ms = self._clock.now_ms()
         for number, hosted in enumerate(self._replicas):
             log = hosted.log
-            if log.failure is None:
-                log.maybe_roll(now_ms)
-                log.delete_old_segments(now_ms)
+            try:
+                if log.failure is None:
+                    log.maybe_roll(now_ms)
+                    log.delete_old_segments(now_ms)
+            except (KafkaError, StorageError, BrokenChainError) as error:
+                # A full disk or a damaged file: the other logs still get their turn, and may make room.
+                logger.error("retention of %s failed: %s", log.topic_partition, error)
             if number % 100 == 99:
                 await asyncio.sleep(0)  # ten thousand logs must not hold up a heartbeat
 

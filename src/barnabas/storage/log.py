@@ -5,6 +5,7 @@ run in a thread, since it only reads what the loop has finished. Nothing here lo
 settings ask for it.
 """
 
+import logging
 import threading
 
 from barnabas.config.topic import TopicConfig
@@ -18,8 +19,12 @@ from barnabas.storage.log_retention import LogRetention
 from barnabas.storage.log_state import OnFailure, OnRoll
 from barnabas.storage.producer_state import AppendOrigin, ProducerEntry
 from barnabas.storage.segment import Segment
+from barnabas.storage.segment_scan import BrokenChainError
+from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.transaction_index import AbortedTransaction
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["AbortedTransaction", "AppendInfo", "AppendOrigin", "FetchData", "Log", "TimestampOffset"]
 
@@ -157,7 +162,15 @@ class Log(LogAppends, LogReads, LogRetention):
         try:
             self.take_snapshot()
             for segment in self.segments:
-                segment.close(preallocated=self.config.preallocate and segment is self.active)
+                self._close_segment(segment)
         except OSError as error:
             raise self.fail(error, "closing") from error
         self.closed = True
+
+    def _close_segment(self, segment: Segment) -> None:
+        try:
+            segment.close(preallocated=self.config.preallocate and segment is self.active)
+        except (BrokenChainError, CorruptIndexError) as error:
+            # Its files stay as they are, and the others are closed all the same.
+            logger.error("damage found while closing %s: %s", self.topic_partition, error)
+            segment.release()

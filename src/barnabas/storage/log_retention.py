@@ -79,8 +79,7 @@ class LogRetention(LogState):
             return 0
         count = 0
         for segment in self._deletable():
-            timestamp = segment.max_timestamp()[0]
-            if now_ms - (timestamp if timestamp >= 0 else segment.modified_ms) <= self.config.retention_ms:
+            if now_ms - _newest_timestamp(segment) <= self.config.retention_ms:
                 break
             count += 1
         return self._delete_first(count, now_ms)
@@ -196,3 +195,12 @@ class LogRetention(LogState):
                 segment.change_suffix("")
         except OSError as error:
             raise self.fail(error, "swapping cleaned segments of") from error
+
+
+def _newest_timestamp(segment: Segment) -> int:
+    """Of the records, or of the file if they have none or cannot be read: damage must not stay for ever."""
+    try:
+        timestamp = segment.max_timestamp()[0]
+    except BrokenChainError:
+        timestamp = -1
+    return timestamp if timestamp >= 0 else segment.modified_ms
