@@ -29,6 +29,7 @@ from eventually import eventually
 from group_members import Member, poll_until, poll_until_shared
 
 PARTITIONS = 6
+RECORDS = 20 * PARTITIONS
 PROTOCOLS = ["classic", "consumer"]
 
 
@@ -65,26 +66,26 @@ def test_members_share_and_take_over(bootstrap: str, shared_topic: str, protocol
         poll_until_shared(members, shared_topic, PARTITIONS)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "roundrobin"])
-def test_committed_records_are_read_once(bootstrap: str, shared_topic: str, strategy: str, protocol: str) -> None:
-    settings: dict[str, Any] = {"group_protocol": protocol}
-    if protocol == "classic":
-        settings["partition_assignment_strategy"] = strategy
-    elif strategy == "range":
-        settings["group_remote_assignor"] = "range"
-    elif strategy == "roundrobin":
-        pytest.skip("there is no such assignor on the server")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"partition_assignment_strategy": "range"},
+        {"partition_assignment_strategy": "roundrobin"},
+        {"partition_assignment_strategy": "cooperative-sticky"},
+        {"group_protocol": "consumer", "group_remote_assignor": "range"},
+        {"group_protocol": "consumer", "group_remote_assignor": "uniform"},
+    ],
+)
+def test_committed_records_are_read_once(bootstrap: str, shared_topic: str, settings: dict[str, str]) -> None:
     read: list[bytes] = []
-    for _ in range(2):
+    for goal in (60, RECORDS):
         with members_of(bootstrap, shared_topic, 2, **settings) as members:
-            poll_until(members, partial(has_read, members, 60))
+            poll_until(members, partial(has_read, members, goal - len(read)))
             for member in members:
                 if member.values:
                     member.commit()
                 read += member.values
-    assert len(read) >= 120
-    assert len(read) == len(set(read)) == 120
+    assert len(read) == len(set(read)) == RECORDS
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

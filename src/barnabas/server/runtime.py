@@ -15,7 +15,7 @@ from typing import Any
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.machines.coordinator import CoordinatorMachine
-from barnabas.metadata.image import ClusterImage, Delta, PartitionImage
+from barnabas.metadata.image import ClusterImage, Delta, PartitionImage, ResourceType
 from barnabas.net.timers import Timers
 from barnabas.records import CompressionType
 from barnabas.server.coordinator_codec import CoordinatorCodec
@@ -119,7 +119,7 @@ class CoordinatorRuntime:
             self._count_partitions(len(delta.image.topics[self.topic].partitions))
         for partition in changed:
             self._on_partition(partition)
-        if delta.partitions or delta.topics_deleted:
+        if delta.partitions or delta.topics_deleted or _touches_groups(delta):
             for shard in list(self._shards.values()):
                 shard.on_image(delta.image)
 
@@ -217,3 +217,7 @@ class CoordinatorRuntime:
             return
         if shard.state is ShardState.LOADING:
             shard.state = ShardState.FAILED
+
+
+def _touches_groups(delta: Delta) -> bool:
+    return any(resource.type is ResourceType.GROUP for resource in delta.configs_changed)
