@@ -5,10 +5,7 @@ first part, and a part must not change until it is sent.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from barnabas.net.connection import Connection
+from typing import Protocol
 
 
 class HasFileno(Protocol):
@@ -34,6 +31,12 @@ MEMORY = (bytes, bytearray, memoryview)
 """For isinstance: a part in memory (views must be of bytes), as opposed to a range of a file."""
 
 
+class ReplyOwner(Protocol):
+    """Whoever sends the answer when it is there: the connection."""
+
+    def on_reply_done(self, reply: "PendingReply") -> None: ...
+
+
 class PendingReply:
     """An answer that comes later, on the same loop; it keeps its place among the replies of its connection.
 
@@ -49,7 +52,7 @@ class PendingReply:
         self.parts: Parts | None = None
         self.failed = False
         self.abandoned = False
-        self._connection: Connection | None = None
+        self._connection: ReplyOwner | None = None
 
     @property
     def done(self) -> bool:
@@ -73,7 +76,7 @@ class PendingReply:
         if self._connection is not None:
             self._connection.on_reply_done(self)
 
-    def attach(self, connection: "Connection") -> None:
+    def attach(self, connection: ReplyOwner) -> None:
         """Called by the connection once the handler has returned this."""
         self._connection = connection
 

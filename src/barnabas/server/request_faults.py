@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from barnabas.errors import ErrorCode, ProtocolError
-from barnabas.net.reply import PendingReply
+from barnabas.net.reply import Parts, PendingReply
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode
 from barnabas.server.dispatch import Handler, Reply, RequestContext, encode_answer
@@ -86,10 +86,29 @@ def _lost() -> PendingReply:
     return pending
 
 
+class _Delay:
+    """Stands between a reply and its connection, and passes the answer on when the time has come."""
+
+    def __init__(self, delay_ms: int) -> None:
+        self.reply = PendingReply()
+        self._delay_ms = delay_ms
+
+    def on_reply_done(self, reply: PendingReply) -> None:
+        self.start(reply.parts)
+
+    def start(self, parts: Parts | None) -> None:
+        loop = asyncio.get_running_loop()
+        if parts is None:
+            loop.call_later(self._delay_ms / 1000, self.reply.fail)
+        else:
+            loop.call_later(self._delay_ms / 1000, self.reply.complete, parts)
+
+
 def _later(reply: Reply, delay_ms: int) -> PendingReply:
-    """Delays an answer that is there already; one that still waits is delayed by its own waiting."""
-    if isinstance(reply, PendingReply):
-        return reply
-    pending = PendingReply()
-    asyncio.get_running_loop().call_later(delay_ms / 1000, pending.complete, reply or [])
-    return pending
+    """Delays the answer, from the moment when it is there."""
+    delay = _Delay(delay_ms)
+    if isinstance(reply, PendingReply) and not reply.done:
+        reply.attach(delay)
+    else:
+        delay.start(reply.parts if isinstance(reply, PendingReply) else reply or [])
+    return delay.reply

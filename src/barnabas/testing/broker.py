@@ -55,6 +55,7 @@ class Broker:
             self._server = self._on_loop(self._start)
         except BaseException:
             self._end_loop()
+            self._remove_temporary()
             raise
         return self
 
@@ -65,9 +66,7 @@ class Broker:
             return
         self._on_loop(server.stop)
         self._end_loop()
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = None
+        self._remove_temporary()
 
     def fault(
         self,
@@ -130,6 +129,11 @@ class Broker:
         self._thread.join()
         self._loop.close()
         self._loop = self._thread = None
+
+    def _remove_temporary(self) -> None:
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
 
 
 def _text(value: object) -> str:

@@ -1,0 +1,146 @@
+"""The broker for tests: faults on demand, several in one process, and a data directory that outlives it."""
+
+import time
+from pathlib import Path
+
+import pytest
+from raw_client import ConnectionEnded, RawClient, base_offsets, batch, fetch_request
+
+from barnabas.config.faults import ConfigFaults
+from barnabas.errors import ErrorCode
+from barnabas.protocol.messages import init_producer_id as init
+from barnabas.protocol.messages import list_offsets as listing
+from barnabas.protocol.messages.fetch import FetchRequest
+from barnabas.testing import Broker
+
+NEW_PRODUCER = init.InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
+
+
+def test_a_fault_answers_with_an_error_as_often_as_asked(barnabas_broker: Broker) -> None:
+    with RawClient(barnabas_broker.bootstrap) as client:
+        client.create_topic("t")
+        barnabas_broker.fault("Produce", error="NOT_LEADER_OR_FOLLOWER", count=2)
+        codes = [client.produce("t", batch()).error_code for _ in range(3)]
+        assert codes == [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE]
+        assert client.fetch("t", 0).high_watermark == 1  # those that were refused were not carried out
+
+
+def test_a_fault_for_all_requests_lasts_until_it_is_cleared(barnabas_broker: Broker) -> None:
+    with RawClient(barnabas_broker.bootstrap) as client:
+        client.create_topic("t")
+        barnabas_broker.fault("FETCH", error=ErrorCode.KAFKA_STORAGE_ERROR, count=None)
+        assert {client.fetch("t", 0).error_code for _ in range(5)} == {ErrorCode.KAFKA_STORAGE_ERROR}
+        barnabas_broker.clear_faults()
+        assert client.fetch("t", 0).error_code == ErrorCode.NONE
+
+
+def test_faults_of_one_api_come_in_the_order_they_were_put(barnabas_broker: Broker) -> None:
+    with RawClient(barnabas_broker.bootstrap) as client:
+        client.create_topic("t")
+        barnabas_broker.fault("Produce", error="REQUEST_TIMED_OUT")
+        barnabas_broker.fault("Produce", error="KAFKA_STORAGE_ERROR")
+        codes = [client.produce("t", batch()).error_code for _ in range(3)]
+        assert codes == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE]
+
+
+def test_an_answer_that_is_dropped_was_carried_out(barnabas_broker: Broker) -> None:
+    with RawClient(barnabas_broker.bootstrap) as client, RawClient(barnabas_broker.bootstrap) as other:
+        client.create_topic("t")
+        barnabas_broker.fault("Produce", drop_answer=True)
+        with pytest.raises(ConnectionEnded):
+            client.produce("t", batch())
+        assert other.fetch("t", 0).high_watermark == 1
+
+
+def test_a_closed_connection_did_nothing(barnabas_broker: Broker) -> None:
+    with RawClient(barnabas_broker.bootstrap) as client, RawClient(barnabas_broker.bootstrap) as other:
+        client.create_topic("t")
+        barnabas_broker.fault("Produce", close=True)
+        with pytest.raises(ConnectionEnded):
+            client.produce("t", batch())
+        assert other.fetch("t", 0).high_watermark == 0
+
+
+@pytest.mark.parametrize("api", ["ListOffsets", "InitProducerId"])
+def test_a_delay_holds_the_answer_back(barnabas_broker: Broker, api: str) -> None:
+    """ListOffsets is answered at once, InitProducerId from a coroutine."""
+    with RawClient(barnabas_broker.bootstrap) as client:
+        request = NEW_PRODUCER if api == "InitProducerId" else listing.ListOffsetsRequest(replica_id=-1, topics=[])
+        client.ask(request, 3)
+        barnabas_broker.fault(api, delay_ms=150)
+        began = time.monotonic()
+        client.ask(request, 3)
+        assert time.monotonic() - began >= 0.15
+
+
+def test_a_delayed_answer_keeps_its_place(barnabas_broker: Broker) -> None:
+    with RawClient(barnabas_broker.bootstrap) as client:
+        client.create_topic("t")
+        barnabas_broker.fault("Fetch", delay_ms=50, error="KAFKA_STORAGE_ERROR")
+        first, second = (client.post(fetch_request("t", 0), 12) for _ in range(2))
+        answers = []
+        for _ in range(2):
+            code = client.answer(FetchRequest, 12).responses[0].partitions[0].error_code
+            answers.append((client.last_correlation_id, code))
+        assert answers == [(first, ErrorCode.KAFKA_STORAGE_ERROR), (second, ErrorCode.NONE)]
+
+
+def test_a_delay_of_what_has_no_answer(barnabas_broker: Broker) -> None:
+    with RawClient(barnabas_broker.bootstrap) as client:
+        client.create_topic("t")
+        barnabas_broker.fault("Produce", delay_ms=1)
+        client.produce("t", batch(), acks=0)
+        assert client.fetch("t", 0).high_watermark == 1
+
+
+def test_faults_that_make_no_sense_are_refused(barnabas_broker: Broker) -> None:
+    with pytest.raises(ValueError, match="one of error"):
+        barnabas_broker.fault("Produce")
+    with pytest.raises(ValueError, match="no API called 'Prodduce'"):
+        barnabas_broker.fault("Prodduce", close=True)
+    with pytest.raises(KeyError):
+        barnabas_broker.fault("Produce", error="NO_SUCH_CODE")
+
+
+def test_two_brokers_in_one_process_know_nothing_of_each_other() -> None:
+    with Broker() as one, Broker() as two, RawClient(one.bootstrap) as here, RawClient(two.bootstrap) as there:
+        assert one.port != two.port
+        here.create_topic("t")
+        here.produce("t", batch())
+        assert there.metadata().topics == []
+        assert here.metadata().cluster_id != there.metadata().cluster_id
+        one.fault("Metadata", close=True)
+        assert there.metadata().brokers
+        first, second = (client.ask(NEW_PRODUCER, 4).producer_id for client in (here, there))
+        assert first == second == 0
+
+
+def test_topics_and_records_outlive_a_restart(tmp_path: Path) -> None:
+    broker = Broker(data_dir=tmp_path)
+    with broker, RawClient(broker.bootstrap) as client:
+        client.create_topic("t")
+        client.produce("t", batch(b"kept"))
+    assert (tmp_path / "t-0").is_dir()
+    with broker, RawClient(broker.bootstrap) as client:
+        assert base_offsets(client.fetch("t", 0).records) == [0]
+        assert client.produce("t", batch()).base_offset == 1
+
+
+def test_settings_are_kafkas_and_checked() -> None:
+    with (
+        Broker({"num.partitions": 3, "auto.create.topics.enable": False}) as broker,
+        RawClient(broker.bootstrap) as client,
+    ):
+        client.create_topic("t", partitions=-1)
+        assert len(client.metadata().topics[0].partitions) == 3
+    with pytest.raises(ConfigFaults, match=r"num\.partitons.*did you mean num\.partitions"):
+        Broker({"num.partitons": 3}).start()
+
+
+def test_using_it_before_it_runs_or_starting_it_twice_is_an_error() -> None:
+    broker = Broker()
+    with pytest.raises(RuntimeError, match="does not run"):
+        broker.bootstrap  # noqa: B018
+    with broker, pytest.raises(RuntimeError, match="runs already"):
+        broker.start()
+    broker.stop()  # does nothing the second time
