@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Brings in the judges from outside: kcat, Apache Kafka's own jars, franz-go, kafkajs. Quick when all is there already.
+# Brings in the judges from outside: kcat, Apache Kafka with Kafka Streams, franz-go, kafkajs. Quick when all is there.
 # Whatever cannot be had is named in one line and the exit status stays 0: the tests that need it skip and say why.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,6 +27,11 @@ install_kcat() {
   fi
 }
 
+# copy_jars SCOPE FOLDER
+copy_jars() {
+  mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope="$1" -DoutputDirectory="$build/$2"
+}
+
 install_kafka() {
   if ! have java || ! have mvn; then
     say "Java or Maven is missing; tests and benchmarks with Apache Kafka will skip"
@@ -34,12 +39,11 @@ install_kafka() {
   fi
   done_for kafka "$here/pom.xml" && return
   say "copying Apache Kafka's jars into .build/kafka with Maven"
-  rm -rf "$build/kafka" "$build/tools.jsa"
-  if mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
-      -DoutputDirectory="$build/kafka" >"$build/kafka.log" 2>&1; then
+  rm -rf "$build/kafka" "$build/streams" "$build/tools.jsa"
+  if { copy_jars runtime kafka && copy_jars provided streams; } >"$build/kafka.log" 2>&1; then
     mark_done kafka "$here/pom.xml"
   else
-    rm -rf "$build/kafka"
+    rm -rf "$build/kafka" "$build/streams"
     say "Maven could not get Apache Kafka's jars (see .build/kafka.log); tests with them will skip"
   fi
 }
