@@ -100,8 +100,8 @@ def _values(files: Files, folder: str) -> Iterator[bytes]:
             if not header.is_control:
                 yield from _values_of(batch, next_offset)
             next_offset = header.next_offset
-    if not snapshots and not segments:
-        raise _DamagedError("it holds neither a snapshot nor a segment")
+    if not next_offset:
+        raise _DamagedError("it holds no records")
 
 
 def _intact_batches(files: Files, path: str) -> Iterator[tuple[BatchHeader, memoryview]]:
