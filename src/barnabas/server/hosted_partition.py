@@ -67,6 +67,8 @@ class HostedPartition:
         info = log.append_as_leader(records, state.leader_epoch, now_ms, origin)
         if not info.duplicate:
             self._on_appended(len(records))
+            if not acks and log.needs_flush:
+                self._flusher.request(self)  # nobody waits, but the topic asks for it all the same
         return info
 
     def must_wait(self, last_offset: int, acks: int) -> bool:

@@ -62,6 +62,9 @@ class Replicas:
             if partitions is None and isinstance(topic, bytes):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if hosted.log.failure is not None:
+            # What was read from it now might not be there after a restart.
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(hosted.log.failure))
         return hosted
 
     def find_for_produce(self, topic: str | bytes, partition: int) -> HostedPartition:
