@@ -12,15 +12,16 @@ CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
 
-def describe_group(group_id: str, group: ConsumerGroup | None, assignor: str, image: ClusterImage) -> DescribedGroup:
-    if group is None:
-        return DescribedGroup(
-            group_id=group_id,
-            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} is not a consumer group.",
-        )
+def describe_missing(group_id: str, exists: bool) -> DescribedGroup:
+    what = "is not a consumer group" if exists else "not found"
     return DescribedGroup(
-        group_id=group_id,
+        group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=f"Group {group_id} {what}."
+    )
+
+
+def describe_group(group: ConsumerGroup, assignor: str, image: ClusterImage) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=group.group_id,
         group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,

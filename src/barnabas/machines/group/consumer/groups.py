@@ -10,7 +10,7 @@ from barnabas.machines.group.classic.rebalance import Rebalance
 from barnabas.machines.group.commands import ConsumerGroupDescribe, ConsumerGroupHeartbeat
 from barnabas.machines.group.consumer.classic_members import ClassicMembers
 from barnabas.machines.group.consumer.deadlines import ALL_TIMERS, SESSION_TIMER, Deadlines
-from barnabas.machines.group.consumer.describe import describe_group
+from barnabas.machines.group.consumer.describe import describe_group, describe_missing
 from barnabas.machines.group.consumer.group import ConsumerGroup
 from barnabas.machines.group.consumer.heartbeat import ConsumerHeartbeats
 from barnabas.machines.group.consumer.member import ConsumerMember, MemberState
@@ -64,9 +64,11 @@ class ConsumerGroups:
         described = []
         for group_id in command.group_ids:
             group = self._registry.get(group_id)
-            found = group if isinstance(group, ConsumerGroup) else None
-            assignor = self._rebalance.preferred_assignor(() if found is None else found.members.values())
-            described.append(describe_group(group_id, found, assignor, self._rebalance.image))
+            if isinstance(group, ConsumerGroup):
+                assignor = self._rebalance.preferred_assignor(group.members.values())
+                described.append(describe_group(group, assignor, self._rebalance.image))
+            else:
+                described.append(describe_missing(group_id, group is not None))
         outcome.reply(token, described)
 
     def on_loaded(self, outcome: Outcome) -> None:
