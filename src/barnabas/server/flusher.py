@@ -39,5 +39,5 @@ class Flusher:
         if error is not None:
             raise error
         hosted.complete_waiters()
-        if hosted.waits_for_flush() or hosted.log.needs_flush:
+        if hosted.waits_for_flush() or (hosted.log.needs_flush and not hosted.log.closed):
             self.request(hosted)
