@@ -54,14 +54,19 @@ class _Balance(Generic[T]):
     ) -> list[list[tuple[T, int]]]:
         """Per class, what nobody has."""
         kept: set[tuple[T, int]] = set()
+        class_of = self._class_of
         for place, member in enumerate(members.values()):
-            for topic, partition in member.owned:
-                number = self._class_of.get(topic)
-                if number is None or not self._subscribed_mask[place] >> number & 1:
+            owned, subscribed = self._owned[place], self._subscribed_mask[place]
+            for each in member.owned:
+                topic, partition = each
+                number = class_of.get(topic)
+                if number is None or not subscribed >> number & 1 or partition >= partition_counts[topic]:
                     continue
-                if partition < partition_counts[topic] and (topic, partition) not in kept:
-                    kept.add((topic, partition))
-                    self._give(place, number, (topic, partition))
+                if each not in kept:
+                    kept.add(each)
+                    owned.setdefault(number, []).append(each)
+            self._loads[place] = sum(map(len, owned.values()))
+            self._owned_mask[place] = sum(1 << number for number in owned)
         unassigned: list[list[tuple[T, int]]] = [[] for _ in self._subscribers]
         for topic, number in self._class_of.items():
             unassigned[number] += [
@@ -84,6 +89,8 @@ class _Balance(Generic[T]):
         while moved:
             moved = False
             for giver in sorted(range(len(self._loads)), key=lambda place: -self._loads[place]):
+                if self._loads[giver] <= min(self._loads) + 1:
+                    break  # nor can those after it
                 while (taker := self._find_taker(giver)) is not None:
                     self._move(giver, taker)
                     moved = True

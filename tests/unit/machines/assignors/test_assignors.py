@@ -16,6 +16,7 @@ from barnabas.machines.assignors import (
     assign_sticky,
 )
 from barnabas.machines.assignors.broker import assign_broker_range, assign_uniform
+from barnabas.machines.assignors.sticky import believed_owners
 from barnabas.types import TopicPartition
 
 Members = dict[str, AssignorMember[str]]
@@ -117,13 +118,17 @@ def test_when_a_member_leaves_equal_members_keep_theirs(group: tuple[dict[str, i
 @given(group=groups(owning=True))
 @settings(max_examples=100)
 def test_cooperative_sticky_gives_nothing_that_another_still_holds(group: tuple[dict[str, int], Members]) -> None:
+    """Each round is followed by another while something is left out, as consumers do."""
     counts, members = group
-    first = assign_cooperative_sticky(counts, members)
-    held = {partition: member_id for member_id, member in members.items() for partition in member.owned}
-    for partition, owner in owners(first).items():
-        assert held.get(partition, owner) == owner
-    second = {member_id: replace(member, owned=first[member_id], generation=2) for member_id, member in members.items()}
-    check_complete(counts, members, assign_cooperative_sticky(counts, second))
+    for generation in range(2, 8):
+        assigned = assign_cooperative_sticky(counts, members)
+        held = {partition: member_id for member_id, member in members.items() for partition in member.owned}
+        for partition, owner in owners(assigned).items():
+            assert held.get(partition, owner) == owner
+        if assigned == assign_sticky(counts, members):
+            break
+        members = {m: replace(each, owned=assigned[m], generation=generation) for m, each in members.items()}
+    check_complete(counts, members, assigned)
 
 
 def test_of_two_claims_the_later_generation_counts() -> None:
@@ -138,10 +143,11 @@ def test_of_two_claims_the_later_generation_counts() -> None:
 
 
 def test_equal_claims_cancel_out() -> None:
-    """Kept by neither as owned, so the cooperative form may give it to nobody until both have let go."""
     both = [TopicPartition("t", 0)]
     members = {m: AssignorMember(["t"], owned=both, generation=5) for m in ("a", "b")}
-    assert len(owners(assign_sticky({"t": 1}, members))) == 1
+    assert believed_owners(members) == {both[0]: None}
+    third = {**members, "c": AssignorMember(["t"], owned=both, generation=6)}
+    assert believed_owners(third) == {both[0]: "c"}
 
 
 def test_range_gives_the_remainder_to_the_first_and_co_partitions() -> None:
