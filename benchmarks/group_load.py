@@ -57,7 +57,9 @@ class Member:
         self.others: list[str] = []
 
     def post_join(self) -> None:
-        protocols = [JoinGroupRequestProtocol(name="range", metadata=b"\0" * 100)]
+        # What changes from one generation to the next, so that nobody is told that all is as it was.
+        metadata = self.generation.to_bytes(100, signed=True)
+        protocols = [JoinGroupRequestProtocol(name="range", metadata=metadata)]
         request = JoinGroupRequest(
             group_id=self.group,
             session_timeout_ms=60_000,
