@@ -21,15 +21,23 @@ with warnings.catch_warnings():
     import kafka  # noqa: F401
 
 
+# Kafka's waits for more members and between heartbeats would be most of the time that the tests of groups take.
+QUICK_GROUPS = {
+    "group.initial.rebalance.delay.ms": "100",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.session.timeout.ms": "6000",
+}
+
+
 @pytest.fixture(scope="session")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     given = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
     if given:
         yield given
         return
-    # Kafka's three seconds of waiting for more members would be most of the time that the tests of groups take.
-    settings = {"group.initial.rebalance.delay.ms": "100"}
-    with BarnabasProcess(tmp_path_factory.mktemp("barnabas"), settings=settings) as broker:
+    with BarnabasProcess(tmp_path_factory.mktemp("barnabas"), settings=QUICK_GROUPS) as broker:
         yield broker.bootstrap
 
 

@@ -61,9 +61,8 @@ def test_members_join_leave_and_crash(bootstrap: str, wide_topic: str, protocol:
         third = JavaMember(bootstrap, group, wide_topic, *options)
         stack.callback(third.kill)
         eventually(lambda: shared_by([members[1], third], wide_topic), timeout=60)
-        if protocol == "classic":
-            members[1].kill()
-            eventually(lambda: shared_by([third], wide_topic), timeout=30)
+        members[1].kill()
+        eventually(lambda: shared_by([third], wide_topic), timeout=90)
 
 
 def test_a_static_member_restarts_without_a_rebalance(bootstrap: str, wide_topic: str) -> None:

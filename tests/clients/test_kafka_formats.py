@@ -8,13 +8,16 @@ from __future__ import annotations
 import random
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from barnabas_process import BarnabasProcess
 from confluent import make_topic, produce_all, read_partition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource
+from eventually import eventually
 from kafka_process import KafkaProcess, run_tool
 from server_process import ServerProcess
 
@@ -80,9 +83,19 @@ def test_dump_tool_reads_every_file(writer: Callable[[Path], KafkaProcess | Barn
     assert len(re.findall(r"^producerId: \d+ producerEpoch: 0 ", last, re.MULTILINE)) == len(CODECS)
 
 
-def test_barnabas_serves_what_kafka_wrote(tmp_path: Path) -> None:
-    with KafkaProcess(tmp_path / "kafka") as kafka:
+@pytest.mark.parametrize("snapshots", [False, True], ids=["log", "snapshots"])
+def test_barnabas_serves_what_kafka_wrote(tmp_path: Path, snapshots: bool) -> None:
+    """A whole directory: topics, their settings and committed offsets come with it, whether from log or snapshot."""
+    settings = {"metadata.log.max.record.bytes.between.snapshots": "1"} if snapshots else {}
+    with KafkaProcess(tmp_path / "kafka", settings) as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        make_topic(admin, "latest-state", 3, {"cleanup.policy": "compact", "segment.ms": "3600000"})
+        make_topic(admin, "dropped")
+        admin.delete_topics(["dropped"])["dropped"].result(30)
         values = fill(kafka)
+        commit(kafka.bootstrap, 123)
+    kafkas_own = content_of(kafka.data / "__cluster_metadata-0")
+    assert any(name.endswith(".checkpoint") for name in kafkas_own) == snapshots
     barnabas = BarnabasProcess(tmp_path / "barnabas", "--node-id", "1")
     shutil.copytree(kafka.data, barnabas.data)
     with barnabas:
@@ -90,6 +103,47 @@ def test_barnabas_serves_what_kafka_wrote(tmp_path: Path) -> None:
         assert [message.value() for message in messages] == values
         # Idempotent: the ids of the producers in the folder must not be handed out again.
         assert produce_all(barnabas.bootstrap, TOPIC, [b"goes on"], enable_idempotence=True) == [len(values)]
+        admin = AdminClient({"bootstrap.servers": barnabas.bootstrap})
+        topics = {name: len(topic.partitions) for name, topic in admin.list_topics(timeout=10).topics.items()}
+        assert topics == {TOPIC: 1, "latest-state": 3, "__consumer_offsets": 50}
+        assert settings_of(admin, "latest-state") == {"cleanup.policy": "compact", "segment.ms": "3600000"}
+        assert settings_of(admin, TOPIC) == {"segment.bytes": str(SEGMENT_BYTES)}
+        assert committed(barnabas.bootstrap) == 123
+    assert content_of(barnabas.data / "__cluster_metadata-0") == kafkas_own
+
+
+def settings_of(admin: AdminClient, topic: str) -> dict[str, str]:
+    """What was set for this topic, without defaults."""
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    entries = admin.describe_configs([resource])[resource].result(30).values()
+    return {entry.name: entry.value for entry in entries if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
+
+
+@contextmanager
+def member_of_readers(bootstrap: str) -> Iterator[Consumer]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "readers"})
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def commit(bootstrap: str, offset: int) -> None:
+    wanted = [TopicPartition(TOPIC, 0, offset)]
+    with member_of_readers(bootstrap) as consumer:
+        # The first commit makes the offsets topic, and a partition of it may take a moment to find its coordinator.
+        eventually(lambda: consumer.commit(offsets=wanted, asynchronous=False), timeout=30)
+
+
+def committed(bootstrap: str) -> int:
+    with member_of_readers(bootstrap) as consumer:
+        (found,) = consumer.committed([TopicPartition(TOPIC, 0)], timeout=30)
+    offset: int = found.offset
+    return offset
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_kafka_serves_what_barnabas_wrote(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 Partitions = frozenset[tuple[str, int]]
 
@@ -31,6 +31,7 @@ class Member:
         self.assigned = 0
         self.revoked = 0
         self.lost = 0
+        self.commits_on_revoke = False
         self.consumer.subscribe(topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
 
     @property
@@ -47,7 +48,12 @@ class Member:
         self.values.append(message.value())
 
     def commit(self) -> None:
-        self.consumer.commit(asynchronous=False)
+        """What was read so far, if anything was."""
+        try:
+            self.consumer.commit(asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._NO_OFFSET:
+                raise
 
     def close(self) -> None:
         self.consumer.close()
@@ -57,6 +63,8 @@ class Member:
 
     def _on_revoke(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
         self.revoked += 1
+        if self.commits_on_revoke:
+            self.commit()
 
     def _on_lost(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
         self.lost += 1
