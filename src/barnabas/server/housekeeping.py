@@ -13,6 +13,7 @@ from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import KafkaError, StorageError
 from barnabas.server.flusher import Flusher
+from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.replicas import Replicas
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.storage.segment_scan import BrokenChainError
@@ -109,6 +110,20 @@ class Housekeeping:
     async def remove_files(self) -> None:
         now_ms = self._clock.now_ms()
         await self._in_thread(lambda: self._directories.delete_due_files(now_ms))
+
+    async def _for_each(self, name: str, work: Callable[[HostedPartition], None]) -> None:
+        """One log that fails does not keep the others from their turn.
+
+        Topics come and go while this gives way, so it goes by a list, and leaves out those that have gone meanwhile.
+        """
+        for number, hosted in enumerate(list(self._replicas)):
+            if hosted.log.failure is None and not hosted.log.closed:
+                try:
+                    work(hosted)
+                except (KafkaError, StorageError) as error:
+                    logger.error("%s of %s-%d failed: %s", name, hosted.topic, hosted.partition, error)
+            if number % 100 == 99:
+                await asyncio.sleep(0)  # ten thousand logs must not hold up a heartbeat
 
     async def _in_thread(self, work: Callable[[], object]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._executor, work)
