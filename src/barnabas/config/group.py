@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.config.areas.effect import NO_GROUPS, NO_SHARE, NO_STREAMS
+from barnabas.config.areas.effect import NO_SHARE, NO_STREAMS
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.checks import Check, at_least, one_of
 from barnabas.config.faults import ConfigFaults, read_values, unknown_name
@@ -28,14 +28,12 @@ class GroupConfig(SettingsTable):
         "Heartbeat interval of the members.",
         at_least(1),
         synonyms=(Synonym("group.consumer.heartbeat.interval.ms"),),
-        no_effect=NO_GROUPS,
     )
     consumer_session_timeout_ms: int = int32(
         45_000,
         "Silence after which a member is removed.",
         at_least(1),
         synonyms=(Synonym("group.consumer.session.timeout.ms"),),
-        no_effect=NO_GROUPS,
     )
     share_auto_offset_reset: str = string(
         "latest", "Where a share group begins to read.", OFFSET_RESET, no_effect=NO_SHARE

@@ -1,6 +1,6 @@
 """Groups and committed offsets: consumer, streams and share groups, and the coordinators' own topics."""
 
-from barnabas.config.areas.effect import NO_GROUPS, NO_SHARE, NO_STREAMS, ONE_LOOP
+from barnabas.config.areas.effect import AT_ONCE, NO_SHARE, NO_STREAMS, ON_CHANGE, ONE_LOOP
 from barnabas.config.checks import at_least, between, one_of_any_case, some_of
 from barnabas.config.setting import HIGH, INT32_MAX, LOW, boolean, int16, int32, int64, string, string_list
 from barnabas.config.table import SettingsTable, settings_area
@@ -11,64 +11,54 @@ class GroupsSettings(SettingsTable):
     __slots__ = ()
 
     group_consumer_assignors: tuple[str, ...] = string_list(
-        ("uniform", "range"), "Assignors on the broker for consumer groups, the default first.", no_effect=NO_GROUPS
+        ("uniform", "range"), "Assignors on the broker for consumer groups, the default first."
     )
     group_consumer_heartbeat_interval_ms: int = int32(
-        5000, "Heartbeat interval of consumer group members.", at_least(1), no_effect=NO_GROUPS
+        5000, "Heartbeat interval of consumer group members.", at_least(1)
     )
     group_consumer_max_heartbeat_interval_ms: int = int32(
-        15_000, "Largest heartbeat interval that a consumer group may set.", at_least(1), no_effect=NO_GROUPS
+        15_000, "Largest heartbeat interval that a consumer group may set.", at_least(1)
     )
     group_consumer_max_session_timeout_ms: int = int32(
-        60_000, "Largest session time-out that a consumer group may set.", at_least(1), no_effect=NO_GROUPS
+        60_000, "Largest session time-out that a consumer group may set.", at_least(1)
     )
-    group_consumer_max_size: int = int32(
-        INT32_MAX, "Members that one consumer group may have.", at_least(1), no_effect=NO_GROUPS
-    )
+    group_consumer_max_size: int = int32(INT32_MAX, "Members that one consumer group may have.", at_least(1))
     group_consumer_migration_policy: str = string(
         "bidirectional",
         "Which ways groups may change between the classic and the consumer protocol.",
         one_of_any_case("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
-        no_effect=NO_GROUPS,
     )
     group_consumer_min_heartbeat_interval_ms: int = int32(
-        5000, "Smallest heartbeat interval that a consumer group may set.", at_least(1), no_effect=NO_GROUPS
+        5000, "Smallest heartbeat interval that a consumer group may set.", at_least(1)
     )
     group_consumer_min_session_timeout_ms: int = int32(
-        45_000, "Smallest session time-out that a consumer group may set.", at_least(1), no_effect=NO_GROUPS
+        45_000, "Smallest session time-out that a consumer group may set.", at_least(1)
     )
     group_consumer_regex_refresh_interval_ms: int = int32(
         600_000,
         "How often subscriptions by pattern are resolved anew.",
         at_least(10_000),
         internal=True,
-        no_effect=NO_GROUPS,
+        no_effect=ON_CHANGE,
     )
     group_consumer_session_timeout_ms: int = int32(
-        45_000, "Silence after which a consumer group member is removed.", at_least(1), no_effect=NO_GROUPS
+        45_000, "Silence after which a consumer group member is removed.", at_least(1)
     )
     group_coordinator_append_linger_ms: int = int32(
-        5, "How long the coordinator gathers records into one write.", at_least(0), no_effect=NO_GROUPS
+        5, "How long the coordinator gathers records into one write.", at_least(0), no_effect=AT_ONCE
     )
     group_coordinator_rebalance_protocols: tuple[str, ...] = string_list(
         ("classic", "consumer", "streams"),
         "Group protocols that are on.",
         some_of("consumer", "classic", "share", "streams"),
-        no_effect=NO_GROUPS,
     )
     group_coordinator_threads: int = int32(
         4, "Threads of the group coordinator.", at_least(1), importance=HIGH, no_effect=ONE_LOOP
     )
-    group_initial_rebalance_delay_ms: int = int32(
-        3000, "How long a new classic group waits for more members.", no_effect=NO_GROUPS
-    )
-    group_max_session_timeout_ms: int = int32(
-        1_800_000, "Largest session time-out of a classic group member.", no_effect=NO_GROUPS
-    )
-    group_max_size: int = int32(INT32_MAX, "Members that one classic group may have.", at_least(1), no_effect=NO_GROUPS)
-    group_min_session_timeout_ms: int = int32(
-        6000, "Smallest session time-out of a classic group member.", no_effect=NO_GROUPS
-    )
+    group_initial_rebalance_delay_ms: int = int32(3000, "How long a new classic group waits for more members.")
+    group_max_session_timeout_ms: int = int32(1_800_000, "Largest session time-out of a classic group member.")
+    group_max_size: int = int32(INT32_MAX, "Members that one classic group may have.", at_least(1))
+    group_min_session_timeout_ms: int = int32(6000, "Smallest session time-out of a classic group member.")
     group_share_assignors: tuple[str, ...] = string_list(("simple",), "Assignors for share groups.", no_effect=NO_SHARE)
     group_share_delivery_count_limit: int = int32(
         5, "Deliveries after which a record is given up.", between(2, 10), no_effect=NO_SHARE
@@ -143,40 +133,32 @@ class GroupsSettings(SettingsTable):
     group_streams_session_timeout_ms: int = int32(
         45_000, "Silence after which a streams group member is removed.", at_least(1), no_effect=NO_STREAMS
     )
-    offset_metadata_max_bytes: int = int32(
-        4096, "Largest text that may go with a committed offset.", importance=HIGH, no_effect=NO_GROUPS
-    )
+    offset_metadata_max_bytes: int = int32(4096, "Largest text that may go with a committed offset.", importance=HIGH)
     offsets_commit_timeout_ms: int = int32(
-        5000, "Longest wait for an offset commit to be replicated.", at_least(1), importance=HIGH, no_effect=NO_GROUPS
+        5000, "Longest wait for an offset commit to be replicated.", at_least(1), importance=HIGH
     )
     offsets_load_buffer_size: int = int32(
         5_242_880,
         "Bytes read at once when the coordinator loads its state.",
         at_least(1),
         importance=HIGH,
-        no_effect=NO_GROUPS,
     )
     offsets_retention_check_interval_ms: int = int64(
-        600_000, "How often to look for expired offsets.", at_least(1), importance=HIGH, no_effect=NO_GROUPS
+        600_000, "How often to look for expired offsets.", at_least(1), importance=HIGH
     )
     offsets_retention_minutes: int = int32(
         10_080,
         "How long the offsets of a group without members are kept.",
         at_least(1),
         importance=HIGH,
-        no_effect=NO_GROUPS,
     )
     offsets_topic_compression_codec: int = int32(
-        0, "Compression of the offsets topic, as Kafka numbers it.", importance=HIGH, no_effect=NO_GROUPS
+        0, "Compression of the offsets topic, as Kafka numbers it.", importance=HIGH
     )
-    offsets_topic_num_partitions: int = int32(
-        50, "Partitions of the offsets topic.", at_least(1), importance=HIGH, no_effect=NO_GROUPS
-    )
-    offsets_topic_replication_factor: int = int16(
-        3, "Replicas of the offsets topic.", at_least(1), importance=HIGH, no_effect=NO_GROUPS
-    )
+    offsets_topic_num_partitions: int = int32(50, "Partitions of the offsets topic.", at_least(1), importance=HIGH)
+    offsets_topic_replication_factor: int = int16(3, "Replicas of the offsets topic.", at_least(1), importance=HIGH)
     offsets_topic_segment_bytes: int = int32(
-        104_857_600, "Segment size of the offsets topic.", at_least(1), importance=HIGH, no_effect=NO_GROUPS
+        104_857_600, "Segment size of the offsets topic.", at_least(1), importance=HIGH
     )
     share_coordinator_append_linger_ms: int = int32(
         5, "How long the share coordinator gathers records into one write.", at_least(0), no_effect=NO_SHARE

@@ -1,6 +1,6 @@
 """Idempotent and transactional producers."""
 
-from barnabas.config.areas.effect import NO_TRANSACTIONS
+from barnabas.config.areas.effect import NO_TWO_PHASE, WHEN_DUE
 from barnabas.config.checks import at_least
 from barnabas.config.setting import CLUSTER_WIDE, HIGH, LOW, boolean, int16, int32
 from barnabas.config.table import SettingsTable, settings_area
@@ -15,10 +15,9 @@ class TransactionsSettings(SettingsTable):
         "Longest time the broker itself retries adding a partition to a transaction.",
         at_least(0),
         importance=HIGH,
-        no_effect=NO_TRANSACTIONS,
     )
     add_partitions_to_txn_retry_backoff_ms: int = int32(
-        20, "Pause between those retries.", at_least(1), importance=HIGH, no_effect=NO_TRANSACTIONS
+        20, "Pause between those retries.", at_least(1), importance=HIGH
     )
     producer_id_expiration_check_interval_ms: int = int32(
         600_000, "How often to look for expired producer ids.", at_least(1), importance=LOW, internal=True
@@ -35,55 +34,50 @@ class TransactionsSettings(SettingsTable):
         "How often to look for transactions that ran out of time.",
         at_least(1),
         importance=LOW,
-        no_effect=NO_TRANSACTIONS,
+        no_effect=WHEN_DUE,
     )
     transaction_max_timeout_ms: int = int32(
         900_000,
         "Longest transaction time-out that a producer may ask for.",
         at_least(1),
         importance=HIGH,
-        no_effect=NO_TRANSACTIONS,
     )
     transaction_partition_verification_enable: bool = boolean(
         True,
         "Whether a partition is checked to belong to the transaction that writes to it.",
         importance=LOW,
         update=CLUSTER_WIDE,
-        no_effect=NO_TRANSACTIONS,
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = int32(
         3_600_000,
         "How often to look for expired transactional ids.",
         at_least(1),
         importance=LOW,
-        no_effect=NO_TRANSACTIONS,
     )
     transaction_state_log_load_buffer_size: int = int32(
         5_242_880,
         "Bytes read at once when the coordinator loads its state.",
         at_least(1),
         importance=HIGH,
-        no_effect=NO_TRANSACTIONS,
     )
     transaction_state_log_min_isr: int = int32(
-        2, "min.insync.replicas of the transaction topic.", at_least(1), importance=HIGH, no_effect=NO_TRANSACTIONS
+        2, "min.insync.replicas of the transaction topic.", at_least(1), importance=HIGH
     )
     transaction_state_log_num_partitions: int = int32(
-        50, "Partitions of the transaction topic.", at_least(1), importance=HIGH, no_effect=NO_TRANSACTIONS
+        50, "Partitions of the transaction topic.", at_least(1), importance=HIGH
     )
     transaction_state_log_replication_factor: int = int16(
-        3, "Replicas of the transaction topic.", at_least(1), importance=HIGH, no_effect=NO_TRANSACTIONS
+        3, "Replicas of the transaction topic.", at_least(1), importance=HIGH
     )
     transaction_state_log_segment_bytes: int = int32(
-        104_857_600, "Segment size of the transaction topic.", at_least(1), importance=HIGH, no_effect=NO_TRANSACTIONS
+        104_857_600, "Segment size of the transaction topic.", at_least(1), importance=HIGH
     )
     transaction_two_phase_commit_enable: bool = boolean(
-        False, "Whether producers may take part in a two-phase commit.", importance=LOW, no_effect=NO_TRANSACTIONS
+        False, "Whether producers may take part in a two-phase commit.", importance=LOW, no_effect=NO_TWO_PHASE
     )
     transactional_id_expiration_ms: int = int32(
         604_800_000,
         "How long an unused transactional id is kept.",
         at_least(1),
         importance=HIGH,
-        no_effect=NO_TRANSACTIONS,
     )
