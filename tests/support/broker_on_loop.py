@@ -67,10 +67,8 @@ def append(broker: Broker, hosted: HostedPartition, *values: bytes, **options: A
     return hosted.append(memoryview(records), -1, now_ms)
 
 
-async def until(condition: Callable[[], bool], timeout: float = 30.0) -> None:
+async def until(condition: Callable[[], bool]) -> None:
     """For what a thread or a timer of the broker brings about, of which there is no event to await."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout
-    for _ in iter(condition, True):
-        assert loop.time() < deadline, "it did not come about"
-        await asyncio.sleep(0.002)
+    async with asyncio.timeout(30):
+        for _ in iter(condition, True):
+            await asyncio.sleep(0.002)
