@@ -106,7 +106,7 @@ def test_a_topic_of_other_brokers_is_not_taken_in(tmp_path: Path) -> None:
 
 def test_without_metadata_nothing_is_deleted(tmp_path: Path) -> None:
     writer = Writer(tmp_path).partition("orders", 3, A, epoch=4).partition("__consumer_offsets", 0, B, epoch=0)
-    writer.partition("no-topic", 1731715200).done()
+    writer.partition("empty-folder", 2).partition("backup", 1731715200, B, epoch=0).done()
     found, metadata = found_in(tmp_path)
     assert metadata.damage is not None
     offsets, orders = found.topics
