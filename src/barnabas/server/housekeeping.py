@@ -73,30 +73,25 @@ class Housekeeping:
 
     async def delete_old_segments(self) -> None:
         now_ms = self._clock.now_ms()
-        for number, hosted in enumerate(self._replicas):
-            log = hosted.log
-            try:
-                if log.failure is None:
-                    log.maybe_roll(now_ms)
-                    log.delete_old_segments(now_ms)
-            except (KafkaError, StorageError, BrokenChainError) as error:
-                # A full disk or a damaged file: the other logs still get their turn, and may make room.
-                logger.error("retention of %s failed: %s", log.topic_partition, error)
-            if number % 100 == 99:
-                await asyncio.sleep(0)  # ten thousand logs must not hold up a heartbeat
+
+        def delete_old(hosted: HostedPartition) -> None:
+            hosted.log.maybe_roll(now_ms)
+            hosted.log.delete_old_segments(now_ms)
+
+        await self._for_each("retention", delete_old)
 
     async def flush_overdue(self) -> None:
         now_ms = self._clock.now_ms()
-        for hosted in self._replicas:
+
+        def flush(hosted: HostedPartition) -> None:
             if hosted.log.flush_due(now_ms):
                 self._flusher.request(hosted)
 
+        await self._for_each("flush by time", flush)
+
     async def expire_producers(self) -> None:
         now_ms = self._clock.now_ms()
-        for number, hosted in enumerate(self._replicas):
-            hosted.log.remove_expired_producers(now_ms)
-            if number % 100 == 99:
-                await asyncio.sleep(0)
+        await self._for_each("producer expiry", lambda hosted: hosted.log.remove_expired_producers(now_ms))
 
     async def checkpoint_recovery_points(self) -> None:
         await self._in_thread(self._directories.checkpoint_recovery_points)
@@ -112,7 +107,7 @@ class Housekeeping:
         await self._in_thread(lambda: self._directories.delete_due_files(now_ms))
 
     async def _for_each(self, name: str, work: Callable[[HostedPartition], None]) -> None:
-        """One log that fails does not keep the others from their turn.
+        """A full disk or a damaged file in one log: the others still get their turn, and may make room.
 
         Topics come and go while this gives way, so it goes by a list, and leaves out those that have gone meanwhile.
         """
@@ -120,7 +115,7 @@ class Housekeeping:
             if hosted.log.failure is None and not hosted.log.closed:
                 try:
                     work(hosted)
-                except (KafkaError, StorageError) as error:
+                except (KafkaError, StorageError, BrokenChainError) as error:
                     logger.error("%s of %s-%d failed: %s", name, hosted.topic, hosted.partition, error)
             if number % 100 == 99:
                 await asyncio.sleep(0)  # ten thousand logs must not hold up a heartbeat
