@@ -1,9 +1,10 @@
 """The broker: what it is made of, and the order in which it starts and stops.
 
 Start: log directories are locked -> sockets are bound, so that the ports are known -> the metadata store is opened,
-which knows the topics' settings -> logs are opened (threads) -> the cluster is joined, and its image makes the replicas ->
-connections are accepted -> housekeeping. Stop goes the other way round, and ends with a clean shutdown marker, so that
-the next start need not scan. No state outside of this object: several brokers may live in one process.
+which knows the topics' settings -> logs are opened (threads) -> the cluster is joined, and its image makes the replicas
+-> a new store takes in what lies in the directories (`adoption.py`) -> connections are accepted -> housekeeping. Stop
+goes the other way round, and ends with a clean shutdown marker, so that the next start need not scan. No state outside
+of this object: several brokers may live in one process.
 """
 
 import asyncio

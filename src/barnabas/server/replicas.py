@@ -17,7 +17,7 @@ from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
-from barnabas.types import TopicPartition
+from barnabas.types import NO_TOPIC_ID, TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -125,12 +125,14 @@ class Replicas:
         topic_partition = TopicPartition(topic.name, partition)
         config = self._topic_config(image, topic.name)
         log = self._directories.get(topic_partition)
-        if log is not None and log.topic_id not in (topic.topic_id, bytes(16)):
+        if log is not None and log.topic_id not in (topic.topic_id, NO_TOPIC_ID):
             renamed = self._directories.set_aside(topic_partition)
             logger.warning("%s on disk belonged to another topic of that name: kept as %s", topic_partition, renamed)
             log = None
         if log is None:
             return self._directories.create_log(topic_partition, topic.topic_id, config, self._clock.now_ms())
+        if log.topic_id == NO_TOPIC_ID:
+            self._directories.assign_topic_id(log, topic.topic_id)
         log.update_config(config)
         return log
 

@@ -14,6 +14,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import ConfigFor, LogDirectory, OnOffline
 from barnabas.storage.log_state import OnRoll
+from barnabas.storage.partition_metadata import write_partition_metadata
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -165,6 +166,14 @@ class LogDirectories:
         """Takes the log away at once; its files go later, see `delete_due_files`."""
         log = self._logs.pop(topic_partition)
         self.directory_of(log).delete_log(topic_partition, now_ms)
+
+    def assign_topic_id(self, log: Log, topic_id: TopicId) -> None:
+        """For a log from before topics had ids. Raises as a write does."""
+        try:
+            write_partition_metadata(self._files, log.directory, topic_id)
+        except OSError as error:
+            log.raise_write_error(error, "writing the topic id of")
+        log.topic_id = topic_id
 
     def set_aside(self, topic_partition: TopicPartition) -> str:
         """Takes the log away and keeps its files, in a folder of another name, which is returned."""

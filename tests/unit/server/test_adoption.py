@@ -57,7 +57,7 @@ class Writer:
     ) -> "Writer":
         log = self.directories.create_log(TopicPartition(topic, number), topic_id, TopicConfig(), NOW)
         for batch in batches or ([make_batch()] if epoch >= 0 else []):
-            log.append_as_leader(batch, max(epoch, 0), AppendOrigin.COORDINATOR, NOW)
+            log.append_as_leader(batch, max(epoch, 0), NOW, AppendOrigin.COORDINATOR)
         return self
 
     def done(self) -> None:

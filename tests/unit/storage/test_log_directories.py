@@ -308,3 +308,47 @@ def test_nothing_usable(tmp_path: Path) -> None:
     both = started(tmp_path / "file" / "a", tmp_path / "b")
     assert [directory.is_offline for directory in both.directories] == [True, False]
     both.shutdown()
+
+
+def test_a_log_is_set_aside_and_its_name_is_free(tmp_path: Path) -> None:
+    directories = started(tmp_path)
+    old = directories.create_log(tp(0), b"a" * 16, None, NOW)
+    append(old, make_batch())
+    old.flush()
+    renamed = Path(directories.set_aside(tp(0)))
+    assert directories.get(tp(0)) is None and renamed.name.endswith("-stray")
+    directories.create_log(tp(0), b"b" * 16, None, NOW)
+    directories.shutdown()
+    again = started(tmp_path)
+    assert [log.topic_id for log in again] == [b"b" * 16]
+    again.delete_due_files(NOW + 10**12)
+    again.shutdown()
+    assert next(renamed.glob("*.log")).stat().st_size > 0
+
+
+def test_kafkas_metadata_log_is_not_a_partition(tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    directories = started(tmp_path)
+    assert len(directories) == 0
+    directories.shutdown()
+    assert list(folder.iterdir()) == []
+
+
+def test_another_node_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
+    started(tmp_path).shutdown()
+    directories = LogDirectories([str(tmp_path)])
+    directories.acquire()
+    with pytest.raises(StorageError, match="belongs to node 1, this is node 2"):
+        directories.check_node(2)
+    directories.check_node(1)
+    directories.release()
+
+
+def test_a_log_without_topic_id_gets_one_for_good(tmp_path: Path) -> None:
+    directories = started(tmp_path)
+    directories.assign_topic_id(directories.create_log(tp(0), now_ms=NOW), b"a" * 16)
+    directories.shutdown()
+    again = started(tmp_path)
+    assert [log.topic_id for log in again] == [b"a" * 16]
+    again.shutdown()
