@@ -23,8 +23,11 @@ from barnabas.machines.group.consumer.regex_syntax import (
 
 __all__ = ["CompiledRegex", "RegexError", "compile_regex"]
 
-MOST_INSTRUCTIONS = 20_000
+MOST_NODES = 20_000
+"""Once repetitions are written out."""
 MOST_REMEMBERED_STEPS = 50_000
+MOST_VISITS = 500_000
+"""Under a second. An expression needs a few thousand, unless it is made to take long."""
 WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
@@ -42,14 +45,17 @@ def compile_regex(regex: str) -> "CompiledRegex":
 
 
 class CompiledRegex:
-    __slots__ = ("_program", "_steps")
+    __slots__ = ("_nodes", "_program", "_steps", "_visits")
 
     def __init__(self, node: Node) -> None:
+        self._nodes = 0
+        self._visits = 0
         self._program: list[_Instruction] = []
         self._emit(node)
         self._steps: dict[tuple[frozenset[int], str, str], frozenset[int]] = {}
 
     def matches(self, name: str) -> bool:
+        """Raises RegexError when all names together have taken too long."""
         states = frozenset((0,))
         before = ""
         for character in name:
@@ -91,12 +97,16 @@ class CompiledRegex:
                 if each not in seen:
                     seen.add(each)
                     todo.append(each)
+        self._visits += len(seen)
+        if self._visits > MOST_VISITS:
+            raise RegexError("expression takes too long")
         return seen
 
     # Thompson's construction: each node's instructions fall through to whatever follows
 
     def _emit(self, node: Node) -> None:
-        if len(self._program) > MOST_INSTRUCTIONS:
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
             raise RegexError("expression is too large")
         if isinstance(node, Characters):
             self._program.append(_Instruction(characters=node.characters))

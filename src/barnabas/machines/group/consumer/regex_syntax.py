@@ -160,7 +160,10 @@ class _Parser:
         self._take("?")
         if self._repetition() is not None:
             raise RegexError("invalid nested repetition operator")
-        return Repetition(atom, *bounds)
+        repetition = Repetition(atom, *bounds)
+        if _repetitions_in(repetition) > MOST_REPETITIONS:
+            raise RegexError("invalid repeat count")
+        return repetition
 
     def _repetition(self) -> tuple[int, int | None] | None:
         for operator, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
@@ -333,6 +336,15 @@ class _Parser:
             return False
         self.position += len(text)
         return True
+
+
+def _repetitions_in(node: Node) -> int:
+    """How often the innermost part is repeated, at least or at most as the case may be."""
+    if isinstance(node, Repetition):
+        return max(node.most or node.least, 1) * _repetitions_in(node.part)
+    if isinstance(node, Sequence | Alternatives):
+        return max(map(_repetitions_in, node.parts), default=1)
+    return 1
 
 
 def _posix_class(name: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from barnabas.machines.coordinator import Now
 from barnabas.machines.group.consumer import records
 from barnabas.machines.group.consumer.group import ConsumerGroup
 from barnabas.machines.group.consumer.member import ConsumerMember
-from barnabas.machines.group.consumer.regex import compile_regex
+from barnabas.machines.group.consumer.regex import RegexError, compile_regex
 from barnabas.machines.group.outcome import Outcome
 
 REFRESH_MIN_INTERVAL_MS = 10_000
@@ -50,5 +50,9 @@ class Subscriptions:
 
 
 def _matching(regex: str, names: Iterable[str]) -> tuple[str, ...]:
-    compiled = compile_regex(regex)
-    return tuple(name for name in sorted(names) if compiled.matches(name))
+    """None at all for an expression that takes too long: it holds up every group of this broker."""
+    try:
+        compiled = compile_regex(regex)
+        return tuple(name for name in sorted(names) if compiled.matches(name))
+    except RegexError:
+        return ()
