@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Any, Self
 
+from barnabas.errors import ErrorCode
 from barnabas.protocol import decode, decode_response_header, encode_request
 from barnabas.protocol.messages import create_topics as create
 from barnabas.protocol.messages import fetch as fetching
@@ -212,3 +213,8 @@ def batch(*values: bytes | None, key: bytes | None = b"k", timestamp: int | None
 
 def base_offsets(records: bytes | memoryview | None) -> list[int]:
     return [header.base_offset for _, header in iter_headers(bytes(records or b""))]
+
+
+def code(answer: Any) -> str:
+    """The name of an answer's error code, which reads better than the number when a test fails."""
+    return ErrorCode(answer.error_code).name
