@@ -38,6 +38,6 @@ class Flusher:
             return
         if error is not None:
             raise error
-        hosted.complete_waiters()
+        hosted.on_flushed()
         if hosted.waits_for_flush() or (hosted.log.needs_flush and not hosted.log.closed):
             self.request(hosted)

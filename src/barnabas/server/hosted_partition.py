@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from barnabas.server.flusher import Flusher
 
 ACKS_ALL = -1
+ANY_NUMBER_OF_BYTES = 1 << 62
+"""Lets a waiting fetch look again, however much it misses."""
 
 OnCommitted = Callable[[ErrorCode], None]
 
@@ -67,8 +69,6 @@ class HostedPartition:
         info = log.append_as_leader(records, state.leader_epoch, now_ms, origin)
         if not info.duplicate:
             self._on_appended(len(records))
-            if not acks and log.needs_flush:
-                self._flusher.request(self)  # nobody waits, but the topic asks for it all the same
         return info
 
     def must_wait(self, last_offset: int, acks: int) -> bool:
@@ -134,8 +134,24 @@ class HostedPartition:
         self.fail_waiters(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self._purgatory.on_change(self)
 
+    def on_flushed(self) -> None:
+        """A flush ended well: what waited for it is readable and acknowledged."""
+        log = self.log
+        before = log.high_watermark
+        committed = self.state.high_watermark
+        self._move_high_watermark(min(committed, log.recovery_point) if log.needs_flush else committed)
+        self.complete_waiters()
+        if self.waiting_fetches and log.high_watermark > before:
+            self._purgatory.on_progress(self, ANY_NUMBER_OF_BYTES)
+
     def _on_appended(self, byte_count: int) -> None:
-        self._move_high_watermark(self.state.on_append(self.log.log_end_offset))
+        log = self.log
+        high_watermark = self.state.on_append(log.log_end_offset)
+        if log.needs_flush:
+            # Nobody reads what a power loss could still take back, and it is flushed whether anybody waits or not.
+            high_watermark = min(high_watermark, log.recovery_point)
+            self._flusher.request(self)
+        self._move_high_watermark(high_watermark)
         if self.waiting_fetches:
             self._purgatory.on_progress(self, byte_count)
 
