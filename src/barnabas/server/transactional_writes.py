@@ -150,9 +150,20 @@ class TransactionalWrites:
             if answer is not None and clock.monotonic_ms() >= give_up_ms:
                 break
             await asyncio.sleep(config.add_partitions_to_txn_retry_backoff_ms / 1000)
+            self._mark_again()
             answer = self._ask()
             errors = answer if isinstance(answer, dict) else await answer
         self._take(errors)
+
+    def _mark_again(self) -> None:
+        """Those markers have wiped out the marks of this transaction, too."""
+        for index, (hosted, header, _) in list(self._first_writes.items()):
+            assert self._producer is not None
+            mark = self._broker.transactions.verification.begin(hosted, self._producer, header.base_sequence)
+            if mark is None:
+                del self._first_writes[index]
+            else:
+                self._first_writes[index] = FirstWrite(hosted, header, mark)
 
     def _take(self, errors: Errors) -> None:
         for index, first in self._first_writes.items():

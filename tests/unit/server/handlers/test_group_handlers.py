@@ -1,0 +1,381 @@
+"""The APIs of groups over a whole broker: what the handlers add to the machine, in every version they serve."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handler_calls import HandlerCalls
+
+from barnabas.errors import ErrorCode
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages import offset_commit as commit
+from barnabas.protocol.messages import offset_delete as delete
+from barnabas.protocol.messages import offset_fetch as fetch
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.list_groups import ListGroupsRequest
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.server.coordinator_shard import ShardState
+from barnabas.server.handlers.api_versions import handle_api_versions
+
+GROUP_OPERATIONS = 0b1101_0100_1000
+Scenario = Callable[[HandlerCalls], Awaitable[None]]
+
+
+def run(directory: Path, scenario: Scenario, **settings: str) -> None:
+    async def main() -> None:
+        async with HandlerCalls(directory, **settings) as calls:
+            await calls.make_topic("orders")
+            await find(calls)
+            await scenario(calls)
+
+    asyncio.run(main())
+
+
+async def find(calls: HandlerCalls, version: int = 6, key_type: int = 0, *keys: str) -> Any:
+    request = FindCoordinatorRequest(key=(keys or ("g",))[0], key_type=key_type, coordinator_keys=list(keys or ("g",)))
+    if version < 4:
+        request.coordinator_keys = []
+    else:
+        request.key = ""
+    if version == 0:
+        request.key_type = 0
+    return await calls.call(request, version)
+
+
+def commit_request(*topics: tuple[str | bytes, list[int]], group: str = "g", metadata: str = "") -> Any:
+    return commit.OffsetCommitRequest(
+        group_id=group,
+        member_id="",
+        topics=[
+            commit.OffsetCommitRequestTopic(
+                name=topic if isinstance(topic, str) else "",
+                topic_id=topic if isinstance(topic, bytes) else bytes(16),
+                partitions=[
+                    commit.OffsetCommitRequestPartition(
+                        partition_index=index, committed_offset=index + 10, committed_metadata=metadata
+                    )
+                    for index in partitions
+                ],
+            )
+            for topic, partitions in topics
+        ],
+    )
+
+
+def committed(response: commit.OffsetCommitResponse) -> dict[tuple[str | bytes, int], ErrorCode]:
+    return {
+        (topic.name or topic.topic_id, each.partition_index): ErrorCode(each.error_code)
+        for topic in response.topics
+        for each in topic.partitions
+    }
+
+
+def fetch_request(version: int, topics: list[tuple[str | bytes, list[int]]] | None, *groups: str) -> Any:
+    groups = groups or ("g",)
+    if version < 8:
+        old = [fetch.OffsetFetchRequestTopic(name=str(name), partition_indexes=list(of)) for name, of in topics or ()]
+        return fetch.OffsetFetchRequest(group_id=groups[0], topics=None if topics is None else old)
+    asked = None
+    if topics is not None:
+        asked = [
+            fetch.OffsetFetchRequestTopics(
+                name=name if isinstance(name, str) else "",
+                topic_id=name if isinstance(name, bytes) else bytes(16),
+                partition_indexes=of,
+            )
+            for name, of in topics
+        ]
+    return fetch.OffsetFetchRequest(
+        groups=[fetch.OffsetFetchRequestGroup(group_id=group, topics=asked) for group in groups]
+    )
+
+
+def offsets_in(topics: Any) -> dict[tuple[str | bytes, int], tuple[int, int]]:
+    return {
+        (topic.name or topic.topic_id, each.partition_index): (each.committed_offset, each.error_code)
+        for topic in topics
+        for each in topic.partitions
+    }
+
+
+def test_find_coordinator_makes_the_topic_and_answers(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        assert len(calls.broker.cluster.image.topics["__consumer_offsets"].partitions) == 3
+        port = int(calls.broker.address.rpartition(":")[2])
+        for version in calls.versions(FindCoordinatorRequest):
+            for key_type in (0, 1) if version else (0,):
+                answer = await find(calls, version, key_type, "a", "b")
+                found = answer.coordinators if version >= 4 else [answer]
+                assert [(each.error_code, each.node_id, each.port) for each in found] == [(0, 1, port)] * len(found)
+                assert len(found) == (2 if version >= 4 else 1)
+        assert (await find(calls, 6, 2)).coordinators[0].error_code == ErrorCode.INVALID_REQUEST
+        assert (await find(calls, 3, 2)).error_code == ErrorCode.INVALID_REQUEST
+        assert calls.broker.cluster.image.topic_config("__transaction_state")["min.insync.replicas"] == "1"
+
+    run(tmp_path, scenario)
+
+
+def test_a_topic_that_cannot_be_made_is_no_coordinator(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            calls.broker.cluster.auto_creation._create_topics = refuse
+            assert (await find(calls)).coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert (await find(calls, 0)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    async def refuse(topics: Any) -> Any:
+        return ()
+
+    asyncio.run(main())
+
+
+def test_offsets_are_stored_and_read_in_every_version(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        topic_id = calls.broker.cluster.image.topics["orders"].topic_id
+        for version in calls.versions(commit.OffsetCommitRequest):
+            name: str | bytes = "orders" if version < 10 else topic_id
+            answer = committed(await calls.call(commit_request((name, [0, 1]), group=f"g{version}"), version))
+            assert answer == {(name, 0): ErrorCode.NONE, (name, 1): ErrorCode.NONE}
+        for version in calls.versions(fetch.OffsetFetchRequest):
+            name = "orders" if version < 10 else topic_id
+            expected = {(name, 0): (10, 0), (name, 1): (11, 0)}
+            for topics in ([(name, [0, 1])], None) if version > 1 else ([(name, [0, 1])],):
+                answer = await calls.call(fetch_request(version, topics, "g5", "g9"), version)
+                if version < 8:
+                    assert offsets_in(answer.topics) == expected
+                else:
+                    assert [group.group_id for group in answer.groups] == ["g5", "g9"]
+                    assert [offsets_in(group.topics) for group in answer.groups] == [expected, expected]
+            missing = await calls.call(fetch_request(version, [(name, [0])], "nobody"), version)
+            topics = missing.topics if version < 8 else missing.groups[0].topics
+            assert offsets_in(topics) == {(name, 0): (-1, 0)}
+
+    run(tmp_path, scenario)
+
+
+def test_what_does_not_exist_is_refused_and_the_rest_is_stored(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        unknown, fine = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NONE
+        answer = await calls.call(commit_request(("orders", [0, 7, -1]), ("none", [0])), 9)
+        assert committed(answer) == {
+            ("orders", 0): fine,
+            ("orders", 7): unknown,
+            ("orders", -1): unknown,
+            ("none", 0): unknown,
+        }
+        assert committed(await calls.call(commit_request(("none", [3])), 9)) == {("none", 3): unknown}
+        topic_id, no_id = calls.broker.cluster.image.topics["orders"].topic_id, b"0123456789abcdef"
+        answer = await calls.call(commit_request((topic_id, [1, 2]), (no_id, [0])), 10)
+        assert committed(answer) == {
+            (topic_id, 1): fine,
+            (topic_id, 2): unknown,
+            (no_id, 0): ErrorCode.UNKNOWN_TOPIC_ID,
+        }
+        answer = await calls.call(fetch_request(10, [(topic_id, [0, 1]), (no_id, [0])]), 10)
+        assert offsets_in(answer.groups[0].topics) == {
+            (topic_id, 0): (10, 0),
+            (topic_id, 1): (11, 0),
+            (no_id, 0): (-1, ErrorCode.UNKNOWN_TOPIC_ID),
+        }
+
+    run(tmp_path, scenario)
+
+
+def test_offset_delete(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        await calls.call(commit_request(("orders", [0, 1])), 9)
+        partitions = [delete.OffsetDeleteRequestPartition(partition_index=index) for index in (0, 9)]
+        topics = [
+            delete.OffsetDeleteRequestTopic(name="orders", partitions=partitions),
+            delete.OffsetDeleteRequestTopic(name="none", partitions=partitions[:1]),
+        ]
+        answer = await calls.call(delete.OffsetDeleteRequest(group_id="g", topics=topics))
+        assert answer.error_code == 0
+        assert {
+            (topic.name, each.partition_index, each.error_code) for topic in answer.topics for each in topic.partitions
+        } == {
+            ("orders", 0, 0),
+            ("orders", 9, 3),
+            ("none", 0, 3),
+        }
+        answer = await calls.call(fetch_request(8, None), 8)
+        assert offsets_in(answer.groups[0].topics) == {("orders", 1): (11, 0)}
+        answer = await calls.call(delete.OffsetDeleteRequest(group_id="nobody", topics=topics))
+        assert (answer.error_code, answer.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
+
+    run(tmp_path, scenario)
+
+
+def join_request(group: str, member_id: str = "", **fields: Any) -> JoinGroupRequest:
+    protocols = [JoinGroupRequestProtocol(name="range", metadata=b"me")]
+    return JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=10_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=protocols,
+        **fields,
+    )
+
+
+async def join(calls: HandlerCalls, group: str, version: int) -> Any:
+    """Also through MEMBER_ID_REQUIRED, which newer clients meet first."""
+    answer = await calls.call(join_request(group), version)
+    if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+        assert version >= 4
+        answer = await calls.call(join_request(group, answer.member_id), version)
+    return answer
+
+
+def test_life_of_a_classic_group_in_every_version(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        for version in calls.versions(JoinGroupRequest):
+            group = f"group-{version}"
+            joined = await join(calls, group, version)
+            assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
+            assert joined.leader == joined.member_id and joined.member_id.startswith("tester-")
+            member_id = joined.member_id
+            assignment = SyncGroupRequestAssignment(member_id=member_id, assignment=b"all")
+            sync = SyncGroupRequest(group_id=group, generation_id=1, member_id=member_id, assignments=[assignment])
+            sync_version = min(version, 4)
+            assert (await calls.call(sync, sync_version)).assignment == b"all"
+            beat = HeartbeatRequest(group_id=group, generation_id=1, member_id=member_id)
+            assert (await calls.call(beat, min(version, 4))).error_code == 0
+            beat.generation_id = 0
+            assert (await calls.call(beat, min(version, 4))).error_code == ErrorCode.ILLEGAL_GENERATION
+            described = (await calls.call(DescribeGroupsRequest(groups=[group]), min(version, 6))).groups[0]
+            assert (described.group_state, described.members[0].client_host) == ("Stable", "/10.0.0.9")
+            leave_version = min(version, 5)
+            leave = LeaveGroupRequest(group_id=group)
+            if leave_version < 3:
+                leave.member_id = member_id
+            else:
+                leave.members = [MemberIdentity(member_id=member_id)]
+            assert (await calls.call(leave, leave_version)).error_code == 0
+
+    run(tmp_path, scenario)
+
+
+def test_errors_of_joining_can_be_read_in_every_version(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        for version in calls.versions(JoinGroupRequest):
+            answer = await calls.call(join_request(""), version)
+            assert answer.error_code == ErrorCode.INVALID_GROUP_ID
+            assert answer.protocol_name == (None if version >= 7 else "")
+
+    run(tmp_path, scenario)
+
+
+def test_lists_descriptions_and_deletion_go_over_all_shards(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        names = [f"g{number}" for number in range(10)]
+        assert len({calls.broker.groups.partition_for(name) for name in names}) == 3
+        for name in names:
+            await calls.call(commit_request(("orders", [0]), group=name), 9)
+        for version in calls.versions(ListGroupsRequest):
+            listed = await calls.call(ListGroupsRequest(), version)
+            assert sorted(group.group_id for group in listed.groups) == names
+        assert (await calls.call(ListGroupsRequest(states_filter=["Stable"]), 4)).groups == []
+        asked = DescribeGroupsRequest(groups=["g3", "g1", "nobody", "g3"], include_authorized_operations=True)
+        described = (await calls.call(asked)).groups
+        assert [group.group_id for group in described] == ["g3", "g1", "nobody", "g3"]
+        assert [group.error_code for group in described] == [0, 0, ErrorCode.GROUP_ID_NOT_FOUND, 0]
+        assert described[0].authorized_operations == GROUP_OPERATIONS
+        for version in calls.versions(DeleteGroupsRequest):
+            wanted = DeleteGroupsRequest(groups_names=[names[version], "nobody"])
+            results = (await calls.call(wanted, version)).results
+            assert [each.error_code for each in results] == [0, ErrorCode.GROUP_ID_NOT_FOUND]
+        assert len((await calls.call(ListGroupsRequest())).groups) == 7
+
+    run(tmp_path, scenario)
+
+
+def test_a_coordinator_that_loads(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        for shard in calls.broker.groups.shards():
+            shard.state = ShardState.LOADING
+        loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+        assert (await calls.call(beat)).error_code == ErrorCode.NONE
+        assert (await calls.call(join_request("g"))).error_code == loading
+        assert (await calls.call(ListGroupsRequest())).error_code == loading
+        assert committed(await calls.call(commit_request(("orders", [0])), 9)) == {("orders", 0): loading}
+        for version in calls.versions(fetch.OffsetFetchRequest):
+            name = "orders" if version < 10 else calls.broker.cluster.image.topics["orders"].topic_id
+            answer = await calls.call(fetch_request(version, [(name, [0])]), version)
+            if version == 1:
+                assert offsets_in(answer.topics) == {("orders", 0): (-1, loading)}
+            else:
+                assert (answer.error_code if version < 8 else answer.groups[0].error_code) == loading
+        assert (await calls.call(DescribeGroupsRequest(groups=["g"]))).groups[0].error_code == loading
+        assert (await calls.call(ConsumerGroupDescribeRequest(group_ids=["g"]))).groups[0].error_code == loading
+        assert (await calls.call(DeleteGroupsRequest(groups_names=["g"]))).results[0].error_code == loading
+
+    run(tmp_path, scenario)
+
+
+def test_consumer_groups(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        beat = ConsumerGroupHeartbeatRequest(
+            group_id="g",
+            member_id="AAAAAAAAAAAAAAAAAAAAAA",
+            member_epoch=0,
+            rebalance_timeout_ms=1000,
+            subscribed_topic_names=["orders"],
+            topic_partitions=[],
+        )
+        answer = await calls.call(beat)
+        assert (answer.error_code, answer.member_epoch) == (0, 1)
+        assert [each.partitions for each in answer.assignment.topic_partitions] == [[0, 1]]
+        described = await calls.call(
+            ConsumerGroupDescribeRequest(group_ids=["g", "nobody"], include_authorized_operations=True)
+        )
+        assert [group.error_code for group in described.groups] == [0, ErrorCode.GROUP_ID_NOT_FOUND]
+        assert described.groups[0].members[0].client_host == "/10.0.0.9"
+        assert described.groups[0].authorized_operations == GROUP_OPERATIONS
+
+    run(tmp_path, scenario)
+
+
+def test_the_newer_protocol_can_be_switched_off(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        beat = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=0)
+        assert (await calls.call(beat)).error_code == ErrorCode.UNSUPPORTED_VERSION
+        described = await calls.call(ConsumerGroupDescribeRequest(group_ids=["g"]))
+        assert described.groups[0].error_code == ErrorCode.UNSUPPORTED_VERSION
+
+    run(tmp_path, scenario, group_coordinator_rebalance_protocols="classic")
+
+
+def test_stopping_answers_whoever_waits(tmp_path: Path) -> None:
+    async def main() -> Any:
+        async with HandlerCalls(tmp_path, group_initial_rebalance_delay_ms="60000") as calls:
+            await find(calls)
+            waiting = calls.start(join_request("g"), 3)
+        return await waiting
+
+    assert asyncio.run(main()).error_code == ErrorCode.NOT_COORDINATOR
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_features_switch_the_newer_protocols_on(tmp_path: Path, version: int) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+        answer = handle_api_versions(calls.context(ApiKey.API_VERSIONS, version), request)
+        finalized = {each.name: (each.min_version_level, each.max_version_level) for each in answer.finalized_features}
+        supported = {each.name: (each.min_version, each.max_version) for each in answer.supported_features}
+        features = {"group.version": (1, 1), "transaction.version": (2, 2)}
+        assert finalized == (features if version >= 3 else {})
+        assert answer.finalized_features_epoch == (0 if version >= 3 else -1)
+        assert supported == ({name: (0, level) for name, (level, _) in features.items()} if version >= 4 else {})
+
+    run(tmp_path, scenario)
