@@ -4,6 +4,7 @@ Produce and Fetch come here after the request is decoded. All of it runs on the 
 high watermark, waking waiters) is one uninterrupted step and order is kept; only fsync leaves the loop.
 """
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,8 @@ from barnabas.storage.log import AppendInfo, AppendOrigin, Log
 
 if TYPE_CHECKING:
     from barnabas.server.flusher import Flusher
+
+logger = logging.getLogger(__name__)
 
 ACKS_ALL = -1
 ANY_NUMBER_OF_BYTES = 1 << 62
@@ -68,7 +71,8 @@ class HostedPartition:
             state.check_min_in_sync_replicas(log.config.min_insync_replicas)
         info = log.append_as_leader(records, state.leader_epoch, now_ms, origin)
         if not info.duplicate:
-            self._on_appended(len(records))
+            # A marker may make a whole transaction readable, which was counted when it was not yet.
+            self._on_appended(len(records) if origin is AppendOrigin.CLIENT else ANY_NUMBER_OF_BYTES)
         return info
 
     def must_wait(self, last_offset: int, acks: int) -> bool:
@@ -98,12 +102,12 @@ class HostedPartition:
             (left if open_flush or open_high_watermark else done).append(waiter)
         self._waiters = left
         for waiter in done:
-            waiter.on_committed(ErrorCode.NONE)
+            _tell(waiter, ErrorCode.NONE)
 
     def fail_waiters(self, error: ErrorCode) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
-            waiter.on_committed(error)
+            _tell(waiter, error)
 
     def waits_for_flush(self) -> bool:
         flushed = self.log.recovery_point
@@ -161,3 +165,11 @@ class HostedPartition:
             log.update_high_watermark(high_watermark)
             if self._waiters:
                 self.complete_waiters()
+
+
+def _tell(waiter: Waiter, error: ErrorCode) -> None:
+    """One that fails must not keep the others waiting, nor fail the append that happened to move the watermark."""
+    try:
+        waiter.on_committed(error)
+    except Exception:
+        logger.exception("an answer could not be given")

@@ -147,12 +147,16 @@ def latest(client: RawClient, isolation_level: int) -> int:
     return offset
 
 
-def test_a_committed_reader_waits_for_the_end_of_a_transaction(barnabas_broker: Broker, client: RawClient) -> None:
+@pytest.mark.parametrize("min_bytes", [1, 500])
+def test_a_committed_reader_waits_for_the_end_of_a_transaction(
+    barnabas_broker: Broker, client: RawClient, min_bytes: int
+) -> None:
     client.create_topic("t")
     with RawClient(barnabas_broker.bootstrap) as reader:
-        request = fetch_request("t", 0, min_bytes=1, max_wait_ms=600_000, isolation_level=READ_COMMITTED)
+        request = fetch_request("t", 0, min_bytes=min_bytes, max_wait_ms=600_000, isolation_level=READ_COMMITTED)
         reader.post(request, 12)
-        write(barnabas_broker, "t", in_transaction(b"open", 0), AppendOrigin.COORDINATOR)
+        client.metadata()
+        write(barnabas_broker, "t", in_transaction(bytes(1000), 0), AppendOrigin.CLIENT)
         client.metadata()
         marker = build_end_marker(EndTxnMarker(ControlType.COMMIT, 0), 5, 0, 1)
         write(barnabas_broker, "t", marker, AppendOrigin.COORDINATOR)
