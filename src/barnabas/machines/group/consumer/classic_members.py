@@ -192,17 +192,20 @@ class ClassicMembers:
 
     def leave(self, group: Group, command: LeaveGroup, token: Token, outcome: Outcome) -> None:
         assert isinstance(group, ConsumerGroup)
-        identities = leaving_members(command.request, command.version)
+        answered = []
         leaving: dict[str, ConsumerMember] = {}
         errors = []
-        for identity in identities:
+        for identity in leaving_members(command.request, command.version):
             member, error = self._find_leaving(group, identity)
+            member_id = identity.member_id
             if member is not None:
-                leaving[member.member_id] = member
+                member_id = member.member_id
+                leaving[member_id] = member
+            answered.append(MemberIdentity(member_id=member_id, group_instance_id=identity.group_instance_id))
             errors.append(error)
         if leaving:
             self._rebalance.remove(group, list(leaving.values()), outcome)
-        outcome.reply(token, leave_response(identities, errors, command.version))
+        outcome.reply(token, leave_response(answered, errors, command.version))
 
     def _find_leaving(self, group: ConsumerGroup, identity: MemberIdentity) -> tuple[ConsumerMember | None, ErrorCode]:
         """A tool removes a static member by its instance id alone."""

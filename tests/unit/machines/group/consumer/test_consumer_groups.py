@@ -28,9 +28,9 @@ from barnabas.protocol.versioned import encode_versioned
 T = b"t" * 16
 
 
-def image_of(count: int = 2) -> ClusterImage:
-    topic = TopicImage("t", T, tuple(PartitionImage(number, (1,), (1,), 1) for number in range(count)))
-    return ClusterImage(topics={"t": topic}, topic_names={T: "t"})
+def image_of(count: int = 2, topic_id: bytes = T) -> ClusterImage:
+    topic = TopicImage("t", topic_id, tuple(PartitionImage(number, (1,), (1,), 1) for number in range(count)))
+    return ClusterImage(topics={"t": topic}, topic_names={topic_id: "t"})
 
 
 @pytest.fixture
@@ -122,6 +122,20 @@ def test_tombstones_of_an_unknown_group_do_nothing(driver: MachineDriver) -> Non
     assert driver.machine.registry.get("x") is None  # type: ignore[attr-defined]
 
 
+def test_the_end_of_an_assignment_releases_its_partitions(driver: MachineDriver) -> None:
+    beat(driver, "a", 0)
+    put(driver, messages.ConsumerGroupCurrentMemberAssignmentKey(group_id="g", member_id="a"), None)
+    driver.load()
+    assert not group_of(driver).is_held_by_another("b", T, 0)
+
+
+def test_a_topic_made_anew_is_another_one(driver: MachineDriver) -> None:
+    beat(driver, "a", 0)
+    driver.show_image(image_of(2, b"u" * 16))
+    response = beat(driver, "a", 1, topic_partitions=[])
+    assert [each.topic_id for each in response.assignment.topic_partitions] == [b"u" * 16]
+
+
 def test_a_replaced_timer_does_nothing(driver: MachineDriver) -> None:
     beat(driver, "a", 0)
     driver.now_ms = 10_000
@@ -187,10 +201,10 @@ def test_an_empty_consumer_group_gives_way(driver: MachineDriver) -> None:
 
 
 def test_the_hash_tells_topics_apart() -> None:
-    two, three = image_of(2).topics, image_of(3).topics
+    hashes = [metadata_hash(image_of(count, topic_id).topics) for count in (2, 3) for topic_id in (T, b"u" * 16)]
+    assert len({0, *hashes}) == 5
     assert metadata_hash({}) == 0
-    assert len({0, metadata_hash(two), metadata_hash(three)}) == 3
-    assert metadata_hash(two) == metadata_hash(image_of(2).topics)
+    assert metadata_hash(image_of(2).topics) == hashes[0]
 
 
 @pytest.mark.parametrize(
