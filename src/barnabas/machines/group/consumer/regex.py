@@ -9,16 +9,16 @@ A topic name has 65 different characters. A class of characters is the set of th
 
 from typing import NamedTuple
 
-from barnabas.machines.group.consumer.regex_syntax import (
+from barnabas.machines.group.consumer.regex_characters import PERL_CLASSES, RegexError
+from barnabas.machines.group.consumer.regex_syntax import parse_regex
+from barnabas.machines.group.consumer.regex_tree import (
     Alternatives,
     Assertion,
     AssertionKind,
     Characters,
     Node,
-    RegexError,
     Repetition,
     Sequence,
-    parse_regex,
 )
 
 __all__ = ["CompiledRegex", "RegexError", "compile_regex"]
@@ -28,7 +28,7 @@ MOST_NODES = 20_000
 MOST_REMEMBERED_STEPS = 50_000
 MOST_VISITS = 500_000
 """Under a second. An expression needs a few thousand, unless it is made to take long."""
-WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+WORD = PERL_CLASSES["w"]
 
 
 class _Instruction(NamedTuple):

@@ -7,82 +7,29 @@ As in RE2 there are no back references and nothing that looks ahead or behind: t
 """
 
 import string
-import unicodedata
-from dataclasses import dataclass
-from enum import Enum
 
-TOPIC_CHARACTERS = frozenset(string.ascii_letters + string.digits + "._-")
+from barnabas.machines.group.consumer.regex_characters import (
+    ESCAPED_CONTROLS,
+    PERL_CLASSES,
+    TOPIC_CHARACTERS,
+    RegexError,
+    posix_class,
+    unicode_class,
+)
+from barnabas.machines.group.consumer.regex_tree import (
+    Alternatives,
+    Assertion,
+    AssertionKind,
+    Characters,
+    Node,
+    Repetition,
+    Sequence,
+)
+
 MOST_REPETITIONS = 1000
 DEEPEST_NESTING = 100
 LONGEST_REGEX = 10_000
-ESCAPED_CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
-PERL_CLASSES = {
-    "d": frozenset(string.digits),
-    "w": frozenset(string.ascii_letters + string.digits + "_"),
-    "s": frozenset[str](),
-}
-POSIX_CLASSES = {
-    "alnum": string.ascii_letters + string.digits,
-    "alpha": string.ascii_letters,
-    "ascii": "".join(sorted(TOPIC_CHARACTERS)),
-    "blank": "",
-    "cntrl": "",
-    "digit": string.digits,
-    "graph": "".join(sorted(TOPIC_CHARACTERS)),
-    "lower": string.ascii_lowercase,
-    "print": "".join(sorted(TOPIC_CHARACTERS)),
-    "punct": "._-",
-    "space": "",
-    "upper": string.ascii_uppercase,
-    "word": string.ascii_letters + string.digits + "_",
-    "xdigit": string.hexdigits,
-}
-CATEGORIES = frozenset(["C", "L", "M", "N", "P", "S", "Z", "Cc", "Cf", "Co", "Cs", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc"])
-CATEGORIES |= {"Me", "Mn", "Nd", "Nl", "No", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "Sc", "Sk", "Sm", "So"}
-CATEGORIES |= {"Zl", "Zp", "Zs"}
-SCRIPTS_WITHOUT_TOPIC_CHARACTERS = frozenset(["Arabic", "Armenian", "Bengali", "Cyrillic", "Devanagari", "Georgian"])
-SCRIPTS_WITHOUT_TOPIC_CHARACTERS |= {"Greek", "Han", "Hangul", "Hebrew", "Hiragana", "Katakana", "Thai"}
 
-
-class RegexError(ValueError):
-    """The expression is not one of RE2's, or too large."""
-
-
-class AssertionKind(Enum):
-    START = "start"
-    END = "end"
-    WORD_BOUNDARY = "word boundary"
-    NO_WORD_BOUNDARY = "no word boundary"
-
-
-@dataclass(frozen=True, slots=True)
-class Characters:
-    characters: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    kind: AssertionKind
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    parts: "tuple[Node, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Alternatives:
-    parts: "tuple[Node, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Repetition:
-    part: "Node"
-    least: int
-    most: int | None
-
-
-Node = Characters | Assertion | Sequence | Alternatives | Repetition
 
 ESCAPED_ASSERTIONS = {
     "A": AssertionKind.START,
@@ -264,7 +211,7 @@ class _Parser:
             if end >= 0:
                 name = self._regex[self.position + 2 : end]
                 self.position = end + 2
-                return _posix_class(name)
+                return posix_class(name)
         character = self._next()
         return self._escape() if character == "\\" else character
 
@@ -318,7 +265,7 @@ class _Parser:
             self.position += len(name)
         if name.startswith("^"):
             negated, name = not negated, name[1:]
-        found = _unicode_class(name)
+        found = unicode_class(name)
         return TOPIC_CHARACTERS - found if negated else found
 
     # Text
@@ -345,24 +292,3 @@ def _repetitions_in(node: Node) -> int:
     if isinstance(node, Sequence | Alternatives):
         return max(map(_repetitions_in, node.parts), default=1)
     return 1
-
-
-def _posix_class(name: str) -> frozenset[str]:
-    characters = POSIX_CLASSES.get(name.removeprefix("^"))
-    if characters is None:
-        raise RegexError("invalid character class range")
-    return TOPIC_CHARACTERS - frozenset(characters) if name.startswith("^") else frozenset(characters)
-
-
-def _unicode_class(name: str) -> frozenset[str]:
-    if name == "Any":
-        return TOPIC_CHARACTERS
-    if name == "Latin":
-        return frozenset(string.ascii_letters)
-    if name == "Common":
-        return TOPIC_CHARACTERS - frozenset(string.ascii_letters)
-    if name in SCRIPTS_WITHOUT_TOPIC_CHARACTERS:
-        return frozenset()
-    if name not in CATEGORIES:
-        raise RegexError("invalid character class range")
-    return frozenset(each for each in TOPIC_CHARACTERS if unicodedata.category(each).startswith(name))
