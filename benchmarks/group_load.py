@@ -7,6 +7,7 @@ shows mostly the time for which a coordinator waits for more members on purpose.
 from __future__ import annotations
 
 import os
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,8 +58,9 @@ class Member:
         self.others: list[str] = []
 
     def post_join(self) -> None:
-        # What changes from one generation to the next, so that nobody is told that all is as it was.
-        metadata = self.generation.to_bytes(100, signed=True)
+        # A subscription (version 0, no topics) with user data that differs from one generation to the next, so that
+        # nobody is told that all is as it was.
+        metadata = struct.pack(">hii100p", 0, 0, 100, b"%d" % self.generation)
         protocols = [JoinGroupRequestProtocol(name="range", metadata=metadata)]
         request = JoinGroupRequest(
             group_id=self.group,
