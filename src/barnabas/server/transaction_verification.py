@@ -44,6 +44,12 @@ class Verification:
             self.lowest_sequence = min(self.lowest_sequence, sequence)
 
 
+def is_ongoing(hosted: HostedPartition, producer_id: int, producer_epoch: int) -> bool:
+    """The transaction has records in the partition and no marker yet: later ones need no verification."""
+    entry = hosted.log.producers.producers.get(producer_id)
+    return entry is not None and entry.current_txn_first_offset >= 0 and entry.epoch == producer_epoch
+
+
 class TransactionVerification:
     def __init__(self, runtime: CoordinatorRuntime) -> None:
         self._runtime = runtime
@@ -51,8 +57,7 @@ class TransactionVerification:
 
     def begin(self, hosted: HostedPartition, producer: ProducerIdAndEpoch, sequence: int) -> Verification | None:
         """The mark to hold against the end of the transaction, or None if its first write is done already."""
-        entry = hosted.log.producers.producers.get(producer.producer_id)
-        if entry is not None and entry.current_txn_first_offset >= 0 and entry.epoch == producer.producer_epoch:
+        if is_ongoing(hosted, *producer):
             return None
         key = (hosted.topic_id, hosted.partition, producer.producer_id)
         mark = self._marks.get(key)

@@ -14,7 +14,7 @@ from barnabas.machines.coordinator import ProducerIdAndEpoch
 from barnabas.records.header import CURRENT_MAGIC, HEADER_SIZE, TRANSACTIONAL_MASK, BatchHeader, read_header
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.produce_frame import ProduceFrame
-from barnabas.server.transaction_verification import Errors, Verification
+from barnabas.server.transaction_verification import Errors, Verification, is_ongoing
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -109,6 +109,9 @@ class TransactionalWrites:
         if first is None:
             return
         hosted, header, mark = first
+        if is_ongoing(hosted, header.producer_id, header.producer_epoch):
+            # A write that was asked about at the same time came first, and took the mark with it.
+            return
         if not self._broker.transactions.verification.still_holds(hosted, header.producer_id, mark):
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
         if header.producer_epoch == mark.producer_epoch and header.base_sequence > mark.lowest_sequence:

@@ -24,7 +24,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 from barnabas.server.answers import then
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
 from barnabas.server.dispatch import Handler, RequestContext
-from barnabas.server.transaction_verification import Errors
+from barnabas.server.transaction_verification import Errors, is_ongoing
 from barnabas.server.transactional_writes import TRY_AGAIN
 from barnabas.types import NO_SEQUENCE, TopicPartition
 
@@ -58,10 +58,15 @@ def _verify_and_commit(context: RequestContext, request: TxnOffsetCommitRequest)
     def commit_if_verified(errors: Errors) -> Any:
         for error in errors.values():
             return fail_txn_offset_commit(context, request, _for_client(error))
-        if not verification.still_holds(shard.hosted, request.producer_id, mark):
+        if not (
+            is_ongoing(shard.hosted, *producer) or verification.still_holds(shard.hosted, request.producer_id, mark)
+        ):
             return fail_txn_offset_commit(context, request, ErrorCode.INVALID_TXN_STATE)
-        verification.end(shard.hosted, request.producer_id)
-        return _commit(context, request)
+        answer = _commit(context, request)
+        if is_ongoing(shard.hosted, *producer):
+            # Not before: where the group refuses the offsets, those asked about meanwhile are still the first write.
+            verification.end(shard.hosted, request.producer_id)
+        return answer
 
     answer = verification.ask(
         request.transactional_id,

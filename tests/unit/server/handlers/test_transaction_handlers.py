@@ -88,6 +88,9 @@ class Producer:
     async def produce(self, *partitions: int, version: int = OLD, **options: Any) -> list[int]:
         """The error code of each partition."""
         reply = self.start_produce(*partitions, version=version, **options)
+        return await self.codes(reply, version)
+
+    async def codes(self, reply: Any, version: int) -> list[int]:
         if isinstance(reply, PendingReply):
             reply = await completed(reply)
         assert reply is not None and isinstance(reply, list)
@@ -349,6 +352,36 @@ def test_a_marker_wipes_out_a_verification_under_way(tmp_path: Path) -> None:
         assert stable_and_end(producer.calls) == (1, 1)
 
     run(tmp_path, scenario)
+
+
+def test_first_writes_may_be_sent_without_waiting(tmp_path: Path) -> None:
+    async def scenario(producer: Producer) -> None:
+        """All are asked about before the first is written, because the coordinator's answer waits for a flush."""
+        replies = [producer.start_produce(0, version=ADDING) for _ in range(3)]
+        assert [await producer.codes(each, ADDING) for each in replies] == [[0], [0], [0]]
+        assert await producer.end(version=5) == 0
+        await until(lambda: stable_and_end(producer.calls) == (4, 4))
+
+    run(tmp_path, scenario, log_flush_interval_messages="1")
+
+
+def test_first_commits_may_be_sent_without_waiting(tmp_path: Path) -> None:
+    async def scenario(producer: Producer) -> None:
+        answers = await asyncio.gather(*(producer.commit_offsets(5) for _ in range(3)))
+        assert answers == [[0], [0], [0]]
+
+    run(tmp_path, scenario, log_flush_interval_messages="1")
+
+
+def test_a_commit_that_its_group_refuses_leaves_the_mark_to_the_next(tmp_path: Path) -> None:
+    async def scenario(producer: Producer) -> None:
+        answers = await asyncio.gather(
+            producer.commit_offsets(5, generation_id=3),
+            producer.commit_offsets(5),
+        )
+        assert answers == [[ErrorCode.ILLEGAL_GENERATION], [0]]
+
+    run(tmp_path, scenario, log_flush_interval_messages="1")
 
 
 @pytest.mark.parametrize("version", range(6))
