@@ -125,7 +125,7 @@ class ClassicMembers:
         return replace(
             before,
             instance_id=request.group_instance_id if before.instance_id is None else before.instance_id,
-            rack_id=before.rack_id if subscription.rack_id is None else subscription.rack_id,
+            rack_id=subscription.rack_id or before.rack_id,  # some clients write an empty one for none
             client_id=command.client_id,
             client_host=command.client_host,
             rebalance_timeout_ms=rebalance_timeout_ms(command),

@@ -86,7 +86,7 @@ class Migration:
             ConsumerMember(
                 member_id=member.member_id,
                 instance_id=member.group_instance_id,
-                rack_id=subscription.rack_id,
+                rack_id=subscription.rack_id or None,
                 client_id=member.client_id,
                 client_host=member.client_host,
                 rebalance_timeout_ms=member.rebalance_timeout_ms,

@@ -182,6 +182,13 @@ def test_an_upgrade_answers_what_is_held_and_lets_nobody_share(driver: MachineDr
     assert owners == [joined["one"]]
 
 
+def test_an_empty_rack_is_no_rack(driver: MachineDriver) -> None:
+    metadata = encode_versioned(ConsumerProtocolSubscription(topics=["t"], rack_id=""), 3)
+    beat(driver, "a", 0)
+    member_id = driver.ask(join(driver, "", metadata)).member_id
+    assert group_of(driver).members[member_id].rack_id is None
+
+
 def test_an_empty_classic_group_gives_way(driver: MachineDriver) -> None:
     metadata = encode_versioned(ConsumerProtocolSubscription(topics=["t"]), 1)
     assert driver.ask(join(driver, "", metadata, version=9)).error_code == ErrorCode.MEMBER_ID_REQUIRED
