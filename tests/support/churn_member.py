@@ -1,0 +1,71 @@
+"""A consumer as a process that may be stopped, frozen or killed: `python churn_member.py ...` tells what happens to it.
+
+Arguments: bootstrap, group, topic, assignment strategy. Every line it prints is a JSON object with the time (of the
+machine's monotonic clock), the event and what it is about. SIGTERM makes it leave the group.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+BATCH = 20
+
+
+def tell(event: str, **facts: Any) -> None:
+    print(json.dumps({"at": time.monotonic(), "event": event} | facts), flush=True)
+
+
+def numbers(partitions: list[TopicPartition]) -> list[int]:
+    return [each.partition for each in partitions]
+
+
+def main(bootstrap: str, group: str, topic: str, strategy: str) -> None:
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "partition.assignment.strategy": strategy,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 3000,
+            "heartbeat.interval.ms": 200,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100,
+            "metadata.recovery.strategy": "none",
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe(
+        [topic],
+        on_assign=lambda _, partitions: tell("assigned", partitions=numbers(partitions)),
+        on_revoke=lambda _, partitions: tell("revoked", partitions=numbers(partitions)),
+        on_lost=lambda _, partitions: tell("lost", partitions=numbers(partitions)),
+    )
+    while not stopping:
+        messages = [message for message in consumer.consume(BATCH, 0.1) if message.error() is None]
+        if messages:
+            time.sleep(0.02)  # work: most freezes and kills fall between reading and committing
+            commit(consumer, {message.partition(): message.offset() + 1 for message in messages}, topic)
+    consumer.close()
+
+
+def commit(consumer: Consumer, ends: dict[int, int], topic: str) -> None:
+    tell("committing", offsets=ends)
+    try:
+        consumer.commit(offsets=[TopicPartition(topic, *end) for end in ends.items()], asynchronous=False)
+    except KafkaException as error:
+        tell("refused", code=error.args[0].name())
+    else:
+        tell("committed", offsets=ends)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
