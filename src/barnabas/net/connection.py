@@ -167,6 +167,9 @@ class Connection:
         self._end_of_input = True
         self._frames.drop()
         self._update_reader()
+        for pending in list(self._waiting):
+            if pending.on_input_ended is not None and not pending.done:
+                pending.on_input_ended()
 
     def on_lost(self, error: OSError) -> None:
         logger.debug("%r: %s", self, error)

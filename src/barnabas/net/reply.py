@@ -44,11 +44,13 @@ class PendingReply:
     the connection goes first, `abandoned` is set and `on_abandoned` is called; completing it then does nothing.
     """
 
-    __slots__ = ("_connection", "abandoned", "failed", "memory_bytes", "on_abandoned", "parts")
+    __slots__ = ("_connection", "abandoned", "failed", "memory_bytes", "on_abandoned", "on_input_ended", "parts")
 
     def __init__(self, memory_bytes: int = 0, on_abandoned: Callable[[], None] | None = None) -> None:
         self.memory_bytes = memory_bytes
         self.on_abandoned = on_abandoned
+        self.on_input_ended: Callable[[], None] | None = None
+        """Called when the client sends no more but may still read: whoever only waits for more should answer now."""
         self.parts: Parts | None = None
         self.failed = False
         self.abandoned = False

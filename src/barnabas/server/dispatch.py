@@ -79,6 +79,14 @@ class Handler:
     advertised_min_version: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LongPoll:
+    """An answer that is only waited for. `hurry` ends the waiting, when the client sends no more or is gone."""
+
+    answer: "asyncio.Future[Any]"
+    hurry: Callable[[], None]
+
+
 def encode_answer(context: RequestContext, row: Handler, answer: Any) -> Parts:
     header = context.header
     if row.carries_records:
@@ -117,6 +125,8 @@ class Dispatcher:
         request, _ = decode(row.request, header.api_version, frame, header.body_position)
         assert row.handle is not None
         answer = row.handle(context, request)
+        if isinstance(answer, LongPoll):
+            return self._answer_later(context, row, answer.answer, answer.hurry)
         if isinstance(answer, Awaitable):
             return self._answer_later(context, row, answer)
         return encode_answer(context, row, answer)
@@ -135,9 +145,16 @@ class Dispatcher:
         if self._working:
             await asyncio.wait(self._working, timeout=5)
 
-    def _answer_later(self, context: RequestContext, row: Handler, answer: Awaitable[Any]) -> PendingReply:
-        pending = PendingReply()
+    def _answer_later(
+        self,
+        context: RequestContext,
+        row: Handler,
+        answer: Awaitable[Any],
+        hurry: Callable[[], None] | None = None,
+    ) -> PendingReply:
         future = asyncio.ensure_future(answer)
+        pending = PendingReply(on_abandoned=hurry)
+        pending.on_input_ended = hurry
         self._working.add(future)
         future.add_done_callback(lambda done: self._complete(context, row, done, pending))
         return pending
@@ -157,7 +174,15 @@ class Dispatcher:
             logger.error("%s v%d failed; closing its connection", row.api_key.name, context.version, exc_info=error)
             pending.fail()
         else:
-            pending.complete(encode_answer(context, row, done.result()))
+            try:
+                parts = encode_answer(context, row, done.result())
+            except Exception:
+                logger.exception(
+                    "%s v%d has no encodable answer; closing its connection", row.api_key.name, context.version
+                )
+                pending.fail()
+            else:
+                pending.complete(parts)
 
     def _answer_unsupported_version(self, context: RequestContext, row: Handler) -> Reply:
         header = context.header

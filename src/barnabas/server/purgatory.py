@@ -44,7 +44,7 @@ class FetchPurgatory:
         return len(self._waiting)
 
     def park(self, fetch: DelayedFetch, max_wait_ms: int) -> None:
-        handle = self._timers.call_after(max_wait_ms, lambda: self._finish(fetch))
+        handle = self._timers.call_after(max_wait_ms, lambda: self.finish(fetch))
         self._waiting[fetch] = lambda: self._timers.cancel(handle)
         for partition in fetch.watched:
             partition.waiting_fetches[fetch] = None
@@ -61,11 +61,11 @@ class FetchPurgatory:
     def on_change(self, partition: Watched) -> None:
         """Leadership or existence changed: whoever waits must be told at once."""
         for fetch in list(partition.waiting_fetches):
-            self._finish(fetch)
+            self.finish(fetch)
 
     def finish_all(self) -> None:
         for fetch in list(self._waiting):
-            self._finish(fetch)
+            self.finish(fetch)
 
     def _read_ready(self) -> None:
         ready, self._ready = self._ready, {}
@@ -75,7 +75,8 @@ class FetchPurgatory:
                 if fetch.missing_bytes <= 0:
                     self._forget(fetch)
 
-    def _finish(self, fetch: DelayedFetch) -> None:
+    def finish(self, fetch: DelayedFetch) -> None:
+        """It is answered with what there is, if it still waits."""
         if fetch in self._waiting:
             self._forget(fetch)
             fetch.read_again(True)

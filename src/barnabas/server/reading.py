@@ -80,6 +80,9 @@ def _read(
     except StorageError as error:
         logger.error("reading %s-%d failed: %s", wanted.topic, wanted.partition, error)
         return PartitionRead(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+    except Exception:
+        logger.exception("reading %s-%d failed", wanted.topic, wanted.partition)
+        return PartitionRead(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def _read_log(

@@ -20,7 +20,7 @@ from barnabas.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler, LongPoll, RequestContext
 from barnabas.server.purgatory import DelayedFetch
 from barnabas.server.reading import FetchLimits, PartitionRead, read_partitions
 
@@ -28,7 +28,7 @@ FIRST_TOPIC_ID_VERSION = 13
 FIRST_REPLICA_STATE_VERSION = 15
 
 
-def handle_fetch(context: RequestContext, request: FetchRequest) -> "FetchResponse | asyncio.Future[FetchResponse]":
+def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchResponse | LongPoll:
     broker = context.broker
     uses_topic_ids = context.version >= FIRST_TOPIC_ID_VERSION
     replica_id = request.replica_id
@@ -61,7 +61,7 @@ def _park(
     limits: FetchLimits,
     first_reads: Sequence[PartitionRead],
     missing_bytes: int,
-) -> "asyncio.Future[FetchResponse]":
+) -> LongPoll:
     broker = context.broker
     answer: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()
 
@@ -74,8 +74,9 @@ def _park(
         return 0
 
     watched = [read.hosted for read in first_reads if read.hosted is not None]
-    broker.fetch_purgatory.park(DelayedFetch(watched, missing_bytes, read_again), request.max_wait_ms)
-    return answer
+    fetch = DelayedFetch(watched, missing_bytes, read_again)
+    broker.fetch_purgatory.park(fetch, request.max_wait_ms)
+    return LongPoll(answer, lambda: broker.fetch_purgatory.finish(fetch))
 
 
 def _answer(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
