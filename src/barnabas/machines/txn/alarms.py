@@ -2,6 +2,9 @@
 
 A time-out stays armed when its transaction ends and looks, when it fires, what runs by then. So a producer of short
 transactions costs a timer now and then, not one a transaction. With no transactional id there is no timer at all.
+
+When a transaction has run too long is known by monotonic time, from its start on: a wall clock that is set must neither
+abort a live one nor keep a dead one. Only after a load is there nothing but the wall time in the log to go by.
 """
 
 from barnabas.machines.coordinator import Now
@@ -17,18 +20,34 @@ Timers = tuple[tuple[str, int | None], ...]
 class Alarms:
     def __init__(self, expiry_check_interval_ms: int) -> None:
         self.timeouts: dict[str, int] = {}
+        """Transactional id -> when its timer fires."""
+        self._deadlines: dict[str, int] = {}
+        """Transactional id -> when its latest transaction has run too long; none without a timer armed for it."""
         self._expiry_check_interval_ms = expiry_check_interval_ms
         self._expiry_armed = False
 
-    def arm_timeout(self, metadata: TransactionMetadata, now: Now) -> Timers:
+    def start_timeout(self, metadata: TransactionMetadata, now: Now) -> Timers:
+        """The transaction begins now."""
+        self._deadlines[metadata.transactional_id] = now.monotonic_ms + metadata.timeout_ms
+        return self.arm_timeout(metadata.transactional_id)
+
+    def resume_timeout(self, metadata: TransactionMetadata, now: Now) -> Timers:
+        """The transaction was found in the log."""
+        left_ms = min(max(0, metadata.start_ms + metadata.timeout_ms - now.wall_ms), metadata.timeout_ms)
+        self._deadlines[metadata.transactional_id] = now.monotonic_ms + left_ms
+        return self.arm_timeout(metadata.transactional_id)
+
+    def is_due(self, transactional_id: str, now: Now) -> bool:
+        return self._deadlines[transactional_id] <= now.monotonic_ms
+
+    def arm_timeout(self, transactional_id: str) -> Timers:
         """Maybe: one that fires earlier will do."""
-        left_ms = metadata.start_ms + metadata.timeout_ms - now.wall_ms
-        deadline_ms = now.monotonic_ms + max(0, left_ms)
-        armed_ms = self.timeouts.get(metadata.transactional_id)
+        deadline_ms = self._deadlines[transactional_id]
+        armed_ms = self.timeouts.get(transactional_id)
         if armed_ms is not None and armed_ms <= deadline_ms:
             return ()
-        self.timeouts[metadata.transactional_id] = deadline_ms
-        return ((TIMEOUT + metadata.transactional_id, deadline_ms),)
+        self.timeouts[transactional_id] = deadline_ms
+        return ((TIMEOUT + transactional_id, deadline_ms),)
 
     def arm_timeout_again(self, transactional_id: str, now: Now) -> Timers:
         """There was no producer id to rotate to, which the abort needs."""
@@ -46,6 +65,10 @@ class Alarms:
         transactional_id = key.removeprefix(TIMEOUT)
         self.timeouts.pop(transactional_id, None)
         return transactional_id
+
+    def forget_timeout(self, transactional_id: str) -> None:
+        """No transaction runs any more, and no timer is armed."""
+        self._deadlines.pop(transactional_id, None)
 
     def on_expiry(self) -> None:
         self._expiry_armed = False

@@ -1,8 +1,8 @@
 """The coordinator of the transactions of one partition of `__transaction_state`.
 
 Driven by `server/runtime.py`. Durable state is `_transactions`, written by `apply` alone. Soft state is what may get
-lost: which markers are still to be written (all of them again after a reload), which timers are armed, and the epoch
-before the current one.
+lost: which markers are still to be written (all of them again after a reload), which timers are armed and when a
+transaction is due, and the epoch before the current one.
 
 Unlike Kafka there is no pending state: a decision is applied before the next one is made, so what is in flight is a
 Prepare state, and nothing else.
@@ -125,14 +125,12 @@ class TransactionShard:
         now: Now,
     ) -> CoordinatorDecision:
         metadata = self._transactions[transactional_id]
-        if metadata.state is TransactionState.ONGOING and all(each in metadata.partitions for each in partitions):
-            return _reply(token, reply)
-        if not partitions:
+        is_ongoing = metadata.state is TransactionState.ONGOING
+        if not partitions or (is_ongoing and all(each in metadata.partitions for each in partitions)):
             return _reply(token, reply)
         step = metadata.with_partitions(partitions, client_transaction_version, now.wall_ms)
-        return CoordinatorDecision(
-            records=(step.record(),), replies=((token, reply),), timers=self._alarms.arm_timeout(step, now)
-        )
+        timers = () if is_ongoing else self._alarms.start_timeout(step, now)
+        return CoordinatorDecision(records=(step.record(),), replies=((token, reply),), timers=timers)
 
     def _verify(self, command: commands.AddPartitionsToTxn) -> dict[TopicPartition, ErrorCode]:
         metadata = self._transactions.get(command.transactional_id)
@@ -219,14 +217,17 @@ class TransactionShard:
     def expire(self, key: str, now: Now) -> CoordinatorDecision:
         if key == EXPIRY:
             return self._remove_expired(now)
-        metadata = self._transactions.get(self._alarms.on_timeout(key))
+        transactional_id = self._alarms.on_timeout(key)
+        metadata = self._transactions.get(transactional_id)
         if metadata is None or metadata.state is not TransactionState.ONGOING:
+            self._alarms.forget_timeout(transactional_id)
             return NOTHING
-        if metadata.start_ms + metadata.timeout_ms > now.wall_ms:
-            return CoordinatorDecision(timers=self._alarms.arm_timeout(metadata, now))
+        if not self._alarms.is_due(transactional_id, now):
+            return CoordinatorDecision(timers=self._alarms.arm_timeout(transactional_id))
         step = self._prepared(metadata, False, True, now)
         if step is None:
-            return CoordinatorDecision(timers=self._alarms.arm_timeout_again(metadata.transactional_id, now))
+            return CoordinatorDecision(timers=self._alarms.arm_timeout_again(transactional_id, now))
+        self._alarms.forget_timeout(transactional_id)
         return self._carry_through(step, now)
 
     def _remove_expired(self, now: Now) -> CoordinatorDecision:
@@ -269,7 +270,7 @@ class TransactionShard:
         timers: list[tuple[str, int | None]] = []
         for metadata in self._transactions.values():
             if metadata.state is TransactionState.ONGOING:
-                timers.extend(self._alarms.arm_timeout(metadata, now))
+                timers.extend(self._alarms.resume_timeout(metadata, now))
             elif metadata.state in PREPARED and metadata.partitions:
                 requests.append(self._send_markers(metadata))
             elif metadata.state in PREPARED:

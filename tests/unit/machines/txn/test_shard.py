@@ -50,6 +50,52 @@ def test_a_thousand_transactions_of_one_producer_arm_one_timer() -> None:
     assert producer == (1000, 1000)
 
 
+YEAR_MS = 365 * 24 * 3_600_000
+
+
+def begin(driver: MachineDriver, producer: tuple[int, int]) -> None:
+    assert driver.submit(commands.AddPartitionsToTxn("a", *producer, (PARTITION,), 5), object()).records
+
+
+def test_a_clock_set_back_keeps_no_transaction_alive() -> None:
+    driver = make_driver()
+    begin(driver, init(driver, "a"))
+    driver.wall_ahead_ms -= YEAR_MS
+    driver.advance_to(999)
+    assert not driver.requests
+    driver.advance_to(1000)
+    assert [each.committed for each in driver.requests] == [False]
+
+
+def test_a_clock_set_forward_aborts_no_live_transaction() -> None:
+    """The timer of the transaction before fires in the middle of the next one."""
+    driver = make_driver()
+    producer = init(driver, "a")
+    begin(driver, producer)
+    driver.advance_to(500)
+    request = EndTxnRequest(transactional_id="a", producer_id=producer[0], producer_epoch=producer[1], committed=True)
+    reply = driver.ask(commands.EndTxn(request, 5))
+    driver.submit(commands.MarkersWritten(driver.requests.pop(), (PARTITION,)), "written")
+    begin(driver, (reply.producer_id, reply.producer_epoch))
+    driver.wall_ahead_ms += 3_600_000
+    driver.advance_to(1499)
+    assert not driver.requests
+    driver.advance_to(1500)
+    assert [each.committed for each in driver.requests] == [False]
+
+
+@pytest.mark.parametrize(("moved_ms", "due_ms"), [(-YEAR_MS, 1600), (0, 1000), (YEAR_MS, 600)])
+def test_after_a_load_a_transaction_has_its_timeout_at_most(moved_ms: int, due_ms: int) -> None:
+    driver = make_driver()
+    begin(driver, init(driver, "a"))
+    driver.advance_to(600)
+    driver.wall_ahead_ms += moved_ms
+    driver.load()
+    assert driver.timers["timeout:a"] == due_ms
+    driver.advance_to(due_ms)
+    assert [each.committed for each in driver.requests] == [False]
+
+
 def test_timers_of_a_shard_without_transactional_ids() -> None:
     driver = make_driver(id_expiration_ms=100, expiry_check_interval_ms=1000)
     assert driver.timers == {}
