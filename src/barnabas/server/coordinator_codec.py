@@ -7,13 +7,14 @@ Kafka skips it.
 
 import logging
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from barnabas.errors import KafkaError, ProtocolError
+from barnabas.errors import ProtocolError
 from barnabas.machines.coordinator import ApplyContext, CoordinatorRecord, ProducerIdAndEpoch
-from barnabas.protocol.compiler import encode_into, schema_of
-from barnabas.protocol.versioned import decode_record_key, decode_versioned, encode_versioned, read_int16
+from barnabas.protocol.compiler import decode, encode_into, schema_of
+from barnabas.protocol.versioned import decode_versioned, encode_versioned, read_int16
 from barnabas.records import BatchBuilder, BatchHeader, CompressionType, ControlType, iter_records, read_end_marker
 from barnabas.records.header import (
     CURRENT_MAGIC,
@@ -35,14 +36,10 @@ _NO_HEADERS = encode_varint(0)
 _ZEROS = bytes(3)
 """Attributes, timestamp delta and offset delta of a batch's first record."""
 
+DecodeKey = Callable[[Buffer, int], tuple[Any, int]]
+UNREADABLE = (ProtocolError, KeyError, struct.error, IndexError, UnicodeDecodeError, TypeError)
 MOST_OVERHEAD = 30
 """Bytes of a record beside its key and value, at most."""
-
-
-class AppliedRecord(NamedTuple):
-    key: Any
-    value: Any | None
-    context: ApplyContext
 
 
 class AppliedMarker(NamedTuple):
@@ -54,11 +51,11 @@ class AppliedMarker(NamedTuple):
 class CoordinatorCodec:
     def __init__(self, types: Iterable[tuple[type[Any], type[Any]]]) -> None:
         """`types`: classes of key and value, one pair for each type of record."""
-        self._types: dict[int, tuple[type[Any], type[Any]]] = {}
+        self._types: dict[int, tuple[DecodeKey, type[Any]]] = {}
         for key, value in types:
             record_type = schema_of(key).record_type
             assert record_type is not None, key
-            self._types[record_type] = (key, value)
+            self._types[record_type] = (partial(decode, key, 0), value)
 
     def read_also(self, aliases: Mapping[int, int]) -> "CoordinatorCodec":
         """Types that are read like another one: offset keys of type 0, say, which Kafka wrote long ago."""
@@ -128,37 +125,39 @@ class CoordinatorCodec:
         encode_into(encoded, key, 0)
         return encoded
 
-    def decode_batch(self, batch: Buffer, header: BatchHeader) -> Iterator[AppliedRecord | AppliedMarker]:
+    def decode_batch(self, batch: Buffer, header: BatchHeader) -> Iterator[tuple[Any, Any | None, ApplyContext]]:
         """What a batch of the log says, in its order. Raises KafkaError if the batch is damaged."""
-        if header.is_control:
-            marker = read_end_marker(batch)
-            if marker is not None:
-                committed = marker.control_type is ControlType.COMMIT
-                yield AppliedMarker(header.producer_id, header.producer_epoch, committed)
-            return
         producer = (header.producer_id, header.producer_epoch, header.is_transactional)
+        new_context = tuple.__new__
         for offset, timestamp, key, value, _ in iter_records(batch):
-            decoded = self._decode(key, value, offset)
-            if decoded is not None:
-                yield AppliedRecord(decoded[0], decoded[1], ApplyContext(offset, timestamp, *producer))
+            try:
+                decode_key, value_class = self._types[read_int16(key or b"")]
+                # The types of the values are as many as fingers on a hand: this is a look-up, after the first time.
+                decoded_key = decode_key(key or b"", 2)[0]
+                decoded = None
+                if value is not None:
+                    version = _INT16.unpack_from(value)[0]
+                    decode_value = value_class.__schema__.decoders.get(version)
+                    decoded = decode_value(value, 2)[0] if decode_value else decode_versioned(value_class, value)[0]
+            except UNREADABLE as error:
+                self._report(key, offset, error)
+                continue
+            yield decoded_key, decoded, new_context(ApplyContext, (offset, timestamp, *producer))
 
-    def _decode(self, key: bytes | None, value: bytes | None, offset: int) -> tuple[Any, Any] | None:
-        if key is None:
-            logger.error("the record at offset %d has no key: skipped", offset)
-            return None
-        try:
-            record_type = read_int16(key)
-            classes = self._types.get(record_type)
-            if classes is None:
-                logger.warning(
-                    "the record at offset %d is of type %d, which is not known: skipped", offset, record_type
-                )
-                return None
-            decoded = None if value is None else decode_versioned(classes[1], value)[0]
-            return decode_record_key(classes[0], key), decoded
-        except (ProtocolError, KafkaError) as error:
-            logger.error("the record at offset %d cannot be read, skipped: %s", offset, error)
-            return None
+    def _report(self, key: bytes | None, offset: int, error: Exception) -> None:
+        if isinstance(error, KeyError):
+            what = f"is of type {error.args[0]}, which is not known"
+        else:
+            what = "has no key" if key is None else f"cannot be read ({error})"
+        logger.warning("the record at offset %d %s: skipped", offset, what)
+
+
+def read_marker(batch: Buffer, header: BatchHeader) -> AppliedMarker | None:
+    """The end of a transaction that a control batch tells of, if it does."""
+    marker = read_end_marker(batch)
+    if marker is None:
+        return None
+    return AppliedMarker(header.producer_id, header.producer_epoch, marker.control_type is ControlType.COMMIT)
 
 
 def _builder(compression: CompressionType, transaction: ProducerIdAndEpoch | None) -> BatchBuilder:

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.coordinator import CoordinatorMachine
 from barnabas.records import BatchHeader, crc_matches, iter_headers
-from barnabas.server.coordinator_codec import AppliedMarker, CoordinatorCodec
+from barnabas.server.coordinator_codec import CoordinatorCodec, read_marker
 from barnabas.storage.log import Log
 
 SLICE_NS = 4_000_000
@@ -64,15 +64,19 @@ class Replay:
     async def _apply_batch(self, batch: memoryview, header: BatchHeader) -> None:
         if not crc_matches(batch, 0, header):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"the batch at offset {header.base_offset} is damaged")
+        if header.is_control:
+            marker = read_marker(batch, header)
+            if marker is not None:
+                self._machine.apply_marker(*marker)
+            return
         apply = self._machine.apply
-        for item in self._codec.decode_batch(batch, header):
-            if isinstance(item, AppliedMarker):
-                self._machine.apply_marker(*item)
-            else:
-                apply(*item)
-            self.record_count += 1
-            if self.record_count % RECORDS_BETWEEN_LOOKS == 0 and time.monotonic_ns() > self._slice_end:
+        for number, (key, value, context) in enumerate(self._codec.decode_batch(batch, header), 1):
+            apply(key, value, context)
+            if number % RECORDS_BETWEEN_LOOKS == 0 and time.monotonic_ns() > self._slice_end:
                 await self._let_others_run()
+        self.record_count += header.record_count
+        if time.monotonic_ns() > self._slice_end:
+            await self._let_others_run()
 
     async def _let_others_run(self) -> None:
         await asyncio.sleep(0)

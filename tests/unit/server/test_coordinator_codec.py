@@ -10,7 +10,7 @@ from barnabas.machines.coordinator import ApplyContext, CoordinatorRecord, Produ
 from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
 from barnabas.protocol.versioned import encode_record_key, encode_versioned
 from barnabas.records import BatchBuilder, CompressionType, ControlType, EndTxnMarker, build_end_marker, read_header
-from barnabas.server.coordinator_codec import AppliedMarker, AppliedRecord, CoordinatorCodec
+from barnabas.server.coordinator_codec import AppliedMarker, CoordinatorCodec, read_marker
 
 CODEC = CoordinatorCodec([(OffsetCommitKey, OffsetCommitValue)]).read_also({0: 1})
 LIMIT = 1_000_000
@@ -48,8 +48,7 @@ def test_what_is_written_is_read_back(count: int, compression: CompressionType) 
     ((_, batch),) = CODEC.encode_batches(records, 1234, LIMIT, compression, transaction)
     read = list(CODEC.decode_batch(batch, read_header(batch)))
     assert read == [
-        AppliedRecord(written.key, written.value, ApplyContext(number, 1234, 9, 4, True))
-        for number, written in enumerate(records)
+        (written.key, written.value, ApplyContext(number, 1234, 9, 4, True)) for number, written in enumerate(records)
     ]
 
 
@@ -59,7 +58,7 @@ def test_removals_are_divided_and_values_are_not() -> None:
     assert len(batches) >= 3 and all(len(batch) <= 1000 for _, batch in batches)
     assert [each for some, _ in batches for each in some] == removals
     for some, batch in batches:
-        assert [each.key for each in some] == [each.key for each in CODEC.decode_batch(batch, read_header(batch))]
+        assert [each.key for each in some] == [key for key, _, _ in CODEC.decode_batch(batch, read_header(batch))]
     mixed = [*removals, record("last")]
     assert [some for some, _ in CODEC.encode_batches(mixed, 1234, 1000)] == [mixed]
 
@@ -67,7 +66,7 @@ def test_removals_are_divided_and_values_are_not() -> None:
 @pytest.mark.parametrize("kind", [ControlType.COMMIT, ControlType.ABORT])
 def test_markers_are_read(kind: ControlType) -> None:
     batch = build_end_marker(EndTxnMarker(kind, 2), 9, 4, 1234)
-    assert list(CODEC.decode_batch(batch, read_header(batch))) == [AppliedMarker(9, 4, kind is ControlType.COMMIT)]
+    assert read_marker(batch, read_header(batch)) == AppliedMarker(9, 4, kind is ControlType.COMMIT)
 
 
 def test_what_cannot_be_read_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
@@ -82,5 +81,5 @@ def test_what_cannot_be_read_is_skipped(caplog: pytest.LogCaptureFixture) -> Non
     batch = builder.build()
     with caplog.at_level(logging.WARNING):
         read = list(CODEC.decode_batch(batch, read_header(batch)))
-    assert [each.context.offset for each in read if isinstance(each, AppliedRecord)] == [5]
+    assert [context.offset for _, _, context in read] == [5]
     assert len(caplog.records) == 5
