@@ -7,11 +7,11 @@ bytes of a torn write are cut off again.
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.records.control import ControlType, read_end_marker
 from barnabas.records.header import CONTROL_MASK, BatchHeader, crc_matches, iter_headers, patch_in_place, read_header
 from barnabas.storage.append_checks import check_batch, check_timestamps, convert
-from barnabas.storage.log_state import LogState
-from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker
+from barnabas.storage.log_transactions import LogTransactions
+from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker, end_marker
+from barnabas.storage.segment_scan import BrokenChainError
 from barnabas.types import NO_LEADER_EPOCH, NO_TIMESTAMP
 
 CLIENT = AppendOrigin.CLIENT
@@ -25,7 +25,7 @@ class AppendInfo(NamedTuple):
     duplicate: bool
 
 
-class LogAppends(LogState):
+class LogAppends(LogTransactions):
     __slots__ = ()
 
     def append_as_leader(
@@ -58,11 +58,16 @@ class LogAppends(LogState):
                     self.producers.check_marker(header.producer_id, marker)
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
+        if marker is not None and marker.is_abort:
+            self._prepare_to_index(len(data), last_offset, header.max_timestamp, now_ms)
         patch_in_place(data, 0, base_offset, leader_epoch)
         self._write(data, base_offset, last_offset, header.max_timestamp, last_offset, leader_epoch, now_ms)
-        if header.producer_id >= 0:
-            self._on_producer_batch(header, base_offset, marker)
-        self.log_end_offset = self.producers.end_offset = last_offset + 1
+        try:
+            if header.producer_id >= 0:
+                self._on_producer_batch(header, base_offset, marker)
+        finally:
+            # Whatever went wrong, these bytes are in the file: no other batch may get their offsets.
+            self.log_end_offset = self.producers.end_offset = last_offset + 1
         return AppendInfo(base_offset, last_offset, append_time_ms, self.log_start_offset, False)
 
     def _duplicate(self, batch: BatchMetadata, append_time_ms: int) -> AppendInfo:
@@ -97,6 +102,19 @@ class LogAppends(LogState):
         positions[first_offset] = (segment, size)
         if len(positions) > 64:
             del positions[next(iter(positions))]
+
+    def _prepare_to_index(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
+        """Before an abort marker is written: its entry will go into an index that is whole and open."""
+        try:
+            if self.active.must_roll(
+                size, last_offset, max_timestamp, now_ms, (self.config.segment_bytes, self.max_segment_ms)
+            ):
+                self.roll(now_ms)
+            self.transaction_index(self.active).open()
+        except OSError as error:
+            self.raise_write_error(error, "indexing an aborted transaction of")
+        except BrokenChainError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def _undo_write(self, error: OSError) -> None:
         try:
@@ -161,6 +179,9 @@ class LogAppends(LogState):
         """Batches of one leader epoch, in one write. Nothing below this may refuse them: the leader has decided."""
         first, last = headers[0], headers[-1]
         newest = max(headers, key=lambda header: header.max_timestamp)
+        markers = _markers(data, headers)
+        if any(marker is not None and marker.is_abort for marker in markers):
+            self._prepare_to_index(len(data), last.last_offset, newest.max_timestamp, now_ms)
         self._write(
             data,
             first.base_offset,
@@ -170,19 +191,20 @@ class LogAppends(LogState):
             first.partition_leader_epoch,
             now_ms,
         )
-        position = 0
-        for header in headers:
-            size = header.size_in_bytes
-            if header.producer_id >= 0:
-                marker = end_marker(data[position : position + size]) if header.attributes & CONTROL_MASK else None
-                self._on_producer_batch(header, header.base_offset, marker)
-            position += size
-        self.log_end_offset = self.producers.end_offset = last.next_offset
+        try:
+            for header, marker in zip(headers, markers):
+                if header.producer_id >= 0:
+                    self._on_producer_batch(header, header.base_offset, marker)
+        finally:
+            self.log_end_offset = self.producers.end_offset = last.next_offset
 
 
-def end_marker(batch: memoryview) -> EndTransactionMarker | None:
-    """The transaction marker of a control batch; None if the batch controls something else or was emptied."""
-    marker = read_end_marker(batch)
-    if marker is None:
-        return None
-    return EndTransactionMarker(marker.control_type == ControlType.ABORT, marker.coordinator_epoch)
+def _markers(data: memoryview, headers: list[BatchHeader]) -> list[EndTransactionMarker | None]:
+    """For each batch its transaction marker, if it is one."""
+    found: list[EndTransactionMarker | None] = []
+    position = 0
+    for header in headers:
+        end = position + header.size_in_bytes
+        found.append(end_marker(data[position:end]) if header.attributes & CONTROL_MASK else None)
+        position = end
+    return found

@@ -11,7 +11,7 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CURRENT_MAGIC, MAGIC_OFFSET
 from barnabas.records.reader import read_records
 from barnabas.storage.file_slice import FileSlice
-from barnabas.storage.log_state import LogState
+from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError, walk_headers
 from barnabas.storage.sparse_index import CorruptIndexError
@@ -40,7 +40,7 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-class LogReads(LogState):
+class LogReads(LogTransactions):
     __slots__ = ()
 
     def read(self, offset: int, max_bytes: int, upper_bound_offset: int, min_one_message: bool) -> FetchData:
@@ -189,11 +189,14 @@ class LogReads(LogState):
     def aborted_transactions(self, first_offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Those that overlap the offsets, as a read_committed consumer needs them to drop their records."""
         found: list[AbortedTransaction] = []
-        for segment in self.segments[self.segment_number(first_offset) :]:
-            some, complete = segment.transaction_index.collect(first_offset, upper_offset)
-            found += some
-            if complete:
-                break
+        try:
+            for segment in self.segments[self.segment_number(first_offset) :]:
+                some, complete = self.transaction_index(segment).collect(first_offset, upper_offset)
+                found += some
+                if complete:
+                    break
+        except (BrokenChainError, OSError) as error:
+            self._raise_read_error(error)
         return found
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import logging
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.file_names import SWAP_SUFFIX
-from barnabas.storage.log_state import LogState
+from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.producer_replay import replay_producers
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError
@@ -16,7 +16,7 @@ from barnabas.storage.segment_scan import BrokenChainError
 logger = logging.getLogger(__name__)
 
 
-class LogRetention(LogState):
+class LogRetention(LogTransactions):
     __slots__ = ()
 
     @property
@@ -136,6 +136,7 @@ class LogRetention(LogState):
             return True
         try:
             number = self.segment_number(offset)
+            self.transaction_index(self.segments[number])
             gone = self.segments[number + 1 :]
             self.set_segments(self.segments[: number + 1])
             self.drop_segments(gone, now_ms)

@@ -1,15 +1,15 @@
 """Building producer state anew: from the newest good snapshot and the batches after it.
 
-Used when a log is opened and when it was truncated. Reads headers only, and the records of transaction markers.
+Used when a log is opened, when it was truncated, and when a transaction index is damaged. Reads headers only, and the
+records of transaction markers.
 """
 
 import logging
 
 from barnabas.records.header import CONTROL_MASK, BatchHeader
-from barnabas.storage.log_appends import end_marker
 from barnabas.storage.log_state import LogState
 from barnabas.storage.producer_snapshot import CorruptSnapshotError, decode_snapshot
-from barnabas.storage.producer_state import ProducerState
+from barnabas.storage.producer_state import ProducerState, end_marker
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import walk_headers
 from barnabas.storage.transaction_index import AbortedTransaction
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 def replay_producers(log: LogState, now_ms: int, end_offset: int | None = None) -> None:
     """Producer state as of `end_offset`, by default the log end. Damaged snapshots are dropped with a warning."""
     end = log.log_end_offset if end_offset is None else end_offset
-    start = load_newest_snapshot(log, now_ms, end)
+    start = load_newest_snapshot(log, log.producers, now_ms, end)
     if start < end:
         for segment in log.segments[log.segment_number(start) :]:
             if segment.base_offset >= end:
@@ -30,35 +30,56 @@ def replay_producers(log: LogState, now_ms: int, end_offset: int | None = None) 
     log.producers.on_high_watermark(log.high_watermark)
 
 
-def load_newest_snapshot(log: LogState, now_ms: int, end_offset: int) -> int:
+def find_aborted_transactions(log: LogState, segment: Segment) -> list[AbortedTransaction]:
+    """What the transaction index of a segment has to hold, from a snapshot before it and the batches since.
+
+    Raises BrokenChainError and OSError. The log's own producer state is not touched.
+    """
+    producers = ProducerState(log.producers.expiration_ms)
+    start = load_newest_snapshot(log, producers, 0, segment.base_offset)  # at time 0 nobody has expired
+    found: list[AbortedTransaction] = []
+    for each in log.segments[log.segment_number(start) :]:
+        found = _replay_segment(producers, each, start, log.log_end_offset)
+        if each is segment:
+            break
+    return found
+
+
+def load_newest_snapshot(log: LogState, producers: ProducerState, now_ms: int, end_offset: int) -> int:
     """Loads the newest snapshot that is whole and not beyond `end_offset`; gives the offset to replay from."""
     for offset in sorted(log._snapshots, reverse=True):
         if not log.log_start_offset < offset <= end_offset:
             continue
         path = log.snapshot_path(offset)
         try:
-            log.producers.load(decode_snapshot(log.files.read(path)), offset, now_ms)
+            producers.load(decode_snapshot(log.files.read(path)), offset, now_ms)
             return offset
         except (CorruptSnapshotError, FileNotFoundError) as error:
             logger.warning("producer snapshot %s dropped: %s", path, error)
             log.files.remove(path)
             log._snapshots.remove(offset)
-    log.producers.clear(log.log_start_offset)
+    producers.clear(log.log_start_offset)
     return log.log_start_offset
 
 
-def _replay_segment(producers: ProducerState, segment: Segment, start: int, end: int) -> None:
+def _replay_segment(producers: ProducerState, segment: Segment, start: int, end: int) -> list[AbortedTransaction]:
+    """Gives the transactions that were aborted by a marker in this segment."""
+    aborted: list[AbortedTransaction] = []
     found = segment.find(start)
     if found is None:
-        return
+        return aborted
     for position, header in walk_headers(segment.file, found.position, segment.size):
         if header.base_offset >= end:
-            return
+            break
         if header.producer_id >= 0 and header.base_offset >= start:
             if header.attributes & CONTROL_MASK:
-                replay_batch(producers, header, memoryview(segment.file.pread(header.size_in_bytes, position)))
+                batch = memoryview(segment.file.pread(header.size_in_bytes, position))
+                transaction = replay_batch(producers, header, batch)
+                if transaction is not None:
+                    aborted.append(transaction)
             else:
                 producers.update(header, header.base_offset)
+    return aborted
 
 
 def replay_batch(producers: ProducerState, header: BatchHeader, batch: memoryview) -> AbortedTransaction | None:

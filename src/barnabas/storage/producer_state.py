@@ -10,6 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.records.control import ControlType, read_end_marker
 from barnabas.records.header import CONTROL_MASK, MAX_SEQUENCE, TRANSACTIONAL_MASK, BatchHeader
 from barnabas.storage.transaction_index import AbortedTransaction
 from barnabas.types import NO_PRODUCER_EPOCH, NO_SEQUENCE
@@ -46,6 +47,14 @@ class BatchMetadata(NamedTuple):
 class EndTransactionMarker(NamedTuple):
     is_abort: bool
     coordinator_epoch: int
+
+
+def end_marker(batch: memoryview) -> EndTransactionMarker | None:
+    """The transaction marker of a control batch; None if the batch controls something else or was emptied."""
+    marker = read_end_marker(batch)
+    if marker is None:
+        return None
+    return EndTransactionMarker(marker.control_type == ControlType.ABORT, marker.coordinator_epoch)
 
 
 class ProducerEntry:

@@ -92,6 +92,7 @@ class Segment:
             file.truncate(preallocate_bytes)
         self.offset_index.reset()
         self.time_index.reset()
+        self.transaction_index.reset()
 
     @property
     def file(self) -> OpenFile:

@@ -46,20 +46,31 @@ class TransactionIndex:
         content = self._files.read(self.path)
         if len(content) % ENTRY.size:
             raise CorruptIndexError(f"{self.path}: {len(content)} bytes is no multiple of {ENTRY.size}")
-        found = []
+        found: list[AbortedTransaction] = []
         for version, *fields in ENTRY.iter_unpack(content):
             entry = AbortedTransaction(*fields)
-            if version != 0 or entry.last_offset < self.base_offset or entry.first_offset > entry.last_offset:
+            after = found[-1].last_offset if found else self.base_offset - 1
+            # A marker comes after the first record of its transaction: an entry of zeros is none.
+            if version != 0 or entry.last_offset <= after or not 0 <= entry.first_offset < entry.last_offset:
                 raise CorruptIndexError(f"{self.path}: entry {entry} is impossible")
             found.append(entry)
         return found
 
     def append(self, entry: AbortedTransaction) -> None:
         entries = self.entries()
+        self.open().pwrite(ENTRY.pack(0, *entry), len(entries) * ENTRY.size)
+        entries.append(entry)
+
+    def open(self) -> OpenFile:
         if self._file is None:
             self._file = self._files.open(self.path, create=True)
-        self._file.pwrite(ENTRY.pack(0, *entry), len(entries) * ENTRY.size)
-        entries.append(entry)
+        return self._file
+
+    def replace(self, entries: list[AbortedTransaction]) -> None:
+        """In one step and flushed, since it stands for a file that had been flushed: half of it would look whole."""
+        self._file = None
+        self._files.write_whole(self.path, b"".join(ENTRY.pack(0, *entry) for entry in entries), sync=True)
+        self._entries = entries
 
     def truncate_to(self, offset: int) -> None:
         """Keeps the transactions that ended below `offset`."""

@@ -147,7 +147,6 @@ class Cleaner:
         )
         try:
             cleaned.create()
-            cleaned.transaction_index.reset()
             transactions.cleaned_index = cleaned.transaction_index
             batch_filter = BatchFilter(
                 self._map,

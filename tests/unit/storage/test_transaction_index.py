@@ -1,0 +1,106 @@
+"""Damage to a .txnindex: it is built anew from the batches, and never comes between a write and its offset."""
+
+from pathlib import Path
+
+import pytest
+from storage_logs import append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.storage.log import AbortedTransaction, Log
+
+
+def transaction(log: Log, producer_id: int, sequence: int = 0, *, abort: bool = True) -> None:
+    append(log, make_batch(2, producer_id=producer_id, epoch=0, sequence=sequence, transactional=True))
+    append(log, make_batch(1))
+    append_marker(log, make_marker(abort=abort, producer_id=producer_id))
+
+
+def filled(folder: Path, **settings: object) -> Log:
+    log = open_test_log(folder, small_config(**settings))
+    for number in range(6):
+        transaction(log, 1, number * 2, abort=number % 2 == 0)
+        transaction(log, 2, number * 2, abort=number % 3 == 0)
+    append(log, make_batch(1, producer_id=3, epoch=0, sequence=0, transactional=True))
+    return log
+
+
+def all_aborted(log: Log) -> list[AbortedTransaction]:
+    return log.aborted_transactions(0, log.log_end_offset)
+
+
+DAMAGE = [lambda content: content[:-5], lambda content: bytes(len(content)), lambda content: b"\xff" * 34]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("segment_bytes", [400, 1000, 1_000_000])
+def test_a_damaged_index_is_built_anew_for_a_reader(tmp_path: Path, damage, segment_bytes: int) -> None:  # type: ignore[no-untyped-def]
+    log = filled(tmp_path, segment_bytes=segment_bytes)
+    before = all_aborted(log)
+    assert len(before) == 5
+    log.close()
+    contents = {path: path.read_bytes() for path in tmp_path.glob("*.txnindex")}
+    for path, content in contents.items():
+        path.write_bytes(damage(content))
+    again = open_test_log(tmp_path, log.config, clean=True)
+    assert all_aborted(again) == before
+    assert {path: path.read_bytes() for path in contents} == contents
+
+
+@pytest.mark.parametrize("as_follower", [False, True])
+def test_a_damaged_index_does_not_give_one_offset_to_two_batches(tmp_path: Path, as_follower: bool) -> None:
+    log = open_test_log(tmp_path)
+    transaction(log, 1)
+    append(log, make_batch(1, producer_id=1, epoch=0, sequence=2, transactional=True))
+    log.close()
+    (path,) = tmp_path.glob("*.txnindex")
+    path.write_bytes(path.read_bytes()[:-5])
+    again = open_test_log(tmp_path, clean=True)
+    marker = make_marker(abort=True, producer_id=1)
+    if as_follower:
+        marker[:8] = again.log_end_offset.to_bytes(8, "big")
+        marker[12:16] = bytes(4)
+        again.append_as_follower(marker, 0)
+    else:
+        append_marker(again, marker)
+    append(again, make_batch(1))
+    assert [header.base_offset for header in read_all(again)] == [0, 2, 3, 4, 5, 6]
+    assert [entry.first_offset for entry in all_aborted(again)] == [0, 4]
+
+
+def test_the_log_end_moves_with_the_write_whatever_fails_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_test_log(tmp_path)
+    append(log, make_batch(2))
+    with monkeypatch.context() as patch:
+        patch.setattr("barnabas.storage.producer_state.ProducerState.update", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            append(log, make_batch(2, producer_id=1, epoch=0, sequence=0))
+    append(log, make_batch(1))
+    assert [header.base_offset for header in read_all(log)] == [0, 2, 4]
+
+
+def test_index_and_log_file_damaged(tmp_path: Path) -> None:
+    log = filled(tmp_path, segment_bytes=1_000_000)
+    log.close()
+    (path,) = tmp_path.glob("*.txnindex")
+    path.write_bytes(path.read_bytes()[:-5])
+    again = open_test_log(tmp_path, log.config, clean=True)
+    (log_file,) = tmp_path.glob("*.log")
+    content = bytearray(log_file.read_bytes())
+    content[16] = 9
+    log_file.write_bytes(content)
+    with pytest.raises(KafkaError) as caught:
+        all_aborted(again)
+    assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
+
+
+def test_truncation_with_a_damaged_index(tmp_path: Path) -> None:
+    log = filled(tmp_path, segment_bytes=1_000_000)
+    before = all_aborted(log)
+    log.close()
+    (path,) = tmp_path.glob("*.txnindex")
+    path.write_bytes(path.read_bytes()[:-5])
+    again = open_test_log(tmp_path, log.config, clean=True)
+    again.truncate_to(before[2].last_offset, 0)
+    assert all_aborted(again) == before[:2]
