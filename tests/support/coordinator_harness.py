@@ -39,6 +39,9 @@ class Put:
     value: int
     transaction: ProducerIdAndEpoch | None = None
     count: int = 1
+    if_too_large: ErrorCode | None = None
+    deadline_ms: int | None = None
+    """For the timer that `Park` sets."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,11 @@ class Notebook:
             value = OffsetCommitValue(offset=command.value, metadata="", commit_timestamp=now.wall_ms)
             record = CoordinatorRecord(_key(command.key), value, 3)
             return CoordinatorDecision(
-                records=(record,) * command.count, replies=((token, "put"),), transaction=command.transaction
+                records=(record,) * command.count,
+                replies=((token, "put"),),
+                timers=() if command.deadline_ms is None else (("timer", command.deadline_ms),),
+                transaction=command.transaction,
+                if_too_large=command.if_too_large,
             )
         if isinstance(command, Remove):
             records = tuple(CoordinatorRecord(_key(key), None) for key in command.keys)
@@ -170,6 +177,7 @@ class Harness:
             executor=self.executor,
             partition_count=50,
             carry_out=lambda partition, request: self.carried_out.append((partition, request)),
+            too_long=ErrorCode.INVALID_GROUP_ID,
             commit_timeout_ms=200,
         )
         return self

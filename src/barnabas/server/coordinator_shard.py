@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.machines.coordinator import (
+    NOTHING,
     ApplyContext,
     CoordinatorDecision,
     CoordinatorMachine,
@@ -29,6 +31,7 @@ from barnabas.machines.coordinator import (
 from barnabas.net.timers import Timers
 from barnabas.records import CompressionType
 from barnabas.server.coordinator_codec import CoordinatorCodec
+from barnabas.server.coordinator_errors import for_client, for_others, is_too_large
 from barnabas.server.coordinator_timers import ShardTimers
 from barnabas.server.hosted_partition import ACKS_ALL, HostedPartition
 from barnabas.storage.log import AppendOrigin
@@ -37,18 +40,6 @@ logger = logging.getLogger(__name__)
 
 Fail = Callable[[ErrorCode], Any]
 Decide = Callable[..., CoordinatorDecision]
-
-APPEND_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-"""What a coordinator's client is told when the log refuses the coordinator's records, as in Kafka."""
 
 
 class ShardState(Enum):
@@ -76,15 +67,13 @@ class PendingAnswer:
             self.future.set_result(answer)
 
 
+@dataclass(eq=False, slots=True)
 class Uncommitted:
     """The consequences of a decision whose records are written but not yet on every in-sync replica."""
 
-    __slots__ = ("last_offset", "replies", "requests")
-
-    def __init__(self, last_offset: int, replies: tuple[tuple[Token, Any], ...], requests: tuple[Any, ...]) -> None:
-        self.last_offset = last_offset
-        self.replies = replies
-        self.requests = requests
+    last_offset: int
+    replies: tuple[tuple[Token, Any], ...]
+    requests: tuple[Any, ...]
 
 
 class CoordinatorShard:
@@ -164,6 +153,10 @@ class CoordinatorShard:
         assert not self._busy, "a marker must not come between an append and its apply"
         info = self.hosted.append(memoryview(batch), ACKS_ALL, self._clock.now_ms(), AppendOrigin.COORDINATOR)
         self.machine.apply_marker(*producer, committed)
+        if self.hosted.must_wait(info.last_offset, ACKS_ALL):
+            # Whoever is answered from here on has seen the marker's effect, and waits for it like for any record.
+            self._uncommitted.append(Uncommitted(info.last_offset, (), ()))
+            self.hosted.when_committed(info.last_offset, ACKS_ALL, partial(self._on_committed, info.last_offset))
         return info.last_offset
 
     def close(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
@@ -186,18 +179,18 @@ class CoordinatorShard:
 
     def _step(self, decide: Decide, arguments: tuple[Any, ...]) -> None:
         now = Now(self._clock.monotonic_ms(), self._clock.now_ms())
+        decision = NOTHING
         try:
             decision = decide(*arguments, now)
             last_offset = self._write(decision, now) if decision.records else None
-        except KafkaError as error:
-            self._fail(APPEND_ERRORS.get(error.code, error.code), error)
-            return
-        except StorageError as error:
-            self._fail(ErrorCode.NOT_COORDINATOR, error)
-            return
         except Exception as error:
-            logger.exception("the coordinator of %s failed", self.hosted.log.topic_partition)
-            self._fail(ErrorCode.UNKNOWN_SERVER_ERROR, error)
+            if not isinstance(error, (KafkaError, StorageError)):
+                logger.exception("the coordinator of %s failed", self.hosted.log.topic_partition)
+            elif decision.if_too_large is not None and isinstance(error, KafkaError) and is_too_large(error):
+                self._refuse(decision, decision.if_too_large, error)
+                return
+            asker = next((each for each in arguments if isinstance(each, PendingAnswer)), None)
+            self._fail(error, asker)
             return
         if decision.timers:
             self._machine_timers.set(decision.timers)
@@ -256,7 +249,7 @@ class CoordinatorShard:
             return
         if error is not ErrorCode.NONE:
             if self.state is ShardState.ACTIVE:
-                self._fail(APPEND_ERRORS.get(error, error), KafkaError(error))
+                self._fail(KafkaError(error))
             return
         while self._uncommitted and self._uncommitted[0].last_offset <= last_offset:
             waiting = self._uncommitted.popleft()
@@ -274,12 +267,23 @@ class CoordinatorShard:
         if self.state is ShardState.ACTIVE:
             self._enqueue(self.machine.expire, key)
 
-    def _fail(self, error: ErrorCode, cause: Exception) -> None:
+    def _refuse(self, decision: CoordinatorDecision, error: ErrorCode, cause: KafkaError) -> None:
+        """The machine stands as if the request had never come, but for its timers."""
+        logger.warning("%s: a request is refused: %s", self.hosted.log.topic_partition, cause)
+        if decision.timers:
+            self._machine_timers.set(decision.timers)
+        for token, _ in decision.replies:
+            self._answer_failed(token, error)
+
+    def _fail(self, cause: Exception, asker: PendingAnswer | None = None) -> None:
         """Nothing that the machine holds in memory can be relied on any more."""
         logger.warning("%s: the coordinator's step failed, loading anew: %s", self.hosted.log.topic_partition, cause)
         self.state = ShardState.LOADING
         self.failures_in_a_row += 1
-        self._drop_everything(error)
+        error = for_client(cause)
+        if asker is not None:
+            self._answer_failed(asker, error)
+        self._drop_everything(for_others(error))
         self._on_failed(self)
 
     def _drop_everything(self, error: ErrorCode) -> None:

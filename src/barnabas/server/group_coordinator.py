@@ -9,6 +9,7 @@ from typing import Any
 
 from barnabas.clock import Clock, Random
 from barnabas.config.broker import BrokerConfig
+from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import CoordinatorMachine
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.machines.group.shard import GroupShard
@@ -64,6 +65,7 @@ class GroupCoordinator:
             executor=executor,
             partition_count=config.offsets_topic_num_partitions,
             carry_out=_nothing_to_carry_out,
+            too_long=ErrorCode.INVALID_GROUP_ID,
             load_buffer_bytes=config.offsets_load_buffer_size,
             commit_timeout_ms=config.offsets_commit_timeout_ms,
             compression=CompressionType(config.offsets_topic_compression_codec),

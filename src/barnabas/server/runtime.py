@@ -31,6 +31,8 @@ MakeMachine = Callable[[int, int], CoordinatorMachine]
 CarryOut = Callable[[int, Any], None]
 """(partition of the coordinator, a request of its machine)"""
 KEYS_REMEMBERED = 10_000
+LONGEST_KEY = 32_767
+"""Bytes of a string in the key of a record."""
 RELOAD_BACKOFF_MS = 10
 RELOAD_BACKOFF_MAX_MS = 5000
 
@@ -49,11 +51,15 @@ class CoordinatorRuntime:
         executor: Executor,
         partition_count: int,
         carry_out: CarryOut,
+        too_long: ErrorCode,
         load_buffer_bytes: int = 5_242_880,
         commit_timeout_ms: int = 5000,
         compression: CompressionType = CompressionType.NONE,
     ) -> None:
-        """`partition_count` is that of the settings; once the topic exists, its own counts."""
+        """`partition_count` is that of the settings; once the topic exists, its own counts.
+
+        `too_long` is what a key gets that does not fit into a record.
+        """
         self.topic = topic
         self.partition_count = partition_count
         self._codec = codec
@@ -64,6 +70,7 @@ class CoordinatorRuntime:
         self._timers = timers
         self._executor = executor
         self._carry_out = carry_out
+        self._too_long = too_long
         self._load_buffer_bytes = load_buffer_bytes
         self._commit_timeout_ms = commit_timeout_ms
         self._compression = compression
@@ -86,7 +93,12 @@ class CoordinatorRuntime:
 
     def submit(self, key: str, command: Any, fail: Fail) -> Any:
         """The answer, or a future of it; `fail` makes the answer for a code when there is no coordinator to ask."""
-        shard = self._shards.get(self.partition_for(key))
+        partition = self._partitions.get(key)
+        if partition is None:
+            if len(key) > LONGEST_KEY // 4 and len(key.encode()) > LONGEST_KEY:
+                return fail(self._too_long)  # the record's key could not hold it
+            partition = self.partition_for(key)
+        shard = self._shards.get(partition)
         if shard is None:
             return fail(ErrorCode.NOT_COORDINATOR)
         return shard.submit(command, fail)

@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 
 from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
+from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import CoordinatorMachine
 from barnabas.machines.txn.commands import SendMarkers
 from barnabas.machines.txn.settings import TransactionSettings
@@ -56,6 +57,7 @@ class TransactionCoordinator:
             executor=executor,
             partition_count=config.transaction_state_log_num_partitions,
             carry_out=self._carry_out,
+            too_long=ErrorCode.INVALID_REQUEST,
             load_buffer_bytes=config.transaction_state_log_load_buffer_size,
         )
         self.submit = self.runtime.submit

@@ -115,14 +115,14 @@ def test_losing_leadership_before_the_commit(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "told", "others"),
     [
-        (KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), "COORDINATOR_NOT_AVAILABLE"),
-        (StorageError("disk full"), "NOT_COORDINATOR"),
-        (KafkaError(ErrorCode.MESSAGE_TOO_LARGE), "UNKNOWN_SERVER_ERROR"),
+        (KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_NOT_AVAILABLE"),
+        (StorageError("disk full"), "NOT_COORDINATOR", "NOT_COORDINATOR"),
+        (KafkaError(ErrorCode.MESSAGE_TOO_LARGE), "UNKNOWN_SERVER_ERROR", "COORDINATOR_LOAD_IN_PROGRESS"),
     ],
 )
-def test_a_failed_append_drops_the_machine_and_loads_anew(tmp_path: Path, error: Exception, told: str):
+def test_a_failed_append_drops_the_machine_and_loads_anew(tmp_path: Path, error: Exception, told: str, others: str):
     async def test():
         async with Harness(tmp_path) as harness:
             harness.lead()
@@ -130,8 +130,8 @@ def test_a_failed_append_drops_the_machine_and_loads_anew(tmp_path: Path, error:
             parked = harness.ask(Park(1 << 60))
             with patch.object(Log, "append_as_leader", side_effect=error):
                 assert harness.ask(Put("a", 2)) == told
-            assert await parked == told
             assert harness.ask(Get("a")) == "COORDINATOR_LOAD_IN_PROGRESS"
+            assert await parked == told
             assert await harness.answer(Get("a")) == "1"
             assert len(harness.machines) == 2
             assert harness.ask(Put("a", 3)) == "put"
@@ -144,7 +144,9 @@ def test_a_machine_that_raises_is_loaded_anew(tmp_path: Path, caplog: pytest.Log
         async with Harness(tmp_path) as harness:
             harness.lead()
             harness.ask(Put("a", 1))
+            parked = harness.ask(Park(1 << 60))
             assert harness.ask(Break()) == "UNKNOWN_SERVER_ERROR"
+            assert await parked == "COORDINATOR_LOAD_IN_PROGRESS", "it was not this client's request that failed"
             assert await harness.answer(Get("a")) == "1"
 
     run(test())
@@ -190,6 +192,36 @@ def test_transactions_become_visible_with_their_marker_and_after_replay(tmp_path
     run(test())
 
 
+def test_whoever_sees_a_marker_waits_for_it(tmp_path: Path):
+    async def test():
+        async with Harness(tmp_path) as harness:
+            harness.lead(in_sync=(1, 2))
+            producer = ProducerIdAndEpoch(5, 0)
+            put = harness.ask(Put("a", 7, producer))
+            _follower_fetches(harness, 1)
+            assert await put == "put"
+            _end(harness, producer, ControlType.COMMIT)
+            read = harness.ask(Get("a"))
+            await asyncio.sleep(0)
+            assert not read.done()
+            _follower_fetches(harness, 2)
+            assert await read == "7"
+
+    run(test())
+
+
+def test_a_key_that_no_record_can_hold(tmp_path: Path):
+    async def test():
+        async with Harness(tmp_path) as harness:
+            harness.lead()
+            assert harness.ask(Get("a"), key="é" * 16_383) == "None"
+            assert harness.ask(Get("a"), key="é" * 16_384) == "INVALID_GROUP_ID"
+            assert harness.ask(Get("a"), key="e" * 32_767) == "None"
+            assert harness.ask(Get("a"), key="e" * 32_768) == "INVALID_GROUP_ID"
+
+    run(test())
+
+
 def test_many_removals_come_in_several_batches(tmp_path: Path):
     async def test():
         config = TopicConfig(cleanup_policy=("compact",), max_message_bytes=1000)
@@ -202,6 +234,29 @@ def test_many_removals_come_in_several_batches(tmp_path: Path):
             assert harness.machines[-1].numbers == {}
             assert harness.machines[-1].offsets == list(range(200))
             assert harness.ask(Put("a", 1, count=100)) == "UNKNOWN_SERVER_ERROR"
+
+    run(test())
+
+
+def test_a_request_too_large_for_the_log_is_nobody_elses_trouble(tmp_path: Path):
+    async def test():
+        config = TopicConfig(cleanup_policy=("compact",), max_message_bytes=1000)
+        async with Harness(tmp_path, config=config) as harness:
+            harness.lead()
+            harness.ask(Put("a", 1))
+            parked = harness.ask(Park(1 << 60))
+            too_large = Put(
+                "a",
+                2,
+                count=100,
+                if_too_large=ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+                deadline_ms=harness.clock.monotonic_ms(),
+            )
+            assert harness.ask(too_large) == "INVALID_COMMIT_OFFSET_SIZE"
+            assert harness.ask(Get("a")) == "1"
+            assert harness.ask(Put("a", 3, if_too_large=ErrorCode.INVALID_COMMIT_OFFSET_SIZE)) == "put"
+            assert len(harness.machines) == 1
+            assert await parked == "time is up", "the timers of a refused step are set"
 
     run(test())
 
