@@ -89,7 +89,10 @@ class Cleaner:
         aborted = self._call_on_loop(lambda: aborted_transactions(log, upper))
         self._map.clear()
         try:
-            self._build_map(target, sources, CleanedTransactions(aborted), stats)
+            # One that ended in the clean part would never be seen to end here, and later transactions of its producer
+            # would be taken for it.
+            undecided = [entry for entry in aborted if entry.last_offset >= target.first_dirty_offset]
+            self._build_map(target, sources, CleanedTransactions(undecided), stats)
             stats.map_utilization = self._map.utilization
             end_offset = self._map.latest_offset + 1
             transactions = CleanedTransactions(aborted)

@@ -101,3 +101,16 @@ def test_the_transaction_index_survives_while_an_emptied_batch_of_the_transactio
     # The batch stays as the producer's last, and so does everything that says it was aborted.
     assert [header.record_count for header, _ in compacted.batches() if header.producer_id == 1] == [0, 1]
     assert [entry.producer_id for entry in compacted.log.aborted_transactions(0, 100)] == [1]
+
+
+def test_a_transaction_aborted_in_the_clean_part_does_not_stand_for_later_ones(compacted: CompactedLog) -> None:
+    compacted.append([(b"a", b"1"), (b"b", b"1")])
+    compacted.append([(b"c", b"aborted")], producer_id=1, transactional=True)
+    compacted.end_transaction(1, commit=False)
+    compacted.clean_all()
+    assert compacted.log.aborted_transactions(0, 100)  # kept, as the batch is the producer's last
+    compacted.append([(b"a", None), (b"b", b"2")], producer_id=1, transactional=True)
+    compacted.end_transaction(1, commit=True)
+    for _ in range(3):
+        later(compacted, DELETE_RETENTION_MS)
+    assert {record.key: record.value for record in compacted.records() if record.key != b"filler"} == {b"b": b"2"}
