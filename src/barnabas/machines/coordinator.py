@@ -7,7 +7,8 @@ once the batch is committed. What it must keep:
 - A decision without records waits as well, until everything applied before it is committed. Otherwise an answer could
   show an offset that a failover takes back.
 - If an append fails, every token that is unanswered (those of this decision and those the machine had parked) gets an
-  error of the driver's, and the machine is built anew from the log. A machine never undoes a decision.
+  error of the driver's, and the machine is built anew from the log. A machine never undoes a decision. The exception
+  are records too large for the log, of a decision with `if_too_large`: it alone is refused.
 - Replay is `apply` and `apply_marker` for each record in the order of the log, then `on_loaded` once, then `on_image`
   once; only then is there a first `decide`.
 - `requests` are carried out after the records are committed, too.
@@ -21,6 +22,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from barnabas.errors import ErrorCode
 from barnabas.machines.controller.image import ClusterImage
 from barnabas.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
@@ -67,6 +69,9 @@ class CoordinatorDecision:
     """The records are to be appended as part of this producer's transaction."""
     requests: tuple[Any, ...] = ()
     """What the driver is asked to do besides: send the markers of a transaction, say."""
+    if_too_large: ErrorCode | None = None
+    """Given by decisions that have changed nothing in memory but timers, which are set in any case: the error for their
+    tokens should the records not fit into the log. So one client's large request is no other client's trouble."""
 
 
 NOTHING = CoordinatorDecision()

@@ -78,6 +78,7 @@ class OffsetCommits:
                 for partition, code in zip(topic.partitions, errors, strict=True)
             ]
             topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
+        outcome.if_too_large = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         outcome.reply(token, OffsetCommitResponse(topics=topics))
 
     def commit_in_transaction(self, command: TxnOffsetCommit, token: Token, outcome: Outcome) -> None:
@@ -95,6 +96,7 @@ class OffsetCommits:
             ]
             topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
         outcome.transaction = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+        outcome.if_too_large = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         outcome.reply(token, TxnOffsetCommitResponse(topics=topics))
 
     def delete(self, command: OffsetDelete, token: Token, outcome: Outcome) -> None:

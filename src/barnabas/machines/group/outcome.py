@@ -6,6 +6,7 @@ need no registry in between. A colon in the id of a group is written as %3A.
 
 from typing import Any, NamedTuple
 
+from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import (
     NOTHING,
     CoordinatorDecision,
@@ -38,7 +39,7 @@ def read_timer_key(key: str) -> TimerName:
 class Outcome:
     """Filled by the parts of the shard during one `decide` or `expire`; never kept beyond it."""
 
-    __slots__ = ("now", "records", "replies", "timers", "transaction")
+    __slots__ = ("if_too_large", "now", "records", "replies", "timers", "transaction")
 
     def __init__(self, now: Now) -> None:
         self.now = now
@@ -46,6 +47,7 @@ class Outcome:
         self.replies: list[tuple[Token, Any]] = []
         self.timers: dict[str, int | None] = {}
         self.transaction: ProducerIdAndEpoch | None = None
+        self.if_too_large: ErrorCode | None = None
 
     def reply(self, token: Token, response: Any) -> None:
         self.replies.append((token, response))
@@ -67,4 +69,5 @@ class Outcome:
             replies=tuple(self.replies),
             timers=tuple(self.timers.items()),
             transaction=self.transaction,
+            if_too_large=self.if_too_large,
         )

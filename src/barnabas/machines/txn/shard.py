@@ -130,7 +130,9 @@ class TransactionShard:
             return _reply(token, reply)
         step = metadata.with_partitions(partitions, client_transaction_version, now.wall_ms)
         timers = () if is_ongoing else self._alarms.start_timeout(step, now)
-        return CoordinatorDecision(records=(step.record(),), replies=((token, reply),), timers=timers)
+        return CoordinatorDecision(
+            (step.record(),), ((token, reply),), timers, if_too_large=ErrorCode.UNKNOWN_SERVER_ERROR
+        )
 
     def _verify(self, command: commands.AddPartitionsToTxn) -> dict[TopicPartition, ErrorCode]:
         metadata = self._transactions.get(command.transactional_id)
