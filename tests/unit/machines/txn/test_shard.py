@@ -84,6 +84,20 @@ def test_a_clock_set_forward_aborts_no_live_transaction() -> None:
     assert [each.committed for each in driver.requests] == [False]
 
 
+def test_a_transaction_whose_first_record_is_refused_leaves_only_a_timer() -> None:
+    driver = make_driver()
+    producer = init(driver, "a")
+    refused = driver.machine.decide(commands.AddPartitionsToTxn("a", *producer, (PARTITION,), 5), None, driver.now)
+    assert refused.if_too_large is not None
+    driver.timers.update({key: deadline_ms for key, deadline_ms in refused.timers if deadline_ms is not None})
+    driver.advance_to(600)
+    begin(driver, producer)
+    driver.advance_to(1599)
+    assert not driver.requests
+    driver.advance_to(1600)
+    assert [each.committed for each in driver.requests] == [False]
+
+
 @pytest.mark.parametrize(("moved_ms", "due_ms"), [(-YEAR_MS, 1600), (0, 1000), (YEAR_MS, 600)])
 def test_after_a_load_a_transaction_has_its_timeout_at_most(moved_ms: int, due_ms: int) -> None:
     driver = make_driver()

@@ -323,6 +323,21 @@ def test_a_coordinator_that_loads(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_a_commit_larger_than_a_batch_may_be_fails_alone(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        """All groups share one shard, and one of them has a member that waits for others to join."""
+        await calls.make_topic("wide", 300)
+        waiting = calls.start(join_request("other"), 3)
+        request = commit_request(("wide", list(range(300))), metadata="x" * 4000)
+        refused = set(committed(await calls.call(request, 9)).values())
+        assert refused == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
+        assert committed(await calls.call(commit_request(("orders", [0])), 9)) == {("orders", 0): ErrorCode.NONE}
+        assert offsets_in((await calls.call(fetch_request(7, [("wide", [0])]), 7)).topics) == {("wide", 0): (-1, 0)}
+        assert (await waiting).error_code == ErrorCode.NONE
+
+    run(tmp_path, scenario, offsets_topic_num_partitions="1", group_initial_rebalance_delay_ms="500")
+
+
 def test_consumer_groups(tmp_path: Path) -> None:
     async def scenario(calls: HandlerCalls) -> None:
         beat = ConsumerGroupHeartbeatRequest(

@@ -421,6 +421,23 @@ def test_offsets_of_partitions_that_do_not_exist(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_what_is_too_large_for_a_coordinators_log_is_refused_by_itself(tmp_path: Path) -> None:
+    async def scenario(producer: Producer) -> None:
+        calls = producer.calls
+        await calls.make_topic("wide", 120)
+        added = await producer.add(*range(120), topic="wide")
+        assert set(added) == {ErrorCode.UNKNOWN_SERVER_ERROR}
+        assert (await describe(producer)).transaction_state == "Empty"
+        refused = await producer.commit_offsets(5, "wide", *range(20))
+        assert set(refused) == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
+        assert await producer.produce(0, version=ADDING) == [0]
+        assert await producer.commit_offsets(5) == [0]
+        assert await producer.end(version=5) == 0
+        assert await stored(calls) == 7
+
+    run(tmp_path, scenario, message_max_bytes="500")
+
+
 def test_adding_is_all_or_nothing(tmp_path: Path) -> None:
     async def scenario(producer: Producer) -> None:
         for version in range(4):
