@@ -30,7 +30,7 @@ __all__ = ["AbortedTransaction", "AppendInfo", "AppendOrigin", "FetchData", "Log
 
 
 class Log(LogAppends, LogReads, LogRetention):
-    __slots__ = ("_flush_lock", "closed")
+    __slots__ = ("_flush_lock",)
 
     def __init__(
         self,
@@ -57,7 +57,6 @@ class Log(LogAppends, LogReads, LogRetention):
             on_roll=on_roll,
         )
         self._flush_lock = threading.Lock()
-        self.closed = False
 
     # ---- offsets
 
@@ -106,6 +105,7 @@ class Log(LogAppends, LogReads, LogRetention):
 
         The order matters: the end is read first, so the segments taken after it hold at least that much; the recovery
         point moves last, and only if no truncation came in between. Raises StorageError, and then acknowledges nothing.
+        A log that is deleted meanwhile loses its folder under this thread's feet: there is nothing left to flush.
         """
         with self._flush_lock:
             if self.closed:
@@ -117,7 +117,7 @@ class Log(LogAppends, LogReads, LogRetention):
             if end > self.recovery_point:
                 self._sync_segments(end)
                 with self._recovery_point_lock:
-                    if generation == self._flush_generation:
+                    if generation == self._flush_generation and not self.closed:
                         self.recovery_point = max(self.recovery_point, end)
             if now_ms is not None:
                 self.flushed_ms = now_ms
@@ -137,7 +137,9 @@ class Log(LogAppends, LogReads, LogRetention):
                 self._sync_partition_metadata()
                 self.files.sync_directory(self.directory)
         except OSError as error:
-            raise self.fail(error, "flushing") from error
+            failure = self.fail(error, "flushing")
+            if not self.closed:
+                raise failure from error
 
     def _sync_partition_metadata(self) -> None:
         path = f"{self.directory}/{PARTITION_METADATA}"

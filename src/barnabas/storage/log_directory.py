@@ -268,7 +268,9 @@ class LogDirectory:
             log.closed = True
             self._files.rename(log.directory, renamed)
         except OSError as error:
-            raise log.fail(error, "renaming") from error
+            failure = StorageError(f"renaming {log.directory}: {error}")
+            self.fail(failure)
+            raise failure from error
         return renamed
 
     def lower_recovery_point(self, log: Log, offset: int) -> None:

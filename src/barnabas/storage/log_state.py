@@ -51,6 +51,7 @@ class LogState:
         "_recovery_point_lock",
         "_snapshots",
         "active",
+        "closed",
         "config",
         "converts",
         "deletions",
@@ -101,6 +102,7 @@ class LogState:
         self._flush_generation = 0
         self._recovery_point_lock = threading.Lock()
         self.failure: StorageError | None = None
+        self.closed = False
         self.producers = ProducerState(producer_id_expiration_ms)
         self.leader_epochs = LeaderEpochs(files, os.path.join(directory, LEADER_EPOCH_CHECKPOINT))
         self.log_start_offset = 0
@@ -220,8 +222,14 @@ class LogState:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
 
     def fail(self, error: OSError, doing: str) -> StorageError:
-        """The disk failed: this log refuses from now on and its directory hears of it. The caller raises it."""
+        """The disk failed: this log refuses from now on and its directory hears of it. The caller raises it.
+
+        Of a log that is closed or deleted it says nothing: a thread that still works on it misses the files by right.
+        """
         failure = StorageError(f"{doing} {self.topic_partition} in {self.directory}: {error}")
+        if self.closed:
+            logger.info("after it was closed: %s", failure)
+            return failure
         self.failure = failure
         logger.error("%s", failure)
         if self._on_failure is not None:

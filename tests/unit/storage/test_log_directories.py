@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from storage_logs import NOW, append, make_batch, read_all, small_config
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.storage.checkpoints import read_offsets
-from barnabas.storage.files import Files
+from barnabas.storage.files import Files, OpenFile
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.types import TopicPartition
 
@@ -352,3 +353,57 @@ def test_a_log_without_topic_id_gets_one_for_good(tmp_path: Path) -> None:
     again = started(tmp_path)
     assert [log.topic_id for log in again] == [b"a" * 16]
     again.shutdown()
+
+
+class DeletedMeanwhile(Files):
+    """Deletes a log, as the event loop may, while another thread is in its first fsync."""
+
+    def __init__(self) -> None:
+        self.delete: Callable[[], object] = lambda: None
+
+    def open(self, path: str, *, create: bool = False) -> OpenFile:
+        opened = super().open(path, create=create)
+        return FlushedSlowly(self, opened)
+
+
+class FlushedSlowly(OpenFile):
+    __slots__ = ("_files",)
+
+    def __init__(self, files: DeletedMeanwhile, file: OpenFile) -> None:
+        super().__init__(file.path, os.dup(file.fileno()))
+        self._files = files
+
+    def fsync(self) -> None:
+        delete, self._files.delete = self._files.delete, lambda: None
+        delete()
+        super().fsync()
+
+
+@pytest.mark.parametrize("way", ["delete_log", "set_aside"])
+def test_a_log_deleted_while_it_is_flushed_does_not_take_its_directory_offline(tmp_path: Path, way: str) -> None:
+    files = DeletedMeanwhile()
+    directories = started(tmp_path, files=files)
+    directory = directories.directories[0]
+    log = directories.create_log(tp(0), TOPIC_ID, small_config(), NOW)
+    other = directories.create_log(tp(1), TOPIC_ID, small_config(), NOW)
+    append(log, make_batch())
+    files.delete = (
+        (lambda: directory.delete_log(tp(0), NOW)) if way == "delete_log" else lambda: directory.set_aside(tp(0))
+    )
+    log.flush()
+    assert log.closed and log.recovery_point == 0
+    assert not directory.is_offline
+    append(other, make_batch())
+    other.flush()
+    directories.release()
+
+
+def test_a_folder_that_cannot_be_renamed_takes_its_directory_offline(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    directories = started(tmp_path, files=files)
+    directories.create_log(tp(0), TOPIC_ID, small_config(), NOW)
+    files.error = ("rename", "orders-0", errno.EIO)
+    with pytest.raises(StorageError):
+        directories.directories[0].delete_log(tp(0), NOW)
+    assert directories.directories[0].is_offline
+    directories.release()
