@@ -33,7 +33,9 @@ IN_FLIGHT = 4
 def run(session: Session) -> None:
     groups = list(itertools.islice(names_of_partition(0), 100 if session.quick else 1000))
     title = f"a coordinator partition with {len(groups) * PARTITIONS:,} offsets: start until it answers"
+    cpu = f"{title.rpartition(':')[0]}: broker CPU until then"
     session.board.row(title, "s", under(10))
+    session.board.row(cpu, "s")
     session.stop()  # the loaded brokers would take memory and processor time from these
     for name in session.names:
         with session.fresh(name, "reload") as contender:
@@ -42,6 +44,7 @@ def run(session: Session) -> None:
             for _ in range(session.rounds):
                 contender.broker.stop(timeout=300)
                 session.board.add(title, name, reload_seconds(contender, topic, groups[-1]))
+                session.board.add(cpu, name, contender.broker.cpu_seconds())
 
 
 def names_of_partition(partition: int) -> Iterator[str]:
