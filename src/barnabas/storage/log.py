@@ -7,6 +7,7 @@ settings ask for it.
 
 import logging
 import threading
+from bisect import bisect_right
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import StorageError
@@ -123,15 +124,16 @@ class Log(LogAppends, LogReads, LogRetention):
                 self.flushed_ms = now_ms
 
     def _sync_segments(self, end: int) -> None:
+        # By this list alone: retention may put another in place at any moment, with other numbers.
         segments = self.segments
-        first = self.segment_number(self.recovery_point)
+        first = max(bisect_right(segments, self.recovery_point, key=lambda segment: segment.base_offset) - 1, 0)
         created = False
         try:
             for segment in segments[first:]:
                 if segment.base_offset >= end and segment is not segments[0]:
                     break
                 created = created or segment.base_offset >= self.recovery_point
-                self._sync_segment(segment, is_closed=segment is not segments[-1])
+                created |= self._sync_segment(segment, is_closed=segment is not segments[-1])
             self.leader_epochs.sync()
             if created:
                 self._sync_partition_metadata()
@@ -146,15 +148,18 @@ class Log(LogAppends, LogReads, LogRetention):
         if self.files.exists(path):
             self.files.open(path).fsync()
 
-    def _sync_segment(self, segment: Segment, *, is_closed: bool) -> None:
+    def _sync_segment(self, segment: Segment, *, is_closed: bool) -> bool:
+        """Whether there may be a new file, so that the folder needs a flush too."""
         try:
-            segment.sync()
+            index_changed = segment.sync()
             if is_closed:
                 segment.sync_indexes()
         except FileNotFoundError:
             # The loop may have renamed the files since this thread took its list: a deleted segment needs no flush.
             if segment in self.segments:
                 raise
+            return False
+        return index_changed
 
     def close(self) -> None:
         """Flushes and lets go of all files. Raises StorageError if that fails: then the shutdown was not clean."""
@@ -164,6 +169,7 @@ class Log(LogAppends, LogReads, LogRetention):
         try:
             self.take_snapshot()
             for segment in self.segments:
+                segment.transaction_index.sync()
                 self._close_segment(segment)
         except OSError as error:
             raise self.fail(error, "closing") from error

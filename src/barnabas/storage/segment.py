@@ -313,15 +313,18 @@ class Segment:
         self.transaction_index.release()
         self._file = None
 
-    def sync(self) -> None:
-        """Flushes the log file. From any thread."""
+    def sync(self) -> bool:
+        """Flushes the log file and the transaction index, which recovery does not look into below the recovery point.
+
+        Whether the index had changed. From any thread.
+        """
         self.file.fsync()
+        return self.transaction_index.sync()
 
     def sync_indexes(self) -> None:
         """For a closed segment, from any thread: its indexes are not looked at again after a crash."""
         self.offset_index.sync()
         self.time_index.sync()
-        self.transaction_index.sync()
 
     def change_suffix(self, state_suffix: str) -> None:
         """Renames all files, the log file first, since recovery judges a swap by it. Open files stay usable."""

@@ -27,7 +27,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    __slots__ = ("_entries", "_file", "_files", "base_offset", "path")
+    __slots__ = ("_entries", "_file", "_files", "_unsynced", "base_offset", "path")
 
     def __init__(self, files: Files, path: str, base_offset: int) -> None:
         self._files = files
@@ -35,6 +35,7 @@ class TransactionIndex:
         self.base_offset = base_offset
         self._file: OpenFile | None = None
         self._entries: list[AbortedTransaction] | None = None
+        self._unsynced = False
 
     def entries(self) -> list[AbortedTransaction]:
         """All entries, read once. Raises CorruptIndexError if the file contradicts itself."""
@@ -60,6 +61,7 @@ class TransactionIndex:
         entries = self.entries()
         self.open().pwrite(ENTRY.pack(0, *entry), len(entries) * ENTRY.size)
         entries.append(entry)
+        self._unsynced = True
 
     def open(self) -> OpenFile:
         if self._file is None:
@@ -78,10 +80,12 @@ class TransactionIndex:
         self._entries = entries
         if self._files.exists(self.path):
             self._files.open(self.path).truncate(len(entries) * ENTRY.size)
+            self._unsynced = True
 
     def reset(self) -> None:
         self._entries = []
         self._file = None
+        self._unsynced = False
         self._files.remove(self.path)
 
     def collect(self, first_offset: int, upper_offset: int) -> tuple[list[AbortedTransaction], bool]:
@@ -94,10 +98,14 @@ class TransactionIndex:
                 return found, True
         return found, False
 
-    def sync(self) -> None:
+    def sync(self) -> bool:
+        """Flushes what changed, from any thread; whether anything had. The file may be new in its folder then."""
+        if not self._unsynced:
+            return False
+        self._unsynced = False  # first: an entry that comes during the flush belongs to the next one
         file = self._file
-        if file is not None:
-            file.fsync()
+        (self._files.open(self.path) if file is None else file).fsync()
+        return True
 
     def release(self) -> None:
         self._file = None

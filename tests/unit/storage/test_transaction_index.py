@@ -1,12 +1,15 @@
 """Damage to a .txnindex: it is built anew from the batches, and never comes between a write and its offset."""
 
+import os
 from pathlib import Path
 
 import pytest
-from storage_logs import append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
+from faulty_files import FaultyFiles
+from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.log import AbortedTransaction, Log
+from barnabas.storage.segment import Segment
 
 
 def transaction(log: Log, producer_id: int, sequence: int = 0, *, abort: bool = True) -> None:
@@ -104,3 +107,68 @@ def test_truncation_with_a_damaged_index(tmp_path: Path) -> None:
     again = open_test_log(tmp_path, log.config, clean=True)
     again.truncate_to(before[2].last_offset, 0)
     assert all_aborted(again) == before[:2]
+
+
+def is_durable(files: FaultyFiles, path: Path) -> bool:
+    return os.stat(path).st_ino not in files.durable
+
+
+@pytest.mark.parametrize("way", ["flush", "flush, roll, flush", "close"])
+def test_a_flush_takes_the_transaction_index_along(tmp_path: Path, way: str) -> None:
+    files = FaultyFiles()
+    log = open_test_log(tmp_path, files=files)
+    append(log, make_batch(1))
+    log.flush()
+    transaction(log, 1)
+    (path,) = tmp_path.glob("*.txnindex")
+    assert not is_durable(files, path)
+    if way == "close":
+        log.close()
+    else:
+        log.flush()
+    if "roll" in way:
+        log.roll(NOW)
+        append(log, make_batch(1))
+        log.flush()
+    assert is_durable(files, path)
+
+
+def test_a_flush_of_entries_that_came_before_a_roll(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    log = open_test_log(tmp_path, files=files)
+    transaction(log, 1)
+    log.roll(NOW)
+    log.active.release()
+    log.flush()
+    (path,) = tmp_path.glob("*.txnindex")
+    assert is_durable(files, path)
+
+
+def test_a_truncated_index_is_durable_after_closing(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    log = open_test_log(tmp_path, files=files)
+    transaction(log, 1)
+    log.flush()
+    log.truncate_to(2, NOW)
+    log.close()
+    (path,) = tmp_path.glob("*.txnindex")
+    assert is_durable(files, path)
+
+
+def test_a_flush_in_the_middle_of_retention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`set_segments` has put the shorter list in place but not yet its base offsets: no segment may be left out."""
+    log = open_test_log(tmp_path, small_config(segment_bytes=200))
+    for _ in range(6):
+        append(log, make_batch(1, size=100))
+    assert [segment.base_offset for segment in log.segments] == [0, 1, 2, 3, 4, 5]
+    synced: list[int] = []
+
+    def sync(segment: Segment) -> bool:
+        synced.append(segment.base_offset)
+        return False
+
+    monkeypatch.setattr(Segment, "sync", sync)
+    log.recovery_point = 3
+    log.segments = log.segments[2:]
+    log.flush()
+    assert synced == [3, 4, 5]
