@@ -1,12 +1,14 @@
-"""ListTransactions (key 66), v0-v1: transactions that this broker coordinates (KIP-664).
+"""ListTransactions (key 66), v0-v2: transactions that this broker coordinates (KIP-664).
 
 While any of its shards loads, the answer is COORDINATOR_LOAD_IN_PROGRESS, as in Kafka. v1 filter by duration
-(KIP-994).
+(KIP-994); v2 filter by a pattern of the transactional id (KIP-1152), in the syntax of RE2.
 """
 
+import string
 from typing import Any
 
 from barnabas.errors import ErrorCode
+from barnabas.machines.group.consumer.regex import RegexError, compile_regex
 from barnabas.machines.txn.commands import ListTransactions
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -14,16 +16,52 @@ from barnabas.server.answers import when_all
 from barnabas.server.dispatch import Handler, RequestContext
 
 
+class IdPattern:
+    """Matches transactional ids, which may hold any character: the expression is compiled for those that occur."""
+
+    __slots__ = ("_alphabet", "_compiled", "_regex", "is_invalid")
+
+    def __init__(self, regex: str) -> None:
+        self._regex = regex
+        self._alphabet = frozenset(string.printable)
+        self.is_invalid = False
+        self._compile()
+
+    def __call__(self, transactional_id: str) -> bool:
+        if not self._alphabet.issuperset(transactional_id):
+            self._alphabet |= set(transactional_id)
+            self._compile()
+        try:
+            return not self.is_invalid and self._compiled.matches(transactional_id)
+        except RegexError:
+            self.is_invalid = True
+            return False
+
+    def _compile(self) -> None:
+        try:
+            self._compiled = compile_regex(self._regex, self._alphabet)
+        except RegexError:
+            self.is_invalid = True
+
+
 def handle_list_transactions(context: RequestContext, request: ListTransactionsRequest) -> Any:
-    command = ListTransactions(request)
-    return when_all((shard.submit(command, _error) for shard in context.broker.transactions.shards()), _merge)
+    pattern = None
+    if request.transactional_id_pattern:
+        pattern = IdPattern(request.transactional_id_pattern)
+        if pattern.is_invalid:
+            return fail_list_transactions(context, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
+    command = ListTransactions(request, pattern)
+    answers = (shard.submit(command, _error) for shard in context.broker.transactions.shards())
+    return when_all(answers, lambda lists: _merge(lists, pattern))
 
 
 def _error(error: ErrorCode) -> ErrorCode:
     return error
 
 
-def _merge(answers: list[Any]) -> ListTransactionsResponse:
+def _merge(answers: list[Any], pattern: IdPattern | None) -> ListTransactionsResponse:
+    if pattern is not None and pattern.is_invalid:
+        answers = [ErrorCode.INVALID_REGULAR_EXPRESSION]  # it took too long
     response = ListTransactionsResponse(error_code=ErrorCode.NONE, unknown_state_filters=[], transaction_states=[])
     for answer in answers:
         if not isinstance(answer, ErrorCode):
@@ -43,7 +81,7 @@ def fail_list_transactions(
 HANDLER = Handler(
     api_key=ApiKey.LIST_TRANSACTIONS,
     min_version=0,
-    max_version=1,
+    max_version=2,
     request=ListTransactionsRequest,
     handle=handle_list_transactions,
     fail=fail_list_transactions,

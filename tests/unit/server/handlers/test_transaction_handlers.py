@@ -568,6 +568,43 @@ def test_lists_and_descriptions(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("", ["app:größe/1", "my-id"]),
+        ("my-.*", ["my-id"]),
+        ("my", []),
+        ("app:.*/[0-9]", ["app:größe/1"]),
+        ("app:gr\u00f6.{2}/1", ["app:größe/1"]),
+        ("[^a]+", ["my-id"]),
+        ("(", None),
+        (r"(.)\1", None),
+    ],
+)
+def test_listing_by_pattern(tmp_path: Path, pattern: str, found: list[str] | None) -> None:
+    async def scenario(producer: Producer) -> None:
+        another = InitProducerIdRequest(transactional_id="app:größe/1", transaction_timeout_ms=60_000)
+        assert (await producer.calls.call(another)).error_code == 0
+        answer = await producer.calls.call(ListTransactionsRequest(transactional_id_pattern=pattern), 2)
+        assert answer.error_code == (ErrorCode.INVALID_REGULAR_EXPRESSION if found is None else 0)
+        assert sorted(each.transactional_id for each in answer.transaction_states) == (found or [])
+
+    run(tmp_path, scenario)
+
+
+def test_a_pattern_that_takes_too_long(tmp_path: Path) -> None:
+    async def scenario(producer: Producer) -> None:
+        for number in range(40):
+            name = f"{number:016b}" * 60
+            request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+            assert (await producer.calls.call(request)).error_code == 0
+        slow = ListTransactionsRequest(transactional_id_pattern="(.?){1000}")
+        assert (await producer.calls.call(slow, 2)).error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+        assert len((await producer.calls.call(ListTransactionsRequest(), 2)).transaction_states) == 41
+
+    run(tmp_path, scenario)
+
+
 def test_init_producer_id(tmp_path: Path) -> None:
     async def scenario(producer: Producer) -> None:
         calls = producer.calls

@@ -9,7 +9,7 @@ A topic name has 65 different characters. A class of characters is the set of th
 
 from typing import NamedTuple
 
-from barnabas.machines.group.consumer.regex_characters import PERL_CLASSES, RegexError
+from barnabas.machines.group.consumer.regex_characters import PERL_CLASSES, TOPIC_CHARACTERS, RegexError
 from barnabas.machines.group.consumer.regex_syntax import parse_regex
 from barnabas.machines.group.consumer.regex_tree import (
     Alternatives,
@@ -39,9 +39,9 @@ class _Instruction(NamedTuple):
     ways: tuple[int, int] | None = None
 
 
-def compile_regex(regex: str) -> "CompiledRegex":
-    """Raises RegexError."""
-    return CompiledRegex(parse_regex(regex))
+def compile_regex(regex: str, alphabet: frozenset[str] = TOPIC_CHARACTERS) -> "CompiledRegex":
+    """For names made of the characters in `alphabet`. Raises RegexError."""
+    return CompiledRegex(parse_regex(regex, alphabet))
 
 
 class CompiledRegex:

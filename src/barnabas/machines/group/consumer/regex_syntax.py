@@ -39,10 +39,10 @@ ESCAPED_ASSERTIONS = {
 }
 
 
-def parse_regex(regex: str) -> Node:
+def parse_regex(regex: str, alphabet: frozenset[str] = TOPIC_CHARACTERS) -> Node:
     if len(regex) > LONGEST_REGEX:
         raise RegexError("expression is too long")
-    parser = _Parser(regex)
+    parser = _Parser(regex, alphabet)
     node = parser.alternatives()
     if parser.position < len(regex):
         raise RegexError("unexpected )")
@@ -50,8 +50,9 @@ def parse_regex(regex: str) -> Node:
 
 
 class _Parser:
-    def __init__(self, regex: str) -> None:
+    def __init__(self, regex: str, alphabet: frozenset[str]) -> None:
         self._regex = regex
+        self._alphabet = alphabet
         self.position = 0
         self._depth = 0
         self._ignore_case = False
@@ -86,7 +87,7 @@ class _Parser:
         if character == "[":
             return Characters(self._bracket())
         if character == ".":
-            return Characters(TOPIC_CHARACTERS)
+            return Characters(self._alphabet - {"\n"})
         if character in "^$":
             return Assertion(AssertionKind.START if character == "^" else AssertionKind.END)
         if character in "*+?":
@@ -180,7 +181,7 @@ class _Parser:
     def _fold(self, characters: frozenset[str]) -> frozenset[str]:
         if self._ignore_case:
             characters = characters | {each.swapcase() for each in characters}
-        return characters & TOPIC_CHARACTERS
+        return characters & self._alphabet
 
     def _bracket(self) -> frozenset[str]:
         negated = self._take("^")
@@ -198,10 +199,10 @@ class _Parser:
                 high = self._bracket_item()
             if isinstance(high, frozenset) or high < low:
                 raise RegexError("invalid character class range")
-            found |= {each for each in TOPIC_CHARACTERS if low <= each <= high}
+            found |= {each for each in self._alphabet if low <= each <= high}
             if self._ignore_case:
-                found |= {each for each in TOPIC_CHARACTERS if low <= each.swapcase() <= high}
-        return TOPIC_CHARACTERS - found if negated else self._fold(found)
+                found |= {each for each in self._alphabet if low <= each.swapcase() <= high}
+        return self._alphabet - found if negated else self._fold(found)
 
     def _bracket_item(self) -> str | frozenset[str]:
         if self.position >= len(self._regex):
@@ -211,7 +212,7 @@ class _Parser:
             if end >= 0:
                 name = self._regex[self.position + 2 : end]
                 self.position = end + 2
-                return posix_class(name)
+                return posix_class(name, self._alphabet)
         character = self._next()
         return self._escape() if character == "\\" else character
 
@@ -220,8 +221,8 @@ class _Parser:
             raise RegexError("trailing backslash at end of expression")
         character = self._next()
         if character.lower() in PERL_CLASSES:
-            found = PERL_CLASSES[character.lower()]
-            return found if character.islower() else TOPIC_CHARACTERS - found
+            found = PERL_CLASSES[character.lower()] & self._alphabet
+            return found if character.islower() else self._alphabet - found
         if character in "pP":
             return self._unicode_class(negated=character == "P")
         if character in ESCAPED_CONTROLS:
@@ -265,8 +266,8 @@ class _Parser:
             self.position += len(name)
         if name.startswith("^"):
             negated, name = not negated, name[1:]
-        found = unicode_class(name)
-        return TOPIC_CHARACTERS - found if negated else found
+        found = unicode_class(name, self._alphabet)
+        return self._alphabet - found if negated else found
 
     # Text
 

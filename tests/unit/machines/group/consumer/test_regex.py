@@ -101,3 +101,21 @@ def test_any_text_is_an_expression_or_an_error(regex: str, name: str) -> None:
         compile_regex(regex).matches(name)
     except RegexError:
         pass
+
+
+@pytest.mark.parametrize(
+    ("regex", "matching", "other"),
+    [
+        (r"a\sb", ["a b", "a\tb"], ["a-b"]),
+        ("[[:punct:]]+", [":/#"], ["a"]),
+        ("[^a]", [":", "\u00e9"], ["a"]),
+        (r"\p{Cyrillic}+", ["\u0434\u0430"], ["da"]),
+        (r"\p{Lu}", ["\u00c9"], ["\u00e9"]),
+        ("(?i)\u00c9", ["\u00e9"], ["e"]),
+        (".", [":"], ["\n"]),
+    ],
+)
+def test_another_alphabet(regex: str, matching: list[str], other: list[str]) -> None:
+    compiled = compile_regex(regex, frozenset("a b-_d:/#\t\n\u00e9\u00c9\u0434\u0430e"))
+    assert [name for name in matching if not compiled.matches(name)] == []
+    assert [name for name in other if compiled.matches(name)] == []
