@@ -1,10 +1,11 @@
-"""Transactions under faults: producers that crash and come back twice, messages late, lost and doubled, failovers.
+"""Transactions under faults: producers that crash and come back twice, messages late, lost and doubled, failovers, and
+a wall clock that jumps.
 
 One seed is one history: producers of old and new clients, the partitions that they write to, and one coordinator whose
 log loses what was not committed when it fails over. After each event the machine checks itself. Over the whole history:
-a producer id and epoch belong to one producer, they never go back, states follow each other as they may. Then the
-faults stop, and within a bound: every request is answered; every record is committed or aborted; all records of a
-transaction went the same way, the one that its producer was told.
+a producer id and epoch belong to one producer, they never go back, states follow each other as they may, and no
+transaction outlives its time-out. Then the faults stop, and within a bound: every request is answered; every record is
+committed or aborted; all records of a transaction went the same way, the one that its producer was told.
 
 More seeds: `SIM_SEEDS=5000 pytest tests/sim/test_transactions.py`. One seed again: `SIM_FIRST_SEED=1234 SIM_SEEDS=1`.
 """
@@ -33,6 +34,9 @@ FIRST_SEED = int(os.environ.get("SIM_FIRST_SEED", "0"))
 EVENTS_WITH_FAULTS = 300
 CALM_MS = 300_000
 RETRY_MS = 1000
+DAY_MS = 86_400_000
+NO_IDS_MS = 2000
+"""An abort may have to wait for a producer id."""
 SETTINGS = TransactionSettings(expiry_check_interval_ms=10**9)
 RETRIABLE = {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 VALID_PREVIOUS = {
@@ -62,6 +66,8 @@ class Simulation:
         self.committed = 0
         self.checked = 0
         self.latest: dict[str, TransactionMetadata] = {}
+        self.began_ms: dict[str, int] = {}
+        """When the transaction that runs began, or was found in the log; by monotonic time."""
         self.with_faults = True
         self.driver = MachineDriver(self.make_machine)
         self.transactional_ids = ["a", "b"][: random.randint(1, 2)]
@@ -72,6 +78,7 @@ class Simulation:
             self.start(name)
         self.driver.load()
         self.at(random.randrange(30_000), "failover")
+        self.at(random.randrange(5000), "clock")
 
     def make_machine(self) -> TransactionShard:
         self.coordinator_epoch += 1
@@ -249,6 +256,12 @@ class Simulation:
             self.driver.load()
             self.at(self.random.randrange(30_000), "failover")
 
+    def on_clock(self) -> None:
+        """Somebody sets the wall clock, by up to a day."""
+        if self.with_faults:
+            self.driver.wall_ahead_ms = WALL_MS + self.random.randint(-DAY_MS, DAY_MS)
+            self.at(self.random.randrange(5000), "clock")
+
     # ---- what must hold
 
     def check_owner(self, producer: Producer, before: tuple[int, int]) -> None:
@@ -270,8 +283,14 @@ class Simulation:
                     assert not metadata.partitions
                 elif previous.state is TransactionState.ONGOING:
                     assert previous.partitions.items() <= metadata.partitions.items(), (previous, metadata)
+            if previous is None or previous.state is not TransactionState.ONGOING:
+                self.began_ms[name] = self.driver.now_ms
             self.latest[name] = metadata
         self.checked = len(self.driver.log)
+        for name, metadata in self.latest.items():
+            if metadata.state is TransactionState.ONGOING:
+                age_ms = self.driver.now_ms - self.began_ms[name]
+                assert age_ms <= metadata.timeout_ms + NO_IDS_MS, (metadata, age_ms)
 
     def check_outcomes(self) -> None:
         for producer in self.producers:
