@@ -74,11 +74,9 @@ class Housekeeping:
     async def delete_old_segments(self) -> None:
         now_ms = self._clock.now_ms()
 
-        def delete_old(hosted: HostedPartition) -> None:
-            hosted.log.maybe_roll(now_ms)
-            hosted.log.delete_old_segments(now_ms)
-
-        await self._for_each("retention", delete_old)
+        # Two rounds, since a full disk may refuse a new segment but not the removal of old ones.
+        await self._for_each("rolling", lambda hosted: hosted.log.maybe_roll(now_ms))
+        await self._for_each("retention", lambda hosted: hosted.log.delete_old_segments(now_ms))
 
     async def flush_overdue(self) -> None:
         now_ms = self._clock.now_ms()
@@ -106,7 +104,7 @@ class Housekeeping:
         now_ms = self._clock.now_ms()
         await self._in_thread(lambda: self._directories.delete_due_files(now_ms))
 
-    async def _for_each(self, name: str, work: Callable[[HostedPartition], None]) -> None:
+    async def _for_each(self, name: str, work: Callable[[HostedPartition], object]) -> None:
         """A full disk or a damaged file in one log: the others still get their turn, and may make room.
 
         Topics come and go while this gives way, so it goes by a list, and leaves out those that have gone meanwhile.

@@ -48,8 +48,7 @@ class LeaderEpochs:
         keep = len(self._epochs)
         while keep and (self._epochs[keep - 1] >= epoch or self._starts[keep - 1] >= start_offset):
             keep -= 1
-        self._set([*self._epochs[:keep], epoch], [*self._starts[:keep], start_offset])
-        self.write()
+        self._replace([*self._epochs[:keep], epoch], [*self._starts[:keep], start_offset])
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(largest epoch not above the one asked for, offset at which the next one starts); (-1, -1) if unknown."""
@@ -70,28 +69,27 @@ class LeaderEpochs:
         """Drops epochs that start at or after `end_offset`."""
         keep = bisect_left(self._starts, end_offset)
         if keep < len(self._starts):
-            self._set(self._epochs[:keep], self._starts[:keep])
-            self.write()
+            self._replace(self._epochs[:keep], self._starts[:keep])
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Drops epochs that end at or before `start_offset`; the one that holds it starts there from now on."""
         drop = bisect_right(self._starts, start_offset) - 1
         if drop >= 0 and (drop or self._starts[0] != start_offset):
-            self._set(self._epochs[drop:], [start_offset, *self._starts[drop + 1 :]])
-            self.write()
+            self._replace(self._epochs[drop:], [start_offset, *self._starts[drop + 1 :]])
 
     def clear(self) -> None:
-        self._set([], [])
-        self.write()
+        self._replace([], [])
 
     def _set(self, epochs: list[int], starts: list[int]) -> None:
         self._epochs, self._starts = epochs, starts
         self.latest = epochs[-1] if epochs else NO_LEADER_EPOCH
 
-    def write(self, *, sync: bool = False) -> None:
-        lines = [f"{epoch} {start}" for epoch, start in self.entries()]
-        self._files.write_whole(self.path, encode_checkpoint(lines), sync=sync)
-        self._unsynced = not sync
+    def _replace(self, epochs: list[int], starts: list[int]) -> None:
+        """First the file, then memory: after a failed write both are as they were, to be tried again."""
+        lines = [f"{epoch} {start}" for epoch, start in zip(epochs, starts)]
+        self._files.write_whole(self.path, encode_checkpoint(lines), sync=False)
+        self._unsynced = True
+        self._set(epochs, starts)
 
     def sync(self) -> None:
         """Flushes the file if it changed; from the flush thread. The file is whole at any time, so that is enough."""

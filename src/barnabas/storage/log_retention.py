@@ -8,6 +8,7 @@ import logging
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.file_names import SWAP_SUFFIX
+from barnabas.storage.log_state import NO_SPACE
 from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.producer_replay import replay_producers
 from barnabas.storage.segment import Segment
@@ -41,7 +42,10 @@ class LogRetention(LogTransactions):
         try:
             self.leader_epochs.truncate_from_start(offset)
         except OSError as error:
-            self.raise_write_error(error, "writing leader epochs of")
+            if error.errno not in NO_SPACE:
+                raise self.fail(error, "writing leader epochs of") from error
+            # Epochs from below the start do no harm, and opening the log drops them.
+            logger.warning("leader epochs of %s are not shortened for now: %s", self.topic_partition, error)
         self.producers.on_high_watermark(offset)
 
     def delete_old_segments(self, now_ms: int) -> int:
@@ -97,15 +101,25 @@ class LogRetention(LogTransactions):
         return self._delete_first(count, now_ms)
 
     def _delete_first(self, count: int, now_ms: int) -> int:
+        if count == len(self.segments):
+            count = self._roll_or_keep_last(count, now_ms)
         if not count:
             return 0
-        if count == len(self.segments):
-            self.roll(now_ms)
         gone = self.segments[:count]
         self.set_segments(self.segments[count:])
+        self.drop_segments(gone, now_ms)
         self.increase_log_start_offset(self.segments[0].base_offset)
         self.remove_snapshots(self.segments[0].base_offset, self.log_end_offset)
-        self.drop_segments(gone, now_ms)
+        return count
+
+    def _roll_or_keep_last(self, count: int, now_ms: int) -> int:
+        """Everything may go, which takes a new segment; a full disk has no room for one until the others have gone."""
+        try:
+            self.roll(now_ms)
+        except OSError as error:
+            if error.errno not in NO_SPACE or count == 1:
+                raise
+            return count - 1
         return count
 
     def maybe_roll(self, now_ms: int) -> bool:

@@ -258,3 +258,23 @@ def test_jobs_run_at_their_interval_and_outlive_a_failure(tmp_path: Path, monkey
         assert look(clock.now_ms()) == 0
 
     run_broker(tmp_path, scenario, {"log.retention.check.interval.ms": "10"})
+
+
+def test_a_segment_that_cannot_be_rolled_does_not_keep_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = FaultyFiles()
+    monkeypatch.setattr("barnabas.server.broker.LogDirectories", partial(LogDirectories, files=files))
+
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(
+            broker, "t", segment_bytes=str(SEGMENT_BYTES), segment_ms=str(HOUR_MS), retention_ms=str(2 * HOUR_MS)
+        )
+        fill_segments(broker, hosted, 2, clock)
+        clock.advance(3 * HOUR_MS)
+        files.error = ("create", "t-0/", errno.ENOSPC)
+        await broker.housekeeping.delete_old_segments()
+        assert hosted.log.log_start_offset == 6
+        files.error = None
+
+    run_broker(tmp_path, scenario)

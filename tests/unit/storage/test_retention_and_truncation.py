@@ -1,8 +1,10 @@
 """What leaves a log at its start and at its end, and what stays."""
 
+import errno
 from pathlib import Path
 
 import pytest
+from faulty_files import FaultyFiles
 from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -207,3 +209,43 @@ def test_expired_producers(tmp_path: Path) -> None:
     assert len(log.active_producers) == 2
     log.remove_expired_producers(NOW + DAY_MS)
     assert [entry.producer_id for entry in log.active_producers] == [2]
+
+
+@pytest.mark.parametrize("operation", ["create", "write"])
+def test_retention_makes_room_on_a_full_disk(tmp_path: Path, operation: str) -> None:
+    files = FaultyFiles()
+    log = open_test_log(tmp_path, small_config(segment_bytes=400, retention_ms=1000), files=files)
+    for number in range(12):
+        append(log, make_batch(), epoch=number)
+    bases = [segment.base_offset for segment in log.segments]
+    assert len(bases) >= 3
+    files.error = (operation, "", errno.ENOSPC)
+    assert log.delete_old_segments(NOW + 5000) == len(bases) - 1
+    assert log.log_start_offset == bases[-1] and [segment.base_offset for segment in log.segments] == bases[-1:]
+    assert {path.name for path in tmp_path.glob("*.log")} == {f"{bases[-1]:020d}.log"}, (
+        "nothing is left without an owner"
+    )
+    with pytest.raises(KafkaError) as caught:
+        log.delete_old_segments(NOW + 5000)
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR and log.failure is None
+    files.error = None
+    assert log.delete_old_segments(NOW + 5000) == 1
+    assert log.log_start_offset == log.log_end_offset == 12
+    assert log.leader_epochs.entries() == [(11, 12)]
+    log.close()
+    assert open_test_log(tmp_path, log.config, clean=True).log_start_offset == 12
+
+
+def test_a_failed_write_of_leader_epochs_changes_nothing(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    log = open_test_log(tmp_path, files=files)
+    append(log, make_batch(), epoch=1)
+    files.error = ("write", "leader-epoch-checkpoint", errno.ENOSPC)
+    with pytest.raises(KafkaError):
+        append(log, make_batch(), epoch=2)
+    assert log.leader_epochs.entries() == [(1, 0)] and log.leader_epoch == 1
+    files.error = None
+    append(log, make_batch(), epoch=2)
+    assert log.leader_epochs.entries() == [(1, 0), (2, 1)]
+    log.close()
+    assert open_test_log(tmp_path, clean=True).leader_epochs.entries() == [(1, 0), (2, 1)]
