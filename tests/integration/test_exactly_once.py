@@ -119,8 +119,9 @@ def copy_under_kills(broker: BarnabasProcess, command: list[str], rounds: int, l
 class Transaction:
     """One transaction with offsets, step by step; it may end as committed, as aborted, or without anybody knowing."""
 
-    def __init__(self, producer: Producer, number: int) -> None:
+    def __init__(self, producer: Producer, number: int, may_time_out: bool) -> None:
         self.producer = producer
+        self.may_time_out = may_time_out
         self.number = number
         self.committed = False
 
@@ -142,11 +143,13 @@ class Transaction:
         self.committed = True
 
     def finish(self, done: int) -> None:
-        """The steps after the first `done`; gives up where librdkafka says that it must be aborted."""
+        """The steps after the first `done`; gives up where librdkafka says so, or where time has run out."""
         try:
             for step in STEPS[done:]:
                 getattr(self, step)()
         except KafkaException as error:
+            if self.may_time_out and error.args[0].fatal():
+                return
             assert error.args[0].txn_requires_abort(), error
             self.producer.abort_transaction(TIMEOUT)
 
@@ -179,8 +182,10 @@ def test_kill_between_any_two_steps(tmp_path: Path) -> None:
 
 
 def kill_after(broker: BarnabasProcess, chance: random.Random, number: int, done: int, then: str) -> Transaction:
-    producer = transactional_producer(broker.bootstrap, "steps", transaction_timeout_ms=1500, **QUICK)
-    transaction = Transaction(producer, number)
+    may_time_out = then == "is gone"
+    timeout_ms = 1500 if may_time_out else 60_000
+    producer = transactional_producer(broker.bootstrap, "steps", transaction_timeout_ms=timeout_ms, **QUICK)
+    transaction = Transaction(producer, number, may_time_out)
     for step in STEPS[: min(done, len(STEPS) - 1)]:
         getattr(transaction, step)()
     if done == len(STEPS):
