@@ -132,6 +132,10 @@ class Server:
         # On a socket for both families an IPv4 peer shows as ::ffff:1.2.3.4; limits and logs know it as 1.2.3.4.
         host: str = address[0].removeprefix("::ffff:")
         settings = self._settings
+        if sock.fileno() >= settings.max_descriptors:  # the lowest free number: so many are open
+            logger.warning("listener %s: %s is refused, few descriptors are left", listener.name, host)
+            sock.close()
+            return
         limit = settings.max_connections_per_ip_overrides.get(host, settings.max_connections_per_ip)
         count = self._connections_by_ip.get(host, 0)
         if count >= limit:

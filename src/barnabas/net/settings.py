@@ -3,10 +3,17 @@
 The broker fills this from its configuration; a change of the limits takes effect for the next connection or frame.
 """
 
+import resource
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 UNLIMITED = 2**31 - 1
+
+
+def descriptors_for_connections() -> int:
+    """All that the process may open but an eighth: segments have to be opened and rolled whoever connects."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return UNLIMITED if soft == resource.RLIM_INFINITY else soft - soft // 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +36,8 @@ class NetworkSettings:
     max_connections: int = UNLIMITED
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    max_descriptors: int = UNLIMITED
+    """Descriptors of the process, files too, that may be open for a connection still to be taken."""
     connections_max_idle_ms: int = 600_000
     queued_max_request_bytes: int = -1
     pending_replies_per_connection: int = 256

@@ -23,7 +23,7 @@ from barnabas.metadata.image import BrokerEndpoint, ClusterImage, Delta
 from barnabas.metadata.store import MetadataStore, MetadataStoreError
 from barnabas.metadata.stores.sqlite import SqliteStore
 from barnabas.net.server import Server
-from barnabas.net.settings import Listener, NetworkSettings
+from barnabas.net.settings import Listener, NetworkSettings, descriptors_for_connections
 from barnabas.net.timers import Timers
 from barnabas.server.adoption import adopt_folders
 from barnabas.server.cluster import Cluster, InconsistentClusterIdError
@@ -290,6 +290,7 @@ class Broker:
             max_connections=config.max_connections,
             max_connections_per_ip=config.max_connections_per_ip,
             max_connections_per_ip_overrides=config.connection_overrides(),
+            max_descriptors=descriptors_for_connections(),
             connections_max_idle_ms=config.connections_max_idle_ms,
             queued_max_request_bytes=config.queued_max_request_bytes,
         )

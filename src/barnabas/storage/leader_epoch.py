@@ -95,4 +95,8 @@ class LeaderEpochs:
         """Flushes the file if it changed; from the flush thread. The file is whole at any time, so that is enough."""
         if self._unsynced:
             self._unsynced = False
-            self._files.open(self.path).fsync()
+            try:
+                self._files.open(self.path).fsync()
+            except OSError:
+                self._unsynced = True
+                raise

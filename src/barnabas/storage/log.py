@@ -17,7 +17,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.log_appends import AppendInfo, LogAppends
 from barnabas.storage.log_reads import FetchData, LogReads, TimestampOffset
 from barnabas.storage.log_retention import LogRetention
-from barnabas.storage.log_state import OnFailure, OnRoll
+from barnabas.storage.log_state import NO_DESCRIPTORS, OnFailure, OnRoll
 from barnabas.storage.producer_state import AppendOrigin, ProducerEntry
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError
@@ -139,6 +139,9 @@ class Log(LogAppends, LogReads, LogRetention):
                 self._sync_partition_metadata()
                 self.files.sync_directory(self.directory)
         except OSError as error:
+            if error.errno in NO_DESCRIPTORS:
+                # It could not be opened, so no page was lost: the recovery point stays and the next flush tries again.
+                raise StorageError(f"flushing {self.topic_partition}: {error}") from error
             failure = self.fail(error, "flushing")
             if not self.closed:
                 raise failure from error

@@ -35,7 +35,7 @@ from barnabas.storage.file_names import (
 )
 from barnabas.storage.files import Files, OpenFile
 from barnabas.storage.log import Log
-from barnabas.storage.log_state import OnRoll
+from barnabas.storage.log_state import PASSING, OnRoll
 from barnabas.storage.meta_properties import (
     CorruptMetaPropertiesError,
     MetaProperties,
@@ -309,7 +309,8 @@ class LogDirectory:
             write_offsets(self._files, self._file(name), offsets)
         except OSError as error:
             failure = StorageError(f"writing {name} in {self.path}: {error}")
-            self.fail(failure)
+            if error.errno not in PASSING:
+                self.fail(failure)
             raise failure from error
 
     # ---- closing

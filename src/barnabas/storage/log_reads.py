@@ -11,6 +11,7 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CURRENT_MAGIC, MAGIC_OFFSET
 from barnabas.records.reader import read_records
 from barnabas.storage.file_slice import FileSlice
+from barnabas.storage.log_state import PASSING
 from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError, walk_headers
@@ -64,8 +65,10 @@ class LogReads(LogTransactions):
             self._raise_read_error(error)
 
     def _raise_read_error(self, error: BrokenChainError | OSError) -> NoReturn:
-        """Damage is told to the reader; a disk that cannot be read takes the directory offline."""
+        """Damage is told to the reader, a shortage too; a disk that cannot be read takes the directory offline."""
         if isinstance(error, OSError):
+            if error.errno in PASSING:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.topic_partition}: {error}") from error
             raise self.fail(error, "reading") from error
         logger.error("damage found while reading %s: %s", self.topic_partition, error)
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error

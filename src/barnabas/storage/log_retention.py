@@ -8,7 +8,7 @@ import logging
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.file_names import SWAP_SUFFIX
-from barnabas.storage.log_state import NO_SPACE
+from barnabas.storage.log_state import PASSING
 from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.producer_replay import replay_producers
 from barnabas.storage.segment import Segment
@@ -42,7 +42,7 @@ class LogRetention(LogTransactions):
         try:
             self.leader_epochs.truncate_from_start(offset)
         except OSError as error:
-            if error.errno not in NO_SPACE:
+            if error.errno not in PASSING:
                 raise self.fail(error, "writing leader epochs of") from error
             # Epochs from below the start do no harm, and opening the log drops them.
             logger.warning("leader epochs of %s are not shortened for now: %s", self.topic_partition, error)
@@ -117,7 +117,7 @@ class LogRetention(LogTransactions):
         try:
             self.roll(now_ms)
         except OSError as error:
-            if error.errno not in NO_SPACE or count == 1:
+            if error.errno not in PASSING or count == 1:
                 raise
             return count - 1
         return count

@@ -28,7 +28,9 @@ from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+PASSING = (errno.ENOSPC, errno.EDQUOT, *NO_DESCRIPTORS, errno.ENOMEM)
+"""The machine is short of something, but the disk is sound: what failed can be tried again."""
 OnFailure = Callable[[StorageError], None]
 OnRoll = Callable[[Any], None]
 """Called with the `Log`, which is declared further up."""
@@ -237,7 +239,7 @@ class LogState:
         return failure
 
     def raise_write_error(self, error: OSError, doing: str) -> NoReturn:
-        """A full disk is the client's to wait for; anything else takes the directory offline."""
-        if error.errno in NO_SPACE:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} {self.topic_partition}: no space left") from error
+        """A shortage (disk, descriptors) is the client's to wait for; anything else takes the directory offline."""
+        if error.errno in PASSING:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} {self.topic_partition}: {error}") from error
         raise self.fail(error, doing) from error

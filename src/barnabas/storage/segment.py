@@ -142,8 +142,9 @@ class Segment:
         self._bytes_since_index_entry = 0
 
     def undo_torn_write(self) -> None:
-        """Cuts bytes that a failed write may have left behind the last good batch."""
-        self.file.truncate(self.size)
+        """Cuts bytes that a failed write may have left behind the last good batch; a file never opened has none."""
+        if self._file is not None:
+            self._file.truncate(self.size)
 
     def must_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int, limits: tuple[int, int]) -> bool:
         """Whether an append needs a new segment first; `limits` are segment.bytes and segment.ms."""

@@ -104,7 +104,11 @@ class TransactionIndex:
             return False
         self._unsynced = False  # first: an entry that comes during the flush belongs to the next one
         file = self._file
-        (self._files.open(self.path) if file is None else file).fsync()
+        try:
+            (self._files.open(self.path) if file is None else file).fsync()
+        except OSError:
+            self._unsynced = True
+            raise
         return True
 
     def release(self) -> None:

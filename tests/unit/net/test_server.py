@@ -123,6 +123,23 @@ def test_max_connections_lets_newcomers_wait() -> None:
     run(test)
 
 
+def test_connections_leave_descriptors_for_files() -> None:
+    async def test() -> None:
+        async with network(Handler(), NetworkSettings()) as net:
+            free = os.dup(0)
+            os.close(free)
+            net.server.reconfigure(NetworkSettings(max_descriptors=free + 10))
+            clients = [await net.connect() for _ in range(10)]
+            assert await clients[0].ask(b"first") == b"first"
+            assert await clients[-1].read_to_end() == b""
+            for client in clients:
+                await client.close()
+            net.server.reconfigure(NetworkSettings(max_descriptors=free + 100))
+            assert await (await net.connect()).ask(b"again") == b"again"
+
+    run(test)
+
+
 def test_max_connections_per_ip_refuses_and_overrides_count() -> None:
     async def test() -> None:
         settings = NetworkSettings(max_connections_per_ip=1, max_connections_per_ip_overrides={"127.0.0.1": 2})

@@ -21,7 +21,7 @@ from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.throttle import Throttle
 from barnabas.storage.log import Log
-from barnabas.storage.log_state import NO_SPACE
+from barnabas.storage.log_state import PASSING
 from barnabas.storage.segment_scan import BrokenChainError
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.types import TopicPartition
@@ -168,7 +168,8 @@ class LogCleaner:
                 checkpoint.set(topic_partition, offsets.first_dirty_offset)
             return log_to_clean(log, offsets, now_ms)
         except (BrokenChainError, CorruptIndexError, OSError) as error:
-            self._give_up(topic_partition, error)
+            if not isinstance(error, OSError) or error.errno not in PASSING:
+                self._give_up(topic_partition, error)
             return None
 
     def _clean(self, cleaner: Cleaner, target: LogToClean) -> bool:
@@ -208,7 +209,7 @@ class LogCleaner:
 
     def _on_os_error(self, log: Log, error: OSError) -> bool:
         """A full disk or too many open files pass; a segment that vanished was deleted; the rest is a broken disk."""
-        if error.errno in NO_SPACE or isinstance(error, FileNotFoundError):
+        if error.errno in PASSING or isinstance(error, FileNotFoundError):
             logger.warning("cleaning of %s was given up for now: %s", log.topic_partition, error)
         else:
             self._uncleanable.add(log.topic_partition)
