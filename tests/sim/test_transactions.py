@@ -119,18 +119,24 @@ class Simulation:
 
     def step(self) -> None:
         time_ms, _, what, subject = heapq.heappop(self.queue)
-        asked, fired_before = len(self.driver.requests), len(self.driver.answers)
         self.driver.advance_to(time_ms)
+        self.hold()  # what a timer has set off is lost as well if a failover comes now
         getattr(self, f"on_{what}")(*subject)
-        log_end = len(self.driver.log)
-        for token, reply in self.driver.answers[fired_before:]:
-            self.held.append((log_end, "answered", (token, reply)))
-        for request in self.driver.requests[asked:]:
-            self.held.append((log_end, "markers", (request, request.partitions)))
-        if log_end > self.checked:
+        self.hold()
+        if len(self.driver.log) > self.checked:
             self.at(self.random.randrange(1, 60), "commit")
         self.check_log()
         self.release()
+
+    def hold(self) -> None:
+        """What the coordinator has answered and asked for since the last time waits for its records to be committed."""
+        log_end = len(self.driver.log)
+        for token, reply in self.driver.answers:
+            self.held.append((log_end, "answered", (token, reply)))
+        for request in self.driver.requests:
+            self.held.append((log_end, "markers", (request, request.partitions)))
+        self.driver.answers.clear()
+        self.driver.requests.clear()
 
     def release(self) -> None:
         while self.held and self.held[0][0] <= self.committed:
