@@ -10,6 +10,7 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CONTROL_MASK, BatchHeader, crc_matches, iter_headers, patch_in_place, read_header
 from barnabas.storage.append_checks import check_batch, check_timestamps, convert
 from barnabas.storage.log_transactions import LogTransactions
+from barnabas.storage.producer_replay import refill_batches
 from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker, end_marker
 from barnabas.storage.segment_scan import BrokenChainError
 from barnabas.types import NO_LEADER_EPOCH, NO_TIMESTAMP
@@ -49,7 +50,12 @@ class LogAppends(LogTransactions):
                 check_timestamps(header, config, now_ms)
         marker = None
         if header.producer_id >= 0:
-            duplicate = self.producers.check(header, origin)
+            try:
+                duplicate = self.producers.check(header, origin)
+            except KafkaError:
+                duplicate = self._find_older_duplicate(header)
+                if duplicate is None:
+                    raise
             if duplicate is not None:
                 return self._duplicate(duplicate, append_time_ms)
             if header.attributes & CONTROL_MASK:
@@ -69,6 +75,17 @@ class LogAppends(LogTransactions):
             # Whatever went wrong, these bytes are in the file: no other batch may get their offsets.
             self.log_end_offset = self.producers.end_offset = last_offset + 1
         return AppendInfo(base_offset, last_offset, append_time_ms, self.log_start_offset, False)
+
+    def _find_older_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
+        """Looks for a refused batch among those from before the last start, which are read at the first such need."""
+        if not self.producers.may_lack_batches:
+            return None
+        try:
+            refill_batches(self)
+        except (BrokenChainError, OSError) as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading back {self.topic_partition}: {error}") from error
+        entry = self.producers.producers.get(header.producer_id)
+        return None if entry is None else entry.find_duplicate(header)
 
     def _duplicate(self, batch: BatchMetadata, append_time_ms: int) -> AppendInfo:
         """A retry of a batch that was written before is answered as the first time."""

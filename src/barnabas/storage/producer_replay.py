@@ -5,6 +5,8 @@ records of transaction markers.
 """
 
 import logging
+from collections.abc import Iterator
+from typing import Final
 
 from barnabas.records.header import CONTROL_MASK, BatchHeader
 from barnabas.storage.log_state import LogState
@@ -15,6 +17,9 @@ from barnabas.storage.segment_scan import walk_headers
 from barnabas.storage.transaction_index import AbortedTransaction
 
 logger = logging.getLogger(__name__)
+
+REFILL_BYTES: Final = 8 << 20
+"""More than five requests of the usual largest size: further back nobody retries. Bounds the time on the event loop."""
 
 
 def replay_producers(log: LogState, now_ms: int, end_offset: int | None = None) -> None:
@@ -43,6 +48,27 @@ def find_aborted_transactions(log: LogState, segment: Segment) -> list[AbortedTr
         if each is segment:
             break
     return found
+
+
+def refill_batches(log: LogState) -> None:
+    """Brings back the last five batches of each producer after a snapshot was loaded, which tells only one of them.
+
+    Not done when a log is opened, since few logs ever get a retry from before. Raises BrokenChainError and OSError.
+    """
+    stretches = []
+    left = REFILL_BYTES
+    for segment in reversed(log.segments):
+        if left <= 0:
+            break
+        stretches.append((segment, segment.batch_start_at_or_below(max(segment.size - left, 0))))
+        left -= segment.size
+    log.producers.refill(_headers(list(reversed(stretches))))
+
+
+def _headers(stretches: list[tuple[Segment, int]]) -> Iterator[BatchHeader]:
+    for segment, start in stretches:
+        for _, header in walk_headers(segment.file, start, segment.size):
+            yield header
 
 
 def load_newest_snapshot(log: LogState, producers: ProducerState, now_ms: int, end_offset: int) -> int:

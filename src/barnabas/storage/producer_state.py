@@ -87,7 +87,15 @@ class ProducerEntry:
 
 
 class ProducerState:
-    __slots__ = ("_ongoing", "_unreplicated", "end_offset", "expiration_ms", "first_unstable_offset", "producers")
+    __slots__ = (
+        "_ongoing",
+        "_unreplicated",
+        "end_offset",
+        "expiration_ms",
+        "first_unstable_offset",
+        "may_lack_batches",
+        "producers",
+    )
 
     def __init__(self, expiration_ms: int) -> None:
         self.expiration_ms = expiration_ms
@@ -97,6 +105,8 @@ class ProducerState:
         self._unreplicated: dict[int, int] = {}
         """First offset -> last offset of transactions whose end marker lies above the high watermark."""
         self.first_unstable_offset: int | None = None
+        self.may_lack_batches = False
+        """A snapshot tells the last batch of each producer only; those before it are in the log."""
         self.end_offset = 0
 
     # ---- before a write
@@ -152,6 +162,24 @@ class ProducerState:
             entry.current_txn_first_offset = base_offset
             self._ongoing[base_offset] = producer_id
             self._find_first_unstable()
+
+    def refill(self, headers: Iterable[BatchHeader]) -> None:
+        """Takes the batches before those known, from headers of the log's last stretch, in order."""
+        found: dict[int, list[BatchMetadata]] = {}
+        for header in headers:
+            entry = self.producers.get(header.producer_id)
+            if entry is not None and header.producer_epoch == entry.epoch and not header.attributes & CONTROL_MASK:
+                batch = BatchMetadata(
+                    header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp
+                )
+                found.setdefault(header.producer_id, []).append(batch)
+        for producer_id, batches in found.items():
+            entry = self.producers[producer_id]
+            if entry.batches:
+                first_known = entry.batches[0].last_offset
+                older = [batch for batch in batches if batch.last_offset < first_known]
+                entry.batches = [*older, *entry.batches][-BATCHES_RETAINED:]
+        self.may_lack_batches = False
 
     def complete(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int, timestamp: int
@@ -210,6 +238,7 @@ class ProducerState:
             if entry.current_txn_first_offset >= 0
         ]
         self._ongoing.update(sorted(transactions))
+        self.may_lack_batches = bool(self.producers)
         self._find_first_unstable()
 
     def clear(self, end_offset: int) -> None:
@@ -217,6 +246,7 @@ class ProducerState:
         self._ongoing.clear()
         self._unreplicated.clear()
         self.first_unstable_offset = None
+        self.may_lack_batches = False
         self.end_offset = end_offset
 
     def remove_expired(self, now_ms: int) -> None:

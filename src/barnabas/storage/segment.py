@@ -184,6 +184,16 @@ class Segment:
             self.rebuild_offset_indexes()
         return self._find_from(offset, self.offset_index.lookup(offset)[1])
 
+    def batch_start_at_or_below(self, position: int) -> int:
+        """A position that is not above the one given, and not far below it, at which a batch starts."""
+        if not position:
+            return 0
+        try:
+            return self.offset_index.last_position_at_or_below(position)
+        except (CorruptIndexError, FileNotFoundError):
+            self.rebuild_offset_indexes()
+        return self.offset_index.last_position_at_or_below(position)
+
     def _find_from(self, offset: int, position: int) -> BatchPosition | None:
         first = True
         for batch_position, header in walk_headers(self.file, position, self.size):
