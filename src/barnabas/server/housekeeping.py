@@ -15,6 +15,7 @@ from barnabas.errors import KafkaError, StorageError
 from barnabas.server.flusher import Flusher
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.replicas import Replicas
+from barnabas.server.wall_clock import WallClock
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.storage.segment_scan import BrokenChainError
 
@@ -33,6 +34,7 @@ class Housekeeping:
     ) -> None:
         self._config = config
         self._clock = clock
+        self._wall_clock = WallClock(clock)
         self._replicas = replicas
         self._directories = directories
         self._flusher = flusher
@@ -73,10 +75,10 @@ class Housekeeping:
 
     async def delete_old_segments(self) -> None:
         now_ms = self._clock.now_ms()
-
+        by_age = self._wall_clock.is_believed()
         # Two rounds, since a full disk may refuse a new segment but not the removal of old ones.
         await self._for_each("rolling", lambda hosted: hosted.log.maybe_roll(now_ms))
-        await self._for_each("retention", lambda hosted: hosted.log.delete_old_segments(now_ms))
+        await self._for_each("retention", lambda hosted: hosted.log.delete_old_segments(now_ms, by_age=by_age))
 
     async def flush_overdue(self) -> None:
         now_ms = self._clock.now_ms()
@@ -89,7 +91,8 @@ class Housekeeping:
 
     async def expire_producers(self) -> None:
         now_ms = self._clock.now_ms()
-        await self._for_each("producer expiry", lambda hosted: hosted.log.remove_expired_producers(now_ms))
+        if self._wall_clock.is_believed():
+            await self._for_each("producer expiry", lambda hosted: hosted.log.remove_expired_producers(now_ms))
 
     async def checkpoint_recovery_points(self) -> None:
         await self._in_thread(self._directories.checkpoint_recovery_points)

@@ -48,13 +48,18 @@ class LogRetention(LogTransactions):
             logger.warning("leader epochs of %s are not shortened for now: %s", self.topic_partition, error)
         self.producers.on_high_watermark(offset)
 
-    def delete_old_segments(self, now_ms: int) -> int:
-        """Applies retention; gives the number of segments deleted. Segments above the high watermark stay."""
+    def delete_old_segments(self, now_ms: int, *, by_age: bool = True) -> int:
+        """Applies retention; gives the number of segments deleted. Segments above the high watermark stay.
+
+        `by_age` is False while the clock that gave `now_ms` is in doubt.
+        """
         self.check_online()
         try:
             count = self._delete_before_log_start(now_ms)
             if "delete" in self.config.cleanup_policy:
-                count += self._delete_by_age(now_ms) + self._delete_by_size(now_ms)
+                if by_age:
+                    count += self._delete_by_age(now_ms)
+                count += self._delete_by_size(now_ms)
         except OSError as error:
             self.raise_write_error(error, "applying retention to")
         return count

@@ -245,7 +245,7 @@ def test_jobs_run_at_their_interval_and_outlive_a_failure(tmp_path: Path, monkey
         turns = asyncio.Semaphore(0)
         look: Callable[[int], int] = hosted.log.delete_old_segments
 
-        def fail_once(_self: object, now_ms: int) -> int:
+        def fail_once(_self: object, now_ms: int, *, by_age: bool) -> int:
             turns.release()
             monkeypatch.undo()
             raise OSError(errno.EIO, "once")
