@@ -153,16 +153,18 @@ class Log(LogAppends, LogReads, LogRetention):
 
     def _sync_segment(self, segment: Segment, *, is_closed: bool) -> bool:
         """Whether there may be a new file, so that the folder needs a flush too."""
-        try:
-            index_changed = segment.sync()
-            if is_closed:
-                segment.sync_indexes()
-        except FileNotFoundError:
-            # The loop may have renamed the files since this thread took its list: a deleted segment needs no flush.
-            if segment in self.segments:
-                raise
-            return False
-        return index_changed
+        for attempt in range(2):
+            try:
+                index_changed = segment.sync()
+                if is_closed:
+                    segment.sync_indexes()
+                return index_changed
+            except FileNotFoundError:
+                # The loop may have renamed the files since this thread took its list: a deleted segment needs no
+                # flush, a compacted one has got its last name.
+                if segment in self.segments and attempt:
+                    raise
+        return False
 
     def close(self) -> None:
         """Flushes and lets go of all files. Raises StorageError if that fails: then the shutdown was not clean."""
@@ -170,6 +172,7 @@ class Log(LogAppends, LogReads, LogRetention):
             return
         self.flush()
         try:
+            self.finish_replacing(0)
             self.take_snapshot()
             for segment in self.segments:
                 segment.transaction_index.sync()

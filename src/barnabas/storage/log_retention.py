@@ -110,6 +110,7 @@ class LogRetention(LogTransactions):
             count = self._roll_or_keep_last(count, now_ms)
         if not count:
             return 0
+        self.finish_replacing(now_ms)
         gone = self.segments[:count]
         self.set_segments(self.segments[count:])
         self.drop_segments(gone, now_ms)
@@ -154,6 +155,7 @@ class LogRetention(LogTransactions):
             self.truncate_fully_and_start_at(offset, now_ms)
             return True
         try:
+            self.finish_replacing(now_ms)
             number = self.segment_number(offset)
             self.transaction_index(self.segments[number])
             gone = self.segments[number + 1 :]
@@ -179,6 +181,7 @@ class LogRetention(LogTransactions):
         """Empties the log; the next append gets `offset`."""
         self.lower_recovery_point(offset)
         try:
+            self.finish_replacing(now_ms)
             gone = self.segments
             self.drop_segments(gone, now_ms)
             self.set_segments([self.create_segment(offset, now_ms)])
@@ -196,7 +199,8 @@ class LogRetention(LogTransactions):
 
         `new` are closed segments under their .cleaned names, flushed by the caller. First they become .swap, which says
         that they are complete: after a crash from there on, recovery drops the old ones and keeps the new. Before that
-        it drops the new. Raises KafkaError, and removes `new`, if one of the old segments has left the log meanwhile.
+        it drops the new. Then the caller flushes the folder, in its thread, and calls `finish_replacing`, on the loop.
+        Raises KafkaError, and removes `new`, if one of the old segments has left the log meanwhile.
         """
         if any(segment not in self.segments for segment in old) or self.active in old:
             for segment in new:
@@ -205,14 +209,12 @@ class LogRetention(LogTransactions):
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"segments of {self.topic_partition} changed while cleaned")
         self.was_cleaned = True
         try:
+            self.finish_replacing(now_ms)
             for segment in sorted(new, key=lambda segment: segment.base_offset, reverse=True):
                 segment.change_suffix(SWAP_SUFFIX)
-            self.files.sync_directory(self.directory)
             kept = [segment for segment in self.segments if segment not in old]
             self.set_segments(sorted([*kept, *new], key=lambda segment: segment.base_offset))
-            self.drop_segments(old, now_ms)
-            for segment in new:
-                segment.change_suffix("")
+            self._replacing = (new, old)
         except OSError as error:
             raise self.fail(error, "swapping cleaned segments of") from error
 

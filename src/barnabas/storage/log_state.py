@@ -51,6 +51,7 @@ class LogState:
         "_on_roll",
         "_positions",
         "_recovery_point_lock",
+        "_replacing",
         "_snapshots",
         "active",
         "closed",
@@ -99,6 +100,8 @@ class LogState:
         self._base_offsets: list[int] = []
         self._snapshots: list[int] = []
         self._positions: dict[int, tuple[Segment, int]] = {}
+        self._replacing: tuple[list[Segment], list[Segment]] | None = None
+        """(new, old) segments of a compaction: in the list already, but the files do not have their last names yet."""
         self._on_failure = on_failure
         self._on_roll = on_roll
         self._flush_generation = 0
@@ -185,6 +188,19 @@ class LogState:
             segment.change_suffix(DELETED_SUFFIX)
             for path in segment.existing_paths():
                 self.deletions.add_file(path, now_ms + self.config.file_delete_delay_ms)
+
+    def finish_replacing(self, now_ms: int) -> None:
+        """The last step of `replace_segments`: the old files go, the new ones get their names.
+
+        Whatever takes segments away does this first, else a crash could bring back the old ones.
+        """
+        if self._replacing is None or self.closed:
+            return
+        new, old = self._replacing
+        self.drop_segments(old, now_ms)
+        for segment in new:
+            segment.change_suffix("")
+        self._replacing = None
 
     def lower_recovery_point(self, offset: int) -> None:
         """For a truncation. A flush under way then leaves the point alone: what it flushed may be gone.

@@ -167,6 +167,10 @@ class Cleaner:
             if cleaned.state_suffix == CLEANED_SUFFIX:
                 self._discard(log.files, cleaned)
             raise
+        try:
+            log.files.sync_directory(log.directory)
+        finally:
+            self._call_on_loop(lambda: self._finish_swap(log, now_ms))
         log.files.sync_directory(log.directory)
 
     def _copy(
@@ -224,6 +228,12 @@ class Cleaner:
             if id(source.segment) not in live or source.truncations != log._flush_generation:
                 raise CleaningAbortedError(f"{log.topic_partition}: a segment was deleted or cut meanwhile")
         log.replace_segments([cleaned], [source.segment for source in group], now_ms)
+
+    def _finish_swap(self, log: Log, now_ms: int) -> None:
+        try:
+            log.finish_replacing(now_ms)
+        except OSError as error:
+            raise log.fail(error, "swapping cleaned segments of") from error
 
     def _discard(self, files: Files, cleaned: Segment) -> None:
         for path in cleaned.existing_paths():
