@@ -57,8 +57,7 @@ class Replay:
                 return
             batches = await loop.run_in_executor(self._executor, data.slice.read)
             for position, header in iter_headers(batches):
-                if header.next_offset > offset:
-                    await self._apply_batch(memoryview(batches)[position : position + header.size_in_bytes], header)
+                await self._apply_batch(memoryview(batches)[position : position + header.size_in_bytes], header)
             offset = max(offset + 1, data.next_offset)
 
     async def _apply_batch(self, batch: memoryview, header: BatchHeader) -> None:

@@ -1,6 +1,8 @@
 """The driver of the coordinators, with a machine of a few lines: what is answered, when, and what a reload brings."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,7 +12,9 @@ from coordinator_harness import Ask, Break, Get, Harness, Park, Put, Remove, set
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.machines.coordinator import ProducerIdAndEpoch
+from barnabas.metadata.image import ConfigResource, Delta, ResourceType
 from barnabas.records import ControlType, EndTxnMarker, build_end_marker
+from barnabas.server import coordinator_loader
 from barnabas.server.java_hash import partition_for, string_hash
 from barnabas.storage.log import Log
 
@@ -61,6 +65,53 @@ def test_leadership_lost_and_found_again_replays_the_log(tmp_path: Path):
     run(test())
 
 
+def test_a_new_epoch_of_the_same_leader_is_a_new_beginning(tmp_path: Path):
+    async def test():
+        async with Harness(tmp_path) as harness:
+            harness.lead()
+            harness.ask(Put("a", 1))
+            parked = harness.ask(Park(1 << 60))
+            harness.lead(in_sync=(1, 2))
+            assert len(harness.machines) == 1 and not parked.done()
+            harness.lead(epoch=2)
+            assert await parked == "NOT_COORDINATOR"
+            assert await harness.answer(Get("a")) == "1"
+            assert len(harness.machines) == 2
+
+    run(test())
+
+
+def test_loading_stops_when_leadership_goes(tmp_path: Path):
+    async def test():
+        async with Harness(tmp_path) as harness:
+            harness.lead()
+            for _ in range(20):
+                harness.ask(Put("a", 1, count=200))
+            harness.lead(leader=2, epoch=2, in_sync=(2, 1))
+            with patch.object(coordinator_loader, "SLICE_NS", 0):
+                harness.lead(epoch=3)
+                await until(lambda: len(harness.machines) == 2 and harness.machines[1].offsets)
+                harness.lead(leader=2, epoch=4, in_sync=(2, 1))
+                await harness.runtime._loading
+            assert 0 < len(harness.machines[1].offsets) < 4000 and not harness.machines[1].loaded
+
+    run(test())
+
+
+def test_machines_hear_of_topics_and_of_groups_settings(tmp_path: Path):
+    async def test():
+        async with Harness(tmp_path) as harness:
+            harness.lead()
+            (machine,) = harness.machines
+            assert machine.image is harness.image
+            for resource, told in ((ConfigResource.topic("t"), False), (ConfigResource(ResourceType.GROUP, "g"), True)):
+                image = replace(harness.image, configs={resource: {"a": "b"}})
+                harness.runtime.on_delta(Delta.between(harness.image, image))
+                assert (machine.image is image) == told
+
+    run(test())
+
+
 def test_a_restart_replays_from_disk(tmp_path: Path):
     async def test():
         async with Harness(tmp_path) as harness:
@@ -86,6 +137,7 @@ def test_replies_wait_for_the_in_sync_replicas(tmp_path: Path):
             assert await put == "put"
             assert (await read, await asked) == ("7", "asked")
             assert harness.carried_out == [(0, "markers")]
+            assert not list(harness.timers._wheel), "the time-out of the commit"
             assert harness.ask(Get("a")) == "7"
 
     run(test())
@@ -134,6 +186,7 @@ def test_a_failed_append_drops_the_machine_and_loads_anew(tmp_path: Path, error:
             assert await parked == others
             assert await harness.answer(Get("a")) == "1"
             assert len(harness.machines) == 2
+            assert len(harness.runtime.shard(0)._machine_timers) == 0, "a timer of the old machine"
             assert harness.ask(Put("a", 3)) == "put"
 
     run(test())
@@ -297,6 +350,13 @@ def test_keys_go_to_their_partition(tmp_path: Path):
             assert partition.log.log_end_offset == 1
 
     run(test())
+
+
+async def until(wanted: Callable[[], object]) -> None:
+    while True:
+        if wanted():
+            return
+        await asyncio.sleep(0)
 
 
 def _end(harness: Harness, producer: ProducerIdAndEpoch, kind: ControlType) -> None:

@@ -38,6 +38,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.records import BatchBuilder
 from barnabas.server.coordinator_shard import ShardState
 from barnabas.server.handlers.produce import handle_produce
+from barnabas.server.transaction_verification import Verification
 from barnabas.types import TopicPartition
 
 ID = "my-id"
@@ -105,9 +106,11 @@ class Producer:
         transactional_id: str | None = ID,
         sequence: int | None = None,
         epoch: int | None = None,
+        epochs: list[int] | None = None,
     ) -> Any:
         data = []
-        for partition in partitions:
+        for number, partition in enumerate(partitions):
+            epoch = epochs[number] if epochs else epoch
             first = self.sequences.get(partition, 0) if sequence is None else sequence
             builder = BatchBuilder(
                 producer_id=self.id,
@@ -475,6 +478,48 @@ def test_brokers_ask_for_many_transactions_at_once(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_nothing_is_added_for_a_partition_led_elsewhere(tmp_path: Path) -> None:
+    async def scenario(producer: Producer) -> None:
+        state = producer.calls.broker.replicas.find("orders", 1).state
+        state.is_leader = False
+        assert await producer.produce(0, 1, version=ADDING) == [0, ErrorCode.NOT_LEADER_OR_FOLLOWER]
+        assert [each.partitions for each in (await describe(producer)).topics] == [[0]]
+        state.is_leader = True
+
+    run(tmp_path, scenario)
+
+
+def test_two_producers_in_one_transaction_are_refused(tmp_path: Path) -> None:
+    async def scenario(producer: Producer) -> None:
+        await producer.add(0, 1)
+        mixed = await producer.produce(0, 1, epochs=[producer.epoch, producer.epoch + 1])
+        assert mixed == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
+        assert stable_and_end(producer.calls) == (0, 0)
+
+    run(tmp_path, scenario)
+
+
+def test_no_mark_stays_behind(tmp_path: Path) -> None:
+    async def scenario(producer: Producer) -> None:
+        marks = producer.calls.broker.transactions.verification._marks
+        await producer.produce(0, 1, version=ADDING)
+        assert await producer.commit_offsets(5) == [0]
+        assert not marks
+        await producer.produce(0, epoch=producer.epoch - 1, version=ADDING)
+        assert len(marks) == 1
+        await producer.end(version=5)
+        assert not marks, "the marker wipes it out"
+
+    run(tmp_path, scenario)
+
+
+def test_a_mark_keeps_the_lowest_sequence_of_the_newest_epoch() -> None:
+    mark = Verification(producer_epoch=3, lowest_sequence=5)
+    for epoch, sequence, expected in ((3, 7, (3, 5)), (3, 4, (3, 4)), (2, 1, (3, 4)), (4, 6, (4, 6)), (4, 5, (4, 5))):
+        mark.see(epoch, sequence)
+        assert (mark.producer_epoch, mark.lowest_sequence) == expected
+
+
 def test_markers_by_hand(tmp_path: Path) -> None:
     """What `kafka-transactions abort` does for a transaction that nobody ends any more."""
 
@@ -502,6 +547,10 @@ def test_markers_by_hand(tmp_path: Path) -> None:
         marker.producer_epoch -= 1
         (answer,) = (await producer.calls.call(request)).markers
         assert answer.topics[0].partitions[0].error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+        topics[:] = [markers.WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=[0])]
+        producer.calls.broker.groups.runtime.shard(0).state = ShardState.LOADING
+        (answer,) = (await producer.calls.call(request)).markers
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert (await producer.calls.call(markers.WriteTxnMarkersRequest(markers=[]))).markers == []
 
     run(tmp_path, scenario)
@@ -619,6 +668,8 @@ def test_init_producer_id(tmp_path: Path) -> None:
             assert (answer.producer_id, answer.producer_epoch) == (producer.id, version + 1)
         assert len(set(seen)) == len(seen)
         half = InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=60_000, producer_id=4)
+        assert (await calls.call(half)).error_code == ErrorCode.INVALID_REQUEST
+        half.transactional_id = None
         assert (await calls.call(half)).error_code == ErrorCode.INVALID_REQUEST
         empty = InitProducerIdRequest(transactional_id="", transaction_timeout_ms=60_000)
         assert (await calls.call(empty)).error_code == ErrorCode.INVALID_REQUEST
