@@ -61,7 +61,7 @@ def test_members_share_and_take_over(bootstrap: str, shared_topic: str, protocol
         poll_until_shared(members, shared_topic, PARTITIONS)
         members.append(Member(bootstrap, f"group-of-{shared_topic}", [shared_topic], group_protocol=protocol))
         poll_until_shared(members, shared_topic, PARTITIONS)
-        assert [len(member.partitions) for member in members] == [2, 2, 2]
+        poll_until(members, lambda: [len(member.partitions) for member in members] == [2, 2, 2])
         members.pop(0).close()
         poll_until_shared(members, shared_topic, PARTITIONS)
 
