@@ -107,15 +107,16 @@ class Dispatcher:
         row = self.table.get(header.api_key)
         if row is None:
             raise ProtocolError(f"unknown API key {header.api_key}")
-        context = RequestContext(self._broker, connection, header)
-        version = header.api_version
-        if not row.min_version <= version <= row.max_version:
+        broker = self._broker
+        context = RequestContext(broker, connection, header)
+        if not row.min_version <= header.api_version <= row.max_version:
             return self._answer_unsupported_version(context, row)
-        faults = self._broker.request_faults
-        if faults.armed:
-            fault = faults.take(row.api_key)
+        if broker.request_faults.armed:
+            fault = broker.request_faults.take(row.api_key)
             if fault is not None:
-                return faults.carry_out(fault, context, row, frame, self.process)
+                return broker.request_faults.carry_out(fault, context, row, frame, self.process)
+        if row.handle_frame is not None:
+            return row.handle_frame(context, frame, header.body_position)
         return self.process(context, row, frame)
 
     def process(self, context: RequestContext, row: Handler, frame: memoryview) -> Reply:

@@ -27,6 +27,8 @@ _OK_V3 = struct.Struct(">ihqq")
 _OK_V5 = struct.Struct(">ihqqq")
 _OK_V8 = struct.Struct(">ihqqqih")  # no record errors (empty array), no message (null string)
 _OK_FLEXIBLE = struct.Struct(">ihqqqBBB")  # the same, compact, and no tagged fields
+_ONE_START = struct.Struct(">BhiBB")  # transactional id, acks, time-out, number of topics, length of the name
+_ONE_PARTITION = struct.Struct(">BiB")  # number of partitions, partition, first byte of the records' length
 _ONE_HEAD = struct.Struct(">iiBB")  # one topic
 _ONE_TAIL = struct.Struct(">BihqqqBBBBiB")  # one partition, end of the topic, throttle time, end
 _HEADER = struct.Struct(">ii")
@@ -58,6 +60,10 @@ class PartitionSuccess(NamedTuple):
 def decode_produce(frame: memoryview, position: int, version: int) -> ProduceFrame:
     """Never trusts a length: a slice past the end of the frame is caught, and counts end the loop by running out."""
     try:
+        if FIRST_FLEXIBLE_VERSION <= version < FIRST_TOPIC_ID_VERSION:
+            one = _try_decode_one(frame, position)
+            if one is not None:
+                return one
         if version >= FIRST_FLEXIBLE_VERSION:
             request, end = _decode_flexible(frame, position, version)
         else:
@@ -67,6 +73,33 @@ def decode_produce(frame: memoryview, position: int, version: int) -> ProduceFra
     if end > len(frame):
         raise ProtocolError("truncated Produce request")
     return request
+
+
+def _try_decode_one(frame: memoryview, position: int) -> ProduceFrame | None:
+    """The commonest request in two unpacks: no transaction, one topic by a short name, one partition, no tagged fields.
+
+    None for anything else, malformed requests included: those are for the long way to take or to refuse.
+    """
+    no_transaction, acks, timeout_ms, topics, name_length = _ONE_START.unpack_from(frame, position)
+    if no_transaction or topics != 2 or not 1 < name_length < 0x80:
+        return None
+    name = position + 9
+    position = name + name_length - 1
+    partitions, partition, length = _ONE_PARTITION.unpack_from(frame, position)
+    start = position + 6
+    if partitions != 2:
+        return None
+    if length >= 0x80:
+        length = (length & 0x7F) | (frame[start] << 7)
+        start += 1
+        if length >= 0x4000:
+            length, start = read_compact_length(frame, position + 5)
+            length += 1
+    end = start + length - 1
+    if length == 0 or end + 3 != len(frame) or frame[end] or frame[end + 1] or frame[end + 2]:
+        return None
+    item = PartitionRecords(str(frame[name:position], "utf-8"), partition, frame[start:end])
+    return ProduceFrame(None, acks, timeout_ms, [item])
 
 
 def _decode_plain(frame: memoryview, position: int) -> tuple[ProduceFrame, int]:

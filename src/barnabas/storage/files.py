@@ -39,8 +39,9 @@ class OpenFile:
 
     def pwrite(self, data: Buffer, position: int) -> None:
         """Writes all of `data`; a short write is carried on, because only an error says why it was short."""
+        size = len(data)
         written = os.pwrite(self._fd, data, position)
-        while written < len(data):
+        while written < size:
             written += os.pwrite(self._fd, memoryview(data)[written:], position + written)
 
     def fsync(self) -> None:

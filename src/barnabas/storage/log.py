@@ -63,8 +63,10 @@ class Log(LogAppends, LogReads, LogRetention):
 
     def update_high_watermark(self, offset: int) -> None:
         """Moves the high watermark, held within the log. Transactions that end below it become stable."""
-        self.high_watermark = high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
-        self.producers.on_high_watermark(high_watermark)
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            offset = max(self.log_start_offset, min(offset, self.log_end_offset))
+        self.high_watermark = offset
+        self.producers.on_high_watermark(offset)
 
     @property
     def last_stable_offset(self) -> int:

@@ -110,15 +110,10 @@ class LogAppends(LogTransactions):
                 segment = self.roll(now_ms)
             if leader_epoch != self.leader_epochs.latest and leader_epoch != NO_LEADER_EPOCH:
                 self.leader_epochs.assign(leader_epoch, first_offset)
-            size = segment.size
             segment.append(data, last_offset, max_timestamp, max_timestamp_offset)
         except OSError as error:
             self._undo_write(error)
             self.raise_write_error(error, "appending to")
-        positions = self._positions
-        positions[first_offset] = (segment, size)
-        if len(positions) > 64:
-            del positions[next(iter(positions))]
 
     def _prepare_to_index(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
         """Before an abort marker is written: its entry will go into an index that is whole and open."""

@@ -108,11 +108,11 @@ class Segment:
         size = len(data)
         if not self._is_appendable:
             self._prepare_to_append()
-        self.file.pwrite(data, position)
+        (self._file or self.file).pwrite(data, position)
         self.size = position + size
         if position == 0:
             self._first_timestamp = max_timestamp
-        if max_timestamp > self.max_timestamp()[0]:
+        if max_timestamp > (self._max_timestamp or self.max_timestamp())[0]:
             self._max_timestamp = (max_timestamp, max_timestamp_offset)
         if self._bytes_since_index_entry > self.index_interval_bytes:
             self.add_index_entry(last_offset, position)
@@ -153,7 +153,12 @@ class Segment:
             return True
         if not self.size:
             return False
-        if self.time_waited(now_ms, max_timestamp) > segment_ms - self.roll_jitter_ms:
+        first = self._first_timestamp
+        if first is None or first < 0 or max_timestamp < 0:
+            waited = self.time_waited(now_ms, max_timestamp)
+        else:
+            waited = max_timestamp - first
+        if waited > segment_ms - self.roll_jitter_ms:
             return True
         return self.offset_index.is_full or self.time_index.is_full
 

@@ -11,7 +11,7 @@ fatal, so what is unforeseen is logged and answered with a retriable storage err
 import logging
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.reply import Parts, PendingReply
@@ -169,9 +169,11 @@ def _check_codec(records: memoryview) -> None:
 
 def _answer(context: RequestContext, outcomes: list[Outcome]) -> Parts:
     header = context.header
-    successes = [outcome for outcome in outcomes if isinstance(outcome, PartitionSuccess)]
-    if len(successes) == len(outcomes):
-        return [encode_success(header.api_version, header.correlation_id, successes)]
+    failed = False
+    for outcome in outcomes:
+        failed = failed or type(outcome) is PartitionFailure
+    if not failed:
+        return [encode_success(header.api_version, header.correlation_id, cast(list[PartitionSuccess], outcomes))]
     response = ProduceResponse(responses=[], throttle_time_ms=0)
     for outcome in outcomes:
         if not response.responses or _topic_of(response.responses[-1]) != outcome.topic:
