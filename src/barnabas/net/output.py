@@ -41,6 +41,10 @@ class OutputQueue:
 
     def add(self, parts: Parts) -> None:
         """Queue one reply. File parts hold no memory, so only the others count in `queued_bytes`."""
+        if len(parts) == 1 and type(part := parts[0]) is bytes:
+            self.queued_bytes += len(part)
+            self._parts.append(part)
+            return
         for part in parts:
             if isinstance(part, MEMORY):
                 self.queued_bytes += len(part)

@@ -56,7 +56,8 @@ def decode_request_header(frame: Buffer) -> RequestHeader:
         raise ProtocolError("request header is cut short") from error
     except UnicodeDecodeError as error:
         raise ProtocolError("client id is not UTF-8") from error
-    return RequestHeader(api_key, api_version, correlation_id, client_id, position)
+    # Half the cost of the named constructor, once for each request.
+    return tuple.__new__(RequestHeader, (api_key, api_version, correlation_id, client_id, position))
 
 
 def encode_request(message: Any, version: int, correlation_id: int, client_id: str | None) -> bytes:

@@ -98,8 +98,8 @@ def _try_decode_one(frame: memoryview, position: int) -> ProduceFrame | None:
     end = start + length - 1
     if length == 0 or end + 3 != len(frame) or frame[end] or frame[end + 1] or frame[end + 2]:
         return None
-    item = PartitionRecords(str(frame[name:position], "utf-8"), partition, frame[start:end])
-    return ProduceFrame(None, acks, timeout_ms, [item])
+    item = tuple.__new__(PartitionRecords, (str(frame[name:position], "utf-8"), partition, frame[start:end]))
+    return tuple.__new__(ProduceFrame, (None, acks, timeout_ms, [item]))
 
 
 def _decode_plain(frame: memoryview, position: int) -> tuple[ProduceFrame, int]:

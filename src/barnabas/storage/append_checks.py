@@ -36,10 +36,11 @@ def looks_into_records(config: TopicConfig) -> bool:
 
 def check_batch(data: memoryview, header: BatchHeader, config: TopicConfig, origin: AppendOrigin) -> None:
     """Format, size, CRC and the fields that contradict each other, in Kafka's order."""
-    if header.magic != CURRENT_MAGIC:
-        if header.magic in (0, 1):
-            raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"message format {header.magic} is not taken")
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"there is no magic {header.magic}")
+    magic = header.magic
+    if magic != CURRENT_MAGIC:
+        if magic in (0, 1):
+            raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"message format {magic} is not taken")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"there is no magic {magic}")
     size = header.batch_length + 12
     is_client = origin is AppendOrigin.CLIENT
     if size != len(data):

@@ -74,7 +74,7 @@ class LogAppends(LogTransactions):
         finally:
             # Whatever went wrong, these bytes are in the file: no other batch may get their offsets.
             self.log_end_offset = self.producers.end_offset = last_offset + 1
-        return AppendInfo(base_offset, last_offset, append_time_ms, self.log_start_offset, False)
+        return tuple.__new__(AppendInfo, (base_offset, last_offset, append_time_ms, self.log_start_offset, False))
 
     def _find_older_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """Looks for a refused batch among those from before the last start, which are read at the first such need."""

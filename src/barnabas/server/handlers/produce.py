@@ -153,9 +153,11 @@ def _append(
     except Exception:
         logger.exception("append to %s-%d failed", topic, partition)
         return PartitionFailure(topic, partition, ErrorCode.KAFKA_STORAGE_ERROR, "the append failed")
-    if acks and hosted.must_wait(info.last_offset, acks):
-        waiting.append((index, hosted, info.last_offset))
-    return PartitionSuccess(topic, partition, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+    first_offset, last_offset, append_time_ms, log_start_offset, _ = info
+    if acks and hosted.must_wait(last_offset, acks):
+        waiting.append((index, hosted, last_offset))
+    # Half the cost of the named constructor, once for each batch.
+    return tuple.__new__(PartitionSuccess, (topic, partition, first_offset, append_time_ms, log_start_offset))
 
 
 def _check_codec(records: memoryview) -> None:
