@@ -80,24 +80,25 @@ def _try_decode_one(frame: memoryview, position: int) -> ProduceFrame | None:
 
     None for anything else, malformed requests included: those are for the long way to take or to refuse.
     """
-    no_transaction, acks, timeout_ms, topics, name_length = _ONE_START.unpack_from(frame, position)
-    if no_transaction or topics != 2 or not 1 < name_length < 0x80:
+    try:
+        no_transaction, acks, timeout_ms, topics, name_length = _ONE_START.unpack_from(frame, position)
+        if no_transaction or topics != 2 or not 1 < name_length < 0x80:
+            return None
+        name = position + 9
+        position = name + name_length - 1
+        partitions, partition, length = _ONE_PARTITION.unpack_from(frame, position)
+    except struct.error:
         return None
-    name = position + 9
-    position = name + name_length - 1
-    partitions, partition, length = _ONE_PARTITION.unpack_from(frame, position)
     start = position + 6
     if partitions != 2:
         return None
     if length >= 0x80:
-        length = (length & 0x7F) | (frame[start] << 7)
-        start += 1
-        if length >= 0x4000:
-            length, start = read_compact_length(frame, position + 5)
-            length += 1
+        length, start = read_compact_length(frame, position + 5)
+        length += 1
     end = start + length - 1
     if length == 0 or end + 3 != len(frame) or frame[end] or frame[end + 1] or frame[end + 2]:
         return None
+    # Half the cost of the named constructors, once for each request.
     item = tuple.__new__(PartitionRecords, (str(frame[name:position], "utf-8"), partition, frame[start:end]))
     return tuple.__new__(ProduceFrame, (None, acks, timeout_ms, [item]))
 
