@@ -65,7 +65,8 @@ class HostedPartition:
     ) -> AppendInfo:
         """Appends one batch as leader. Raises KafkaError with the code to answer, StorageError if the disk failed."""
         state = self.state
-        state.check_leader()
+        if not state.is_leader:
+            state.check_leader()
         log = self.log
         if acks == ACKS_ALL:
             state.check_min_in_sync_replicas(log.config.min_insync_replicas)
@@ -150,12 +151,16 @@ class HostedPartition:
 
     def _on_appended(self, byte_count: int) -> None:
         log = self.log
-        high_watermark = self.state.on_append(log.log_end_offset)
-        if log.needs_flush:
+        end = log.log_end_offset
+        high_watermark = self.state.on_append(end)
+        if end - log.recovery_point >= log.config.flush_messages:
             # Nobody reads what a power loss could still take back, and it is flushed whether anybody waits or not.
             high_watermark = min(high_watermark, log.recovery_point)
             self._flusher.request(self)
-        self._move_high_watermark(high_watermark)
+        if high_watermark > log.high_watermark:
+            log.update_high_watermark(high_watermark)
+            if self._waiters:
+                self.complete_waiters()
         if self.waiting_fetches:
             self._purgatory.on_progress(self, byte_count)
 

@@ -11,6 +11,7 @@ hold both directions against that codec.
 """
 
 import struct
+from functools import lru_cache
 from typing import NamedTuple
 
 from barnabas.errors import ProtocolError
@@ -206,16 +207,19 @@ def encode_success(version: int, correlation_id: int, partitions: list[Partition
     return out
 
 
+@lru_cache(maxsize=1024)
+def _compact_name(topic: str) -> bytes:
+    """A broker answers about the same few topics all the time."""
+    encoded = topic.encode()
+    prefix = bytearray()
+    write_compact_length(prefix, len(encoded))
+    return bytes(prefix) + encoded
+
+
 def _encode_one(correlation_id: int, success: PartitionSuccess) -> bytes:
     """The commonest answer, in two packs."""
     topic, partition, base_offset, append_time, log_start_offset = success
-    if isinstance(topic, bytes):
-        name = topic
-    else:
-        encoded = topic.encode()
-        prefix = bytearray()
-        write_compact_length(prefix, len(encoded))
-        name = bytes(prefix) + encoded
+    name = topic if isinstance(topic, bytes) else _compact_name(topic)
     tail = _ONE_TAIL.pack(2, partition, 0, base_offset, append_time, log_start_offset, 1, 0, 0, 0, 0, 0)
     return _ONE_HEAD.pack(6 + len(name) + len(tail), correlation_id, 0, 2) + name + tail
 

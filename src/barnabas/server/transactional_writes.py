@@ -36,11 +36,9 @@ TRY_AGAIN = (
 
 def is_transactional(records: memoryview) -> bool:
     """By two bytes of the header; a batch that is too short or too old is refused elsewhere."""
-    return (
-        len(records) >= HEADER_SIZE
-        and records[_MAGIC] == CURRENT_MAGIC
-        and bool(records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_MASK)
-    )
+    if len(records) < HEADER_SIZE or not records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_MASK:
+        return False
+    return records[_MAGIC] == CURRENT_MAGIC
 
 
 class FirstWrite(NamedTuple):
