@@ -91,11 +91,17 @@ def _try_decode_one(frame: memoryview, position: int) -> ProduceFrame | None:
     except struct.error:
         return None
     start = position + 6
+    if start >= len(frame):
+        return None
     if partitions != 2:
         return None
     if length >= 0x80:
-        length, start = read_compact_length(frame, position + 5)
-        length += 1
+        # Two bytes reach to 16 KiB; what is longer can afford the call.
+        length = (length & 0x7F) | (frame[start] << 7)
+        start += 1
+        if length >= 0x4000:
+            length, start = read_compact_length(frame, position + 5)
+            length += 1
     end = start + length - 1
     if length == 0 or end + 3 != len(frame) or frame[end] or frame[end + 1] or frame[end + 2]:
         return None

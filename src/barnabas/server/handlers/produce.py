@@ -171,10 +171,7 @@ def _check_codec(records: memoryview) -> None:
 
 def _answer(context: RequestContext, outcomes: list[Outcome]) -> Parts:
     header = context.header
-    failed = False
-    for outcome in outcomes:
-        failed = failed or type(outcome) is PartitionFailure
-    if not failed:
+    if PartitionFailure not in map(type, outcomes):
         return [encode_success(header.api_version, header.correlation_id, cast(list[PartitionSuccess], outcomes))]
     response = ProduceResponse(responses=[], throttle_time_ms=0)
     for outcome in outcomes:
