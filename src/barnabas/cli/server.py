@@ -38,7 +38,8 @@ def main(arguments: Sequence[str]) -> int:
         return USAGE_ERROR
     _name_settings_without_effect(given)
     _raise_file_limit()
-    return asyncio.run(_serve(config, options.metadata))
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        return runner.run(_serve(config, options.metadata))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -101,6 +102,14 @@ def _raise_file_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    if sys.platform != "linux":
+        return asyncio.new_event_loop()
+    from barnabas.net.polling import EagerSelector
+
+    return asyncio.SelectorEventLoop(EagerSelector())
 
 
 def _settle_memory() -> None:
