@@ -43,17 +43,31 @@ def main(bootstrap: str, group: str, topic: str, strategy: str) -> None:
             "log_level": 0,
         }
     )
+    ends: dict[int, int] = {}
+
+    def changed(event: str, partitions: list[TopicPartition]) -> None:
+        """What was read before a rebalance may be another member's by now: it must not be committed after it."""
+        ends.clear()
+        tell(event, partitions=numbers(partitions))
+
     consumer.subscribe(
         [topic],
-        on_assign=lambda _, partitions: tell("assigned", partitions=numbers(partitions)),
-        on_revoke=lambda _, partitions: tell("revoked", partitions=numbers(partitions)),
-        on_lost=lambda _, partitions: tell("lost", partitions=numbers(partitions)),
+        on_assign=lambda _, partitions: changed("assigned", partitions),
+        on_revoke=lambda _, partitions: changed("revoked", partitions),
+        on_lost=lambda _, partitions: changed("lost", partitions),
     )
     while not stopping:
-        messages = [message for message in consumer.consume(BATCH, 0.1) if message.error() is None]
-        if messages:
+        # One by one: librdkafka's batches may span a rebalance and hold records from before it.
+        for number in range(BATCH):
+            message = consumer.poll(0 if number else 0.1)
+            if message is None:
+                break
+            if message.error() is None:
+                ends[message.partition()] = message.offset() + 1
+        if ends:
             time.sleep(0.02)  # work: most freezes and kills fall between reading and committing
-            commit(consumer, {message.partition(): message.offset() + 1 for message in messages}, topic)
+            commit(consumer, dict(ends), topic)
+            ends.clear()
     consumer.close()
 
 
