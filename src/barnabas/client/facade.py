@@ -1,0 +1,43 @@
+"""How a method of a core becomes a method of the blocking class and of its asyncio twin, in one line each.
+
+    class Admin:
+        create_topic = blocking(AdminCore.create_topic)
+
+    class AsyncAdmin:
+        create_topic = awaitable(AdminCore.create_topic)
+
+The facade object has `_io`, its `IoThread`, and `_core`, the object that lives on it. Signature and documentation are
+those of the core's method; there is never any logic in a facade.
+"""
+
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+CoreMethod = Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
+
+
+def blocking(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
+    """The calling thread waits until the core's coroutine is done."""
+
+    @functools.wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = self._io.wait(method(self._core, *args, **kwargs))
+        return result
+
+    return call
+
+
+def awaitable(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The caller's loop goes on while the core's coroutine runs on the I/O thread."""
+
+    @functools.wraps(method)
+    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._io.run(method(self._core, *args, **kwargs))
+        return result
+
+    return call

@@ -1,0 +1,116 @@
+"""The thread in which a client does its I/O: one asyncio loop, for as long as the client object lives.
+
+Every Producer, Consumer and Admin owns one, so that heartbeats, retries and sends go on whatever the user's own thread or
+loop is doing. User code runs here only where it says so (delivery callbacks); it must never block it.
+"""
+
+import asyncio
+import concurrent.futures
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+class IoThread:
+    def __init__(self, name: str) -> None:
+        self.loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
+        self._stopped = threading.Event()
+        self._stopping = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=f"barnabas-{name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller is on this very thread, where waiting for it would be waiting for oneself."""
+        return threading.current_thread() is self._thread
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Start the coroutine here. Cancelling the future cancels the coroutine."""
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        except RuntimeError:
+            coroutine.close()
+            raise ClosedError("the client is closed: make a new one") from None
+
+    def wait(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Run the coroutine here while the calling thread waits. Ctrl-C, or the time-out in seconds, cancels it."""
+        if self.is_current:
+            coroutine.close()
+            raise IllegalStateError(
+                "a blocking call on the client's own I/O thread would wait for itself: from a callback, hand the work to"
+                " another thread"
+            )
+        future = self.submit(coroutine)
+        try:
+            return future.result(timeout)
+        except concurrent.futures.CancelledError:
+            raise ClosedError("the client was closed while the call was waiting") from None
+        except TimeoutError:
+            # The coroutine's own time-out comes this way too, and says more.
+            if future.done() and not future.cancelled():
+                raise
+            future.cancel()
+            raise ClientTimeoutError(f"not done within {timeout} s: give it more time or try again") from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The same for a caller on another asyncio loop; its cancellation is passed on."""
+        future = self.submit(coroutine)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ClosedError("the client was closed while the call was waiting") from None
+
+    def call(self, function: Callable[..., object], *args: object) -> None:
+        """Call the function here soon; after the end of the thread it does nothing."""
+        try:
+            self.loop.call_soon_threadsafe(function, *args)
+        except RuntimeError:
+            logger.debug("%s: called after the end", self._thread.name)
+
+    def stop(self) -> None:
+        """Cancel what still runs here and end the thread. May be called again, and from any thread."""
+        with self._stopping:
+            if not self._stopped.is_set():
+                self._stopped.set()
+                self.loop.call_soon_threadsafe(self.loop.stop)
+        if not self.is_current:
+            self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self._finish()
+
+    def _finish(self) -> None:
+        """End every task, so that whoever waits for one hears of it; then the loop."""
+        try:
+            # What was submitted just before the stop is still in the queue as a callback, not as a task.
+            self.loop.run_until_complete(asyncio.sleep(0))
+            tasks = asyncio.all_tasks(self.loop)
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+            self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        finally:
+            asyncio.set_event_loop(None)
+            self.loop.close()
