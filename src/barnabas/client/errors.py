@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
 
-
 _CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
 
 
@@ -142,7 +141,7 @@ class AbortableTransactionError(ClientError):
 
 
 class CommitFailedError(ClientError):
-    """The group has moved on: the partitions belong to somebody else, who reads from the last commit before this one."""
+    """The group has moved on: the partitions are somebody else's, who reads from the last commit before this one."""
 
     default_code = ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -243,7 +242,7 @@ def error_for(
     `message` is what the broker said, where it said something; what it is about and what to do are added.
     """
     known = error_code(code)
-    text = message or (known.text if known == code else f"the broker answered with error {code}, which is not known here")
+    text = message or (known.text if known == code else f"the broker answered with the unknown error {code}")
     about = _about(topic, partition, group, transactional_id)
     if about:
         text = f"{about}: {text}"

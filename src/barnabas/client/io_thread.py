@@ -1,7 +1,7 @@
 """The thread in which a client does its I/O: one asyncio loop, for as long as the client object lives.
 
-Every Producer, Consumer and Admin owns one, so that heartbeats, retries and sends go on whatever the user's own thread or
-loop is doing. User code runs here only where it says so (delivery callbacks); it must never block it.
+Every Producer, Consumer and Admin owns one, so that heartbeats, retries and sends go on whatever the user's own
+thread or loop is doing. User code runs here only where it says so (delivery callbacks); it must never block it.
 """
 
 import asyncio
@@ -47,8 +47,8 @@ class IoThread:
         if self.is_current:
             coroutine.close()
             raise IllegalStateError(
-                "a blocking call on the client's own I/O thread would wait for itself: from a callback, hand the work to"
-                " another thread"
+                "a blocking call on the client's own I/O thread would wait for itself: from a callback, hand the"
+                " work to another thread"
             )
         future = self.submit(coroutine)
         try:
