@@ -107,6 +107,12 @@ _BY_TYPE: Final[dict[int | None, type[Any]]] = {schema_of(each).record_type: eac
 
 def decode_kraft_record(value: bytes) -> tuple[int, Any | None]:
     """(record type, message), the message None if the type is of no use here. Raises ProtocolError."""
+    record_type, _, message = decode_kraft_frame(value)
+    return record_type, message
+
+
+def decode_kraft_frame(value: bytes) -> tuple[int, int, Any | None]:
+    """(record type, version, message); see `decode_kraft_record`."""
     try:
         frame_version, position = read_unsigned_varint(value, 0)
         record_type, position = read_unsigned_varint(value, position)
@@ -116,4 +122,4 @@ def decode_kraft_record(value: bytes) -> tuple[int, Any | None]:
     if frame_version != FRAME_VERSION:
         raise ProtocolError(f"frame version {frame_version} of a metadata record is not known")
     declared = _BY_TYPE.get(record_type)
-    return record_type, None if declared is None else decode(declared, version, value, position)[0]
+    return record_type, version, None if declared is None else decode(declared, version, value, position)[0]
