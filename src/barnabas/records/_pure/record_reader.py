@@ -1,0 +1,92 @@
+"""The records of one partition in a fetch answer, decoded as they are asked for."""
+
+from collections.abc import Iterator, Sequence
+
+from barnabas.errors import KafkaError
+from barnabas.records._pure.consumer_record import ConsumerRecord
+from barnabas.records._pure.fetched_batches import FetchedBatches, records_of
+from barnabas.records.header import BatchHeader, Buffer
+from barnabas.records.read_fault import read_fault
+from barnabas.records.record import Record
+
+
+class RecordReader:
+    def __init__(
+        self,
+        buffer: Buffer,
+        topic: str,
+        partition: int,
+        start_offset: int = 0,
+        *,
+        aborted: Sequence[tuple[int, int]] | None = None,
+        check_crcs: bool = True,
+    ) -> None:
+        """`aborted` is the answer's list of (producer id, first offset), for those who read committed records only."""
+        self.topic = topic
+        self.partition = partition
+        self.size_in_bytes = memoryview(buffer).nbytes
+        self._batches = FetchedBatches(buffer, start_offset, aborted, check_crcs)
+        self._header: BatchHeader | None = None
+        self._records: Iterator[Record] = iter(())
+        self._left = 0
+        self._fault: KafkaError | None = None
+
+    @property
+    def next_offset(self) -> int:
+        """The position after what was taken, beyond what a consumer does not see."""
+        return self._batches.next_offset
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """Of the batch that `next_offset` comes from; None before the first, or if it does not tell."""
+        return self._batches.leader_epoch
+
+    @property
+    def exhausted(self) -> bool:
+        """True when nothing can come any more; a fault not yet raised is something."""
+        return self._fault is None and self._header is None and self._batches.at_end
+
+    def take(self, n: int) -> list[ConsumerRecord]:
+        """The next records, at most n; fewer only at the end, or before a fault, which the next call raises."""
+        if self._fault is not None:
+            raise self._fault
+        taken: list[ConsumerRecord] = []
+        try:
+            while len(taken) < n and self._open_batch():
+                self._take_from_batch(taken, n)
+        except KafkaError as error:
+            self._fault = read_fault(self.topic, self.partition, self.next_offset, error)
+            if not taken:
+                raise self._fault from None
+        return taken
+
+    def _open_batch(self) -> bool:
+        if self._header is None:
+            batch = self._batches.next_batch()
+            if batch is None:
+                return False
+            self._header = batch[0]
+            self._records = records_of(*batch)
+            self._left = self._header.record_count
+        return True
+
+    def _take_from_batch(self, taken: list[ConsumerRecord], n: int) -> None:
+        header = self._header
+        assert header is not None
+        batches = self._batches
+        topic, partition, timestamp_type = self.topic, self.partition, header.timestamp_type
+        leader_epoch = header.partition_leader_epoch if header.partition_leader_epoch >= 0 else None
+        while self._left and len(taken) < n:
+            offset, timestamp, key, value, headers = next(self._records)
+            self._left -= 1
+            if offset >= batches.next_offset:
+                taken.append(
+                    ConsumerRecord(
+                        topic, partition, offset, timestamp, timestamp_type, key, value, headers, leader_epoch
+                    )
+                )
+                batches.seen(header, offset)
+        if not self._left:
+            next(self._records, None)  # raises if bytes follow the last record
+            batches.passed(header)
+            self._header = None
