@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent import produce_all
 from confluent_kafka import Consumer, Producer
-from kafka_process import run_tool, why_no_kafka
+from kafka_process import KafkaProcess, run_tool, why_no_kafka
 from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, small_config
 
 from barnabas.cli.dump.command import kafka_main, main
@@ -99,6 +99,23 @@ def test_internal_topics(tmp_path: Path) -> None:
     transactions = _written(tmp_path, "__transaction_state")
     lines = same_as_kafka("--files", transactions, "--transaction-log-decoder")
     assert any('"transactionalId":"billing"' in line for line in lines)
+
+
+def test_metadata_log_of_kafka(tmp_path: Path) -> None:
+    kafka = KafkaProcess(tmp_path).start()
+    address = f"127.0.0.1:{kafka.port}"
+    try:
+        produce_all(address, "orders", [b"one"])
+        for settings in ("SCRAM-SHA-256=[password=secret]", "producer_byte_rate=1024"):
+            change = ("--alter", "--entity-type", "users", "--entity-name", "alice", "--add-config", settings)
+            run_tool("kafka.admin.ConfigCommand", "--bootstrap-server", address, *change).check_returncode()
+    finally:
+        kafka.stop()
+    files = [*tmp_path.glob("data/__cluster_metadata-0/*.log"), *tmp_path.glob("data/**/*.checkpoint")]
+    lines = same_as_kafka("--files", ",".join(map(str, files)), "--cluster-metadata-decoder")
+    shown = "\n".join(lines)
+    for record in ("LeaderChange: ", "USER_SCRAM_CREDENTIAL_RECORD", "CLIENT_QUOTA_RECORD", "REGISTER_BROKER_RECORD"):
+        assert record in shown
 
 
 def test_rows_for_programs(segments: Path, capsys: pytest.CaptureFixture[str]) -> None:

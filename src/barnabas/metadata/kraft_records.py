@@ -91,7 +91,7 @@ class AbortTransactionRecord:
     reason: str | None = field(STRING, nullable=0, default=None, tag=0)
 
 
-_DECLARED: Final = (
+TOPIC_RECORDS: Final = (
     TopicRecord,
     PartitionRecord,
     ConfigRecord,
@@ -102,17 +102,18 @@ _DECLARED: Final = (
     EndTransactionRecord,
     AbortTransactionRecord,
 )
-_BY_TYPE: Final[dict[int | None, type[Any]]] = {schema_of(each).record_type: each for each in _DECLARED}
+_BY_TYPE: Final[dict[int | None, type[Any]]] = {schema_of(each).record_type: each for each in TOPIC_RECORDS}
 
 
 def decode_kraft_record(value: bytes) -> tuple[int, Any | None]:
     """(record type, message), the message None if the type is of no use here. Raises ProtocolError."""
-    record_type, _, message = decode_kraft_frame(value)
-    return record_type, message
+    record_type, version, position = read_kraft_frame(value)
+    declared = _BY_TYPE.get(record_type)
+    return record_type, None if declared is None else decode(declared, version, value, position)[0]
 
 
-def decode_kraft_frame(value: bytes) -> tuple[int, int, Any | None]:
-    """(record type, version, message); see `decode_kraft_record`."""
+def read_kraft_frame(value: bytes) -> tuple[int, int, int]:
+    """(record type, version, position of the message). Raises ProtocolError."""
     try:
         frame_version, position = read_unsigned_varint(value, 0)
         record_type, position = read_unsigned_varint(value, position)
@@ -121,5 +122,4 @@ def decode_kraft_frame(value: bytes) -> tuple[int, int, Any | None]:
         raise ProtocolError("a metadata record ends within its frame") from None
     if frame_version != FRAME_VERSION:
         raise ProtocolError(f"frame version {frame_version} of a metadata record is not known")
-    declared = _BY_TYPE.get(record_type)
-    return record_type, version, None if declared is None else decode(declared, version, value, position)[0]
+    return record_type, version, position

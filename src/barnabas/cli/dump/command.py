@@ -14,6 +14,7 @@ from pathlib import Path
 
 from barnabas.cli.dump import decoders, files, text
 from barnabas.cli.dump.indexes import IndexFaults, offset_index_lines, time_index_lines
+from barnabas.cli.dump.quorum import metadata_decoder
 from barnabas.storage.sparse_index import CorruptIndexError
 
 FAULT_FOUND = 1
@@ -94,7 +95,7 @@ def _decoder(options: argparse.Namespace) -> decoders.Decoder | None:
     if options.transaction_log_decoder:
         return decoders.transaction_decoder
     if options.cluster_metadata_decoder:
-        return decoders.metadata_decoder
+        return metadata_decoder
     if options.key_decoder_class or options.value_decoder_class or options.print_data_log:
         return decoders.by_class(options.key_decoder_class, options.value_decoder_class)
     return None

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from barnabas.cli.dump.message_json import compact, message_tree
 from barnabas.errors import ProtocolError
-from barnabas.metadata.kraft_records import decode_kraft_frame
 from barnabas.protocol.compiler import decode, schema_of
 from barnabas.protocol.messages import consumer_group_records as consumer_groups
 from barnabas.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -48,18 +47,6 @@ def offsets_decoder(record: Record) -> tuple[str | None, str | None]:
 def transaction_decoder(record: Record) -> tuple[str | None, str | None]:
     """A record of `__transaction_state`."""
     return _internal(record, _TRANSACTION_TYPES)
-
-
-def metadata_decoder(record: Record) -> tuple[str | None, str | None]:
-    """A record of Kafka's `__cluster_metadata`, which has no key."""
-    try:
-        record_type, version, message = decode_kraft_frame(record.value or b"")
-    except _DAMAGED as error:
-        return None, f"Error at {record.offset}, skipping. {error}"
-    if message is None:
-        return None, f"Error at {record.offset}, skipping. Metadata records of type {record_type} are not known here."
-    name = "".join(f"_{letter}" if letter.isupper() else letter for letter in schema_of(message).name).lstrip("_")
-    return None, compact({"type": name.upper(), "version": version, "data": message_tree(message, version)})
 
 
 def _internal(record: Record, types: RecordTypes) -> tuple[str | None, str | None]:

@@ -8,6 +8,7 @@ from typing import Final
 from barnabas.cli.dump import files
 from barnabas.cli.dump.decoders import Decoder
 from barnabas.cli.dump.files import Batch
+from barnabas.cli.dump.quorum import control_words
 from barnabas.records import Record, TimestampType
 from barnabas.records.compression import CompressionType
 from barnabas.records.control import control_type, read_marker
@@ -84,8 +85,7 @@ def _record_metadata(batch: Batch, record: Record) -> str:
     marker = read_marker(record)
     if marker is not None:
         return f"{line} endTxnMarker: {marker.control_type.name} coordinatorEpoch: {marker.coordinator_epoch}"
-    kind = control_type(record.key)
-    return f"{line} controlType: {kind.name}({kind.value})"
+    return f"{line} {control_words(control_type(record.key), record)}"
 
 
 def sequence(batch: Batch, delta: int) -> int:
