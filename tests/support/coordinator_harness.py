@@ -114,6 +114,9 @@ class Notebook:
         else:
             target[key.topic] = value.offset
 
+    def apply_encoded(self, key: bytes, value: bytes, record_offset: int, timestamp: int) -> bool:
+        return False
+
     def apply_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         written = self.pending.pop(producer_id, {})
         if committed:

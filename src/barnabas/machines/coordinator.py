@@ -86,6 +86,11 @@ class CoordinatorMachine(Protocol):
         """The only writer of durable state; also used on reload."""
         ...
 
+    def apply_encoded(self, key: bytes, value: bytes, record_offset: int, timestamp: int) -> bool:
+        """Asked first on reload, outside of transactions: a machine may take a kind of record that is very frequent as
+        it stands in the log. False: nothing has changed, decode it for `apply`, which would come to the same."""
+        ...
+
     def apply_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         """The end of a transaction stands in the log: its records count from now on, or vanish."""
         ...

@@ -28,6 +28,7 @@ from barnabas.records.record import Headers, Record
 from barnabas.records.varint import decode_varint, decode_varlong, wrap_int64
 
 _INT64_MAX: Final = (1 << 63) - 1
+_new_record = tuple.__new__
 
 
 def read_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> list[Record]:
@@ -90,32 +91,43 @@ def _decode_record(
     end = position + length
     if length < 0 or end > len(data):
         raise KafkaError(ErrorCode.INVALID_RECORD, f"a record of {length} bytes, {len(data) - position} are left")
-    byte = data[position + 1]
-    if byte < 0x80:
-        timestamp_delta = byte >> 1 if not byte & 1 else ~(byte >> 1)
+    timestamp = data[position + 1]
+    if timestamp < 0x80:
+        timestamp = timestamp >> 1 if not timestamp & 1 else ~(timestamp >> 1)
         position += 2
     else:
-        timestamp_delta, position = decode_varlong(data, position + 1)
-    byte = data[position]
-    if byte < 0x80:
-        offset_delta = byte >> 1 if not byte & 1 else ~(byte >> 1)
+        timestamp, position = decode_varlong(data, position + 1)
+    offset = data[position]
+    if offset < 0x80:
+        offset = offset >> 1 if not offset & 1 else ~(offset >> 1)
         position += 1
     else:
-        offset_delta, position = decode_varint(data, position)
-    key, position = _decode_bytes(data, position)
-    value, position = _decode_bytes(data, position)
-    headers: Headers = ()
+        offset, position = decode_varint(data, position)
     byte = data[position]
-    if byte:
+    if byte & 0x81:
+        key, position = _decode_bytes(data, position)
+    else:
+        start = position + 1
+        position = start + (byte >> 1)
+        key = data[start:position]
+    byte = data[position]
+    if byte & 0x81:
+        value, position = _decode_bytes(data, position)
+    else:
+        start = position + 1
+        position = start + (byte >> 1)
+        value = data[start:position]
+    headers: Headers = ()
+    if data[position]:
         headers, position = _decode_headers(data, position, end)
     else:
         position += 1
     if position != end:
         raise KafkaError(ErrorCode.INVALID_RECORD, "the parts of a record do not add up to its length")
-    timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+    timestamp = base_timestamp + timestamp if append_time is None else append_time
     if not -_INT64_MAX <= timestamp <= _INT64_MAX:
         timestamp = wrap_int64(timestamp)
-    return Record(base_offset + offset_delta, timestamp, key, value, headers), position
+    return _new_record(Record, (base_offset + offset, timestamp, key, value, headers)), position
 
 
 def _decode_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:

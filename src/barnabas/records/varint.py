@@ -32,6 +32,12 @@ def encode_varint(value: int) -> bytes:
 
 def decode_varint(data: bytes, position: int) -> tuple[int, int]:
     """A signed 32-bit integer and the position after it; IndexError if the data end first."""
+    first = data[position]
+    if first >= 0x80:
+        second = data[position + 1]
+        if second < 0x80:
+            value = first & 0x7F | second << 7
+            return (value >> 1) ^ -(value & 1), position + 2
     return _decode(data, position, max_bytes=5, mask=0xFFFF_FFFF)
 
 

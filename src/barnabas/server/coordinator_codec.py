@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from barnabas.errors import ProtocolError
-from barnabas.machines.coordinator import ApplyContext, CoordinatorRecord, ProducerIdAndEpoch
+from barnabas.machines.coordinator import ApplyContext, CoordinatorMachine, CoordinatorRecord, ProducerIdAndEpoch
 from barnabas.protocol.compiler import decode, encode_into, schema_of
 from barnabas.protocol.versioned import decode_versioned, encode_versioned, read_int16
-from barnabas.records import BatchBuilder, BatchHeader, CompressionType, ControlType, iter_records, read_end_marker
+from barnabas.records import BatchBuilder, BatchHeader, CompressionType, ControlType, read_end_marker
 from barnabas.records.header import (
     CURRENT_MAGIC,
     HEADER,
@@ -25,6 +25,7 @@ from barnabas.records.header import (
     Buffer,
     write_crc,
 )
+from barnabas.records.reader import decode_records, read_payload
 from barnabas.records.varint import encode_varint
 from barnabas.types import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 
@@ -40,6 +41,7 @@ DecodeKey = Callable[[Buffer, int], tuple[Any, int]]
 UNREADABLE = (ProtocolError, KeyError, struct.error, IndexError, UnicodeDecodeError, TypeError)
 MOST_OVERHEAD = 30
 """Bytes of a record beside its key and value, at most."""
+RECORDS_BETWEEN_STOPS = 100
 
 
 class AppliedMarker(NamedTuple):
@@ -128,21 +130,40 @@ class CoordinatorCodec:
     def decode_batch(self, batch: Buffer, header: BatchHeader) -> Iterator[tuple[Any, Any | None, ApplyContext]]:
         """What a batch of the log says, in its order. Raises KafkaError if the batch is damaged."""
         producer = (header.producer_id, header.producer_epoch, header.is_transactional)
-        new_context = tuple.__new__
-        for offset, timestamp, key, value, _ in iter_records(batch):
-            try:
-                decode_key, value_class = self._types[read_int16(key or b"")]
-                # The types of the values are as many as fingers on a hand: this is a look-up, after the first time.
-                decoded_key = decode_key(key or b"", 2)[0]
-                decoded = None
-                if value is not None:
-                    version = _INT16.unpack_from(value)[0]
-                    decode_value = value_class.__schema__.decoders.get(version)
-                    decoded = decode_value(value, 2)[0] if decode_value else decode_versioned(value_class, value)[0]
-            except UNREADABLE as error:
-                self._report(key, offset, error)
-                continue
-            yield decoded_key, decoded, new_context(ApplyContext, (offset, timestamp, *producer))
+        for offset, timestamp, key, value, _ in decode_records(header, read_payload(batch, header)):
+            decoded = self._decode(key, value, offset)
+            if decoded is not None:
+                yield *decoded, ApplyContext(offset, timestamp, *producer)
+
+    def apply_batch(self, batch: Buffer, header: BatchHeader, machine: CoordinatorMachine) -> Iterator[None]:
+        """The same, into the machine; stops now and then for whoever has other things to do."""
+        transactional = header.is_transactional
+        apply_encoded = _take_nothing if transactional else machine.apply_encoded
+        until_stop = RECORDS_BETWEEN_STOPS
+        for offset, timestamp, key, value, _ in decode_records(header, read_payload(batch, header)):
+            if key is None or value is None or not apply_encoded(key, value, offset, timestamp):
+                decoded = self._decode(key, value, offset)
+                if decoded is not None:
+                    context = ApplyContext(offset, timestamp, header.producer_id, header.producer_epoch, transactional)
+                    machine.apply(*decoded, context)
+            until_stop -= 1
+            if not until_stop:
+                until_stop = RECORDS_BETWEEN_STOPS
+                yield
+
+    def _decode(self, key: bytes | None, value: bytes | None, offset: int) -> tuple[Any, Any | None] | None:
+        """Key and value; None if they cannot be read, which is in the broker's log then."""
+        try:
+            decode_key, value_class = self._types[read_int16(key or b"")]
+            # The types of the values are as many as fingers on a hand: this is a look-up, after the first time.
+            decoded_key = decode_key(key or b"", 2)[0]
+            if value is None:
+                return decoded_key, None
+            decode_value = value_class.__schema__.decoders.get(_INT16.unpack_from(value)[0])
+            return decoded_key, decode_value(value, 2)[0] if decode_value else decode_versioned(value_class, value)[0]
+        except UNREADABLE as error:
+            self._report(key, offset, error)
+            return None
 
     def _report(self, key: bytes | None, offset: int, error: Exception) -> None:
         if isinstance(error, KeyError):
@@ -150,6 +171,10 @@ class CoordinatorCodec:
         else:
             what = "has no key" if key is None else f"cannot be read ({error})"
         logger.warning("the record at offset %d %s: skipped", offset, what)
+
+
+def _take_nothing(key: bytes, value: bytes, record_offset: int, timestamp: int) -> bool:
+    return False
 
 
 def read_marker(batch: Buffer, header: BatchHeader) -> AppliedMarker | None:

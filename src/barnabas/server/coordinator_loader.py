@@ -6,7 +6,7 @@ file happens in a thread, decoding and applying on the loop, a few milliseconds 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -16,7 +16,6 @@ from barnabas.server.coordinator_codec import CoordinatorCodec, read_marker
 from barnabas.storage.log import Log
 
 SLICE_NS = 4_000_000
-RECORDS_BETWEEN_LOOKS = 100
 
 
 class LoadStoppedError(Exception):
@@ -57,25 +56,23 @@ class Replay:
                 return
             batches = await loop.run_in_executor(self._executor, data.slice.read)
             for position, header in iter_headers(batches):
-                await self._apply_batch(memoryview(batches)[position : position + header.size_in_bytes], header)
+                for _ in self._apply_batch(memoryview(batches)[position : position + header.size_in_bytes], header):
+                    if time.monotonic_ns() > self._slice_end:
+                        await self._let_others_run()
             offset = max(offset + 1, data.next_offset)
 
-    async def _apply_batch(self, batch: memoryview, header: BatchHeader) -> None:
+    def _apply_batch(self, batch: memoryview, header: BatchHeader) -> Iterator[None]:
+        """Stops now and then, and once it is through."""
         if not crc_matches(batch, 0, header):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"the batch at offset {header.base_offset} is damaged")
         if header.is_control:
             marker = read_marker(batch, header)
             if marker is not None:
                 self._machine.apply_marker(*marker)
-            return
-        apply = self._machine.apply
-        for number, (key, value, context) in enumerate(self._codec.decode_batch(batch, header), 1):
-            apply(key, value, context)
-            if number % RECORDS_BETWEEN_LOOKS == 0 and time.monotonic_ns() > self._slice_end:
-                await self._let_others_run()
-        self.record_count += header.record_count
-        if time.monotonic_ns() > self._slice_end:
-            await self._let_others_run()
+        else:
+            yield from self._codec.apply_batch(batch, header, self._machine)
+            self.record_count += header.record_count
+        yield
 
     async def _let_others_run(self) -> None:
         await asyncio.sleep(0)

@@ -12,6 +12,7 @@ from barnabas.machines.group.commands import OffsetFetch
 from barnabas.machines.group.offsets import Offsets, TopicOffsets
 from barnabas.machines.group.outcome import Outcome
 from barnabas.machines.group.registry import GroupRegistry
+from barnabas.machines.group.stored_offset import read_stored
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
@@ -63,7 +64,7 @@ class OffsetFetches:
         answers = []
         may_be_unstable = command.require_stable and self._offsets.has_open_transactions(group_id)
         for partition in partitions:
-            offset = known.get(partition)
+            stored = known.get(partition)
             if may_be_unstable and self._offsets.is_pending(group_id, topic, partition):
                 answer = OffsetFetchResponsePartitions(
                     partition_index=partition,
@@ -71,11 +72,12 @@ class OffsetFetches:
                     metadata="",
                     error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
                 )
-            elif offset is None:
+            elif stored is None:
                 answer = OffsetFetchResponsePartitions(
                     partition_index=partition, committed_offset=NO_OFFSET, metadata=""
                 )
             else:
+                offset = read_stored(stored)
                 answer = OffsetFetchResponsePartitions(
                     partition_index=partition,
                     committed_offset=offset.offset,

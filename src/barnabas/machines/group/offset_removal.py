@@ -7,11 +7,12 @@ tombstones and comes back at once for more, so that one batch never outgrows wha
 from collections.abc import Mapping
 
 from barnabas.machines.controller.image import ClusterImage
-from barnabas.machines.group.offsets import CommittedOffset, Offsets, tombstone
+from barnabas.machines.group.offsets import Offsets, tombstone
 from barnabas.machines.group.outcome import Outcome, TimerName, timer_key
 from barnabas.machines.group.part import Commands, Records, Timers
 from barnabas.machines.group.registry import Group, GroupRegistry
 from barnabas.machines.group.settings import GroupSettings
+from barnabas.machines.group.stored_offset import StoredOffset, read_stored
 from barnabas.types import NO_TIMESTAMP, TopicId
 
 EXPIRY_TIMER = "offset-expiry"
@@ -55,17 +56,18 @@ class OffsetRemoval:
         left_over = self._offsets.has_open_transactions(group_id)
         for topic, partitions in self._offsets.of_group(group_id).items():
             subscribed = group.is_subscribed_to(topic)
-            for partition, offset in partitions.items():
+            for partition, stored in partitions.items():
                 if len(outcome.records) >= TOMBSTONES_A_STEP:
                     return
-                if subscribed or not self._has_expired(group, topic, partition, offset, outcome.now.wall_ms):
+                if subscribed or not self._has_expired(group, topic, partition, stored, outcome.now.wall_ms):
                     left_over = True
                 else:
                     outcome.records.append(tombstone(group_id, topic, partition))
         if not left_over and group.is_empty:
             outcome.records += group.tombstones()
 
-    def _has_expired(self, group: Group, topic: str, partition: int, offset: CommittedOffset, wall_ms: int) -> bool:
+    def _has_expired(self, group: Group, topic: str, partition: int, stored: StoredOffset, wall_ms: int) -> bool:
+        offset = read_stored(stored)
         since = group.offset_kept_since(offset.commit_timestamp)
         if since is None or self._offsets.is_pending(group.group_id, topic, partition):
             return False

@@ -5,24 +5,12 @@ where they meet, the one that stands later in the log wins, so that compaction c
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from barnabas.machines.coordinator import ApplyContext, CoordinatorRecord
+from barnabas.machines.group.stored_offset import CommittedOffset, StoredOffset, read_stored, store_offset
 from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
 
-
-class CommittedOffset(NamedTuple):
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_timestamp: int
-    expire_timestamp: int
-    """Given by the client, up to OffsetCommit v4; otherwise -1, and retention counts."""
-    topic_id: bytes
-    record_offset: int
-
-
-TopicOffsets = dict[int, CommittedOffset]
+TopicOffsets = dict[int, StoredOffset]
 GroupOffsets = dict[str, TopicOffsets]
 
 
@@ -44,7 +32,8 @@ class Offsets:
         return self._committed.get(group_id, {})
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        return self._committed.get(group_id, {}).get(topic, {}).get(partition)
+        stored = self._committed.get(group_id, {}).get(topic, {}).get(partition)
+        return None if stored is None else read_stored(stored)
 
     def has(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether there is an offset, committed or pending."""
@@ -77,7 +66,7 @@ class Offsets:
         if value is None:
             self._remove(key.group, key.topic, key.partition)
             return
-        offset = CommittedOffset(
+        committed = CommittedOffset(
             value.offset,
             value.leader_epoch,
             value.metadata,
@@ -91,7 +80,11 @@ class Offsets:
             self._open.setdefault(key.group, {})[context.producer_id] = None
         else:
             groups = self._committed
-        groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = offset
+        groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = store_offset(committed)
+
+    def topic_offsets(self, group_id: str, topic: str) -> TopicOffsets:
+        """Where the committed offsets of the topic are kept. Whoever asks puts one in, and only while it replays."""
+        return self._committed.setdefault(group_id, {}).setdefault(topic, {})
 
     def apply_marker(self, producer_id: int, committed: bool) -> None:
         groups = self._pending.pop(producer_id, None)
@@ -108,7 +101,7 @@ class Offsets:
         for topic, partitions in pending.items():
             for partition, offset in partitions.items():
                 known = self.get(group_id, topic, partition)
-                if known is None or known.record_offset < offset.record_offset:
+                if known is None or known.record_offset < read_stored(offset).record_offset:
                     self._committed.setdefault(group_id, {}).setdefault(topic, {})[partition] = offset
 
     def _remove(self, group_id: str, topic: str, partition: int) -> None:

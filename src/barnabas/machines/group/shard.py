@@ -37,6 +37,7 @@ from barnabas.machines.group.consumer.groups import ConsumerGroups
 from barnabas.machines.group.offset_commits import OffsetCommits
 from barnabas.machines.group.offset_fetches import OffsetFetches
 from barnabas.machines.group.offset_removal import OffsetRemoval
+from barnabas.machines.group.offset_replay import OffsetReplay
 from barnabas.machines.group.offsets import Offsets
 from barnabas.machines.group.outcome import Outcome, TimerName, read_timer_key
 from barnabas.machines.group.part import MemberRequests, ShardPart
@@ -51,6 +52,8 @@ class GroupShard:
         self._settings = settings
         self.registry = GroupRegistry()
         self.offsets = Offsets()
+        self._replay = OffsetReplay(self.registry, self.offsets)
+        self.apply_encoded = self._replay.apply
         self._classic = ClassicGroups(self.registry, settings, random)
         commits = OffsetCommits(self.registry, self.offsets, settings, self._classic.on_offset_commit)
         administration = Administration(self.registry, self.offsets)
@@ -87,9 +90,12 @@ class GroupShard:
         return outcome.decision()
 
     def apply(self, key: Any, value: Any | None, context: ApplyContext) -> None:
+        if self._replay.known:
+            self._replay.known.clear()
         self._records[type(key)](key, value, context)
 
     def apply_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
+        self._replay.known.clear()
         self.offsets.apply_marker(producer_id, committed)
 
     def expire(self, key: str, now: Now) -> CoordinatorDecision:
@@ -99,6 +105,7 @@ class GroupShard:
         return outcome.decision()
 
     def on_loaded(self, now: Now) -> CoordinatorDecision:
+        self._replay.known.clear()
         outcome = Outcome(now)
         for part in self._parts:
             part.on_loaded(outcome)

@@ -262,6 +262,9 @@ class TransactionShard:
         else:
             self._transactions[transactional_id] = TransactionMetadata.of(transactional_id, value)
 
+    def apply_encoded(self, key: bytes, value: bytes, record_offset: int, timestamp: int) -> bool:
+        return False
+
     def apply_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         """Nothing in `__transaction_state` is ever written as part of a transaction."""
 
