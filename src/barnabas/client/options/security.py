@@ -1,0 +1,105 @@
+"""TLS and SASL options. Keys and certificates are PEM, as files or as text; what only a JVM can do is refused."""
+
+from collections.abc import Iterator
+
+from barnabas.client.options.option import HIGH, LOW, choice, secret, text, texts
+from barnabas.client.options.reading import OptionsTable
+from barnabas.client.sasl.jaas import parse_jaas
+from barnabas.config.checks import Check, each_of
+from barnabas.config.table import settings_area
+
+PEM_ONLY = Check(
+    "PEM (turn a JKS or PKCS12 store into PEM with `keytool -importkeystore` and `openssl pkcs12`)",
+    lambda value: value.upper() == "PEM",
+)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+@settings_area
+class SecurityOptions(OptionsTable):
+    __slots__ = ()
+
+    given: frozenset[str]
+
+    security_protocol: str = choice(
+        "PLAINTEXT", "How brokers are spoken to.", "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"
+    )
+    sasl_mechanism: str | None = choice(None, "How this client shows who it is.", *MECHANISMS)
+    sasl_username: str | None = text(None, "User name, for PLAIN and SCRAM.")
+    sasl_password: str | None = secret(None, "Password, for PLAIN and SCRAM.")
+    sasl_jaas_config: str | None = secret(
+        None, "User name and password in the form of a JAAS entry, as Java's clients have it."
+    )
+    ssl_truststore_location: str | None = text(
+        None, "PEM file with the certificates that are trusted; the system's own where left out.", importance=HIGH
+    )
+    ssl_truststore_certificates: str | None = secret(None, "The same as text.", importance=HIGH)
+    ssl_truststore_type: str = text("PEM", "Format of that file: PEM.", PEM_ONLY)
+    ssl_keystore_location: str | None = text(
+        None, "PEM file with this client's private key and certificates, if it must show one.", importance=HIGH
+    )
+    ssl_keystore_key: str | None = secret(None, "Private key as PEM text.", importance=HIGH)
+    ssl_keystore_certificate_chain: str | None = secret(None, "Certificates as PEM text.", importance=HIGH)
+    ssl_keystore_type: str = text("PEM", "Format of that file: PEM.", PEM_ONLY)
+    ssl_key_password: str | None = secret(None, "Password of the private key.", importance=HIGH)
+    ssl_endpoint_identification_algorithm: str = text(
+        "https",
+        "How the broker's name is checked against its certificate; empty switches the check off.",
+        Check("https, or empty", lambda value: value.lower() in ("https", "")),
+        importance=LOW,
+    )
+    ssl_enabled_protocols: tuple[str, ...] = texts(
+        ("TLSv1.2", "TLSv1.3"), "TLS versions that may be used.", each_of("TLSv1.2", "TLSv1.3")
+    )
+    ssl_protocol: str = choice("TLSv1.3", "Newest TLS version that may be used.", "TLSv1.2", "TLSv1.3")
+    ssl_cipher_suites: tuple[str, ...] = texts(
+        (), "Cipher suites for TLSv1.2 by OpenSSL's names; empty leaves the choice to the interpreter.", importance=LOW
+    )
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.security_protocol in ("SSL", "SASL_SSL")
+
+    @property
+    def uses_sasl(self) -> bool:
+        return self.security_protocol in ("SASL_PLAINTEXT", "SASL_SSL")
+
+    def credentials(self) -> tuple[str, str]:
+        """User name and password, from either form. Raises ValueError on a JAAS entry that cannot be read."""
+        if self.sasl_jaas_config is not None:
+            return parse_jaas(self.sasl_jaas_config)
+        return self.sasl_username or "", self.sasl_password or ""
+
+
+def sasl_faults(options: SecurityOptions) -> Iterator[str]:
+    named = sorted(name for name in options.given if name.startswith("sasl_"))
+    if not options.uses_sasl:
+        if named:
+            yield f"{', '.join(named)}: without effect unless security_protocol is SASL_SSL or SASL_PLAINTEXT"
+        return
+    if options.sasl_mechanism is None:
+        yield f"sasl_mechanism: missing, one of: {', '.join(MECHANISMS)} (Kafka's default GSSAPI is not offered)"
+    if options.sasl_jaas_config is not None:
+        if options.sasl_username is not None or options.sasl_password is not None:
+            yield "sasl_jaas_config and sasl_username/sasl_password exclude each other"
+        try:
+            parse_jaas(options.sasl_jaas_config)
+        except ValueError as fault:
+            yield f"sasl_jaas_config: {fault}"
+    elif not options.sasl_username or options.sasl_password is None:
+        yield "sasl_username and sasl_password: both are needed for SASL"
+
+
+def tls_faults(options: SecurityOptions) -> Iterator[str]:
+    named = sorted(name for name in options.given if name.startswith("ssl_"))
+    if named and not options.uses_tls:
+        yield f"{', '.join(named)}: without effect unless security_protocol is SSL or SASL_SSL"
+        return
+    if options.ssl_truststore_location is not None and options.ssl_truststore_certificates is not None:
+        yield "ssl_truststore_location and ssl_truststore_certificates exclude each other"
+    if (options.ssl_keystore_key is None) != (options.ssl_keystore_certificate_chain is None):
+        yield "ssl_keystore_key and ssl_keystore_certificate_chain: one is of no use without the other"
+    if options.ssl_keystore_location is not None and options.ssl_keystore_key is not None:
+        yield "ssl_keystore_location and ssl_keystore_key exclude each other"
+    if not options.ssl_enabled_protocols:
+        yield "ssl_enabled_protocols: at least one version is needed"

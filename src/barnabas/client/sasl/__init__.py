@@ -1,0 +1,1 @@
+"""How a client shows who it is: credentials from the options, and the exchange on a new connection."""
