@@ -1,0 +1,1 @@
+"""The warehouse pipeline, ODS -> DWD -> DIM: generator of its input, splitting and routing rules, the Spark job."""
