@@ -1,7 +1,8 @@
 """Offsets that go by themselves: those of groups that nobody uses any more, and those of deleted topics.
 
 Runs off the timer `offset-expiry:` every `offsets.retention.check.interval.ms`. Each step writes a bounded number of
-tombstones and comes back at once for more, so that one batch never outgrows what a log accepts.
+tombstones and comes back at once for more, so that one batch never outgrows what a log accepts; and it looks at a
+bounded number of offsets, give or take a group, so that the shard's members are not kept waiting.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,11 @@ from barnabas.types import NO_TIMESTAMP, TopicId
 EXPIRY_TIMER = "offset-expiry"
 DELETION_TIMER = "offset-deletion"
 TOMBSTONES_A_STEP = 1000
+OFFSETS_A_STEP = 5000
 
 
 class OffsetRemoval:
-    __slots__ = ("_deleted_topics", "_offsets", "_registry", "_settings", "_topic_names")
+    __slots__ = ("_deleted_topics", "_not_looked_at", "_offsets", "_registry", "_settings", "_topic_names")
 
     def __init__(self, registry: GroupRegistry, offsets: Offsets, settings: GroupSettings) -> None:
         self._registry = registry
@@ -29,6 +31,8 @@ class OffsetRemoval:
         self._settings = settings
         self._topic_names: Mapping[TopicId, str] = {}
         self._deleted_topics: dict[str, None] = {}
+        self._not_looked_at: list[str] = []
+        """Groups that the round of expiry in progress has before it, the next one last."""
 
     def commands(self) -> Commands:
         return {}
@@ -43,28 +47,38 @@ class OffsetRemoval:
         outcome.arm(timer_key(EXPIRY_TIMER, ""), self._settings.offsets_retention_check_interval_ms)
 
     def _on_expiry_timer(self, _: TimerName, outcome: Outcome) -> None:
-        for group in self._registry:
-            self._expire_group(group, outcome)
+        before = self._not_looked_at = self._not_looked_at or [group.group_id for group in self._registry][::-1]
+        looked_at = 0
+        while before and looked_at < OFFSETS_A_STEP:
+            group = self._registry.get(before[-1])
+            if group is not None:
+                looked_at += 1 + self._expire_group(group, outcome)
             if len(outcome.records) >= TOMBSTONES_A_STEP:
-                outcome.arm(timer_key(EXPIRY_TIMER, ""), 0)
-                return
-        outcome.arm(timer_key(EXPIRY_TIMER, ""), self._settings.offsets_retention_check_interval_ms)
+                break
+            before.pop()
+        outcome.arm(timer_key(EXPIRY_TIMER, ""), 0 if before else self._settings.offsets_retention_check_interval_ms)
 
-    def _expire_group(self, group: Group, outcome: Outcome) -> None:
-        """A group goes with its last offset, unless it has members or a transaction may still bring offsets."""
+    def _expire_group(self, group: Group, outcome: Outcome) -> int:
+        """How many offsets were looked at.
+
+        A group goes with its last offset, unless it has members or a transaction may still bring offsets.
+        """
         group_id = group.group_id
+        looked_at = 0
         left_over = self._offsets.has_open_transactions(group_id)
         for topic, partitions in self._offsets.of_group(group_id).items():
             subscribed = group.is_subscribed_to(topic)
             for partition, stored in partitions.items():
                 if len(outcome.records) >= TOMBSTONES_A_STEP:
-                    return
+                    return looked_at
+                looked_at += 1
                 if subscribed or not self._has_expired(group, topic, partition, stored, outcome.now.wall_ms):
                     left_over = True
                 else:
                     outcome.records.append(tombstone(group_id, topic, partition))
         if not left_over and group.is_empty:
             outcome.records += group.tombstones()
+        return looked_at
 
     def _has_expired(self, group: Group, topic: str, partition: int, stored: StoredOffset, wall_ms: int) -> bool:
         offset = read_stored(stored)

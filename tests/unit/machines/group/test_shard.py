@@ -10,7 +10,7 @@ from machine_driver import MachineDriver
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
 from barnabas.machines.group import commands
-from barnabas.machines.group.offset_removal import TOMBSTONES_A_STEP
+from barnabas.machines.group.offset_removal import OFFSETS_A_STEP, TOMBSTONES_A_STEP
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.machines.group.shard import GroupShard
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -142,6 +142,21 @@ def test_expiry_goes_in_steps(driver: MachineDriver) -> None:
     sizes = [len(decision.records) for key, decision in fired if key == "offset-expiry:" and decision.records]
     assert sizes == [TOMBSTONES_A_STEP, TOMBSTONES_A_STEP, 11]
     assert driver.ask(commands.ListGroups()) == []
+
+
+def test_looking_for_expired_offsets_goes_in_steps(driver: MachineDriver) -> None:
+    """Nothing has expired but the last group's offset; the members of the shard are served between the steps."""
+    half = {("t", partition): 1 for partition in range(OFFSETS_A_STEP // 2)}
+    driver.wall_ahead_ms += 7 * DAY_MS
+    for group_id in ("a", "b", "c", "d"):
+        driver.ask(commit_command(group_id, half))
+    driver.wall_ahead_ms -= 7 * DAY_MS
+    driver.ask(commit_command("last", {("t", 0): 1}))
+    driver.wall_ahead_ms += 7 * DAY_MS
+    steps = [len(decision.records) for key, decision in driver.advance_to(600_000) if key == "offset-expiry:"]
+    assert steps == [0, 0, 2]
+    assert driver.timers["offset-expiry:"] == 1_200_000
+    assert sorted(group.group_id for group in driver.ask(commands.ListGroups())) == ["a", "b", "c", "d"]
 
 
 def test_offsets_of_subscribed_topics_do_not_expire(driver: MachineDriver) -> None:
