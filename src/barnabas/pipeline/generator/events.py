@@ -57,7 +57,7 @@ class EventMaker:
     def _add_page(self, parts: list[bytes], timestamp: int) -> None:
         chance = self._random.random
         parts += (b',"page":', self._pick(self._pages))
-        displays = [self._pick(self._displays) for _ in range(int(chance() * 22))]
+        displays = [self._pick(self._displays) for _ in range(int(chance() * 25))]
         if displays:
             parts += (b',"displays":[', b",".join(displays), b"]")
         actions = [
