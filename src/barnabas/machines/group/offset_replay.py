@@ -60,12 +60,13 @@ class OffsetReplay:
 
 def read_value(value: bytes, record_offset: int) -> StoredOffset | None:
     size = len(value)
-    if size == _V4_PLAIN.size:
-        version, offset, leader_epoch, length, commit_timestamp, tags = _V4_PLAIN.unpack(value)
-        if version == 4 and length == 1 and not tags:
-            return store_plain(offset, leader_epoch, commit_timestamp, record_offset)
+    if size == _V3_PLAIN.size and value[1] == 3:
         version, offset, leader_epoch, length, commit_timestamp = _V3_PLAIN.unpack(value)
         if version == 3 and not length:
+            return store_plain(offset, leader_epoch, commit_timestamp, record_offset)
+    elif size == _V4_PLAIN.size:
+        version, offset, leader_epoch, length, commit_timestamp, tags = _V4_PLAIN.unpack(value)
+        if version == 4 and length == 1 and not tags:
             return store_plain(offset, leader_epoch, commit_timestamp, record_offset)
     elif size == _V4_TOPIC_ID.size:
         version, offset, leader_epoch, length, commit_timestamp, tag, topic_id = _V4_TOPIC_ID.unpack(value)
