@@ -1,8 +1,9 @@
 """Start of a broker that has one million committed offsets in one partition of __consumer_offsets.
 
-1,000 groups that belong to the same coordinator partition commit 1,000 partitions each, once, so that the log is as
-compaction would leave it. After a clean stop the time runs from the start of the process until the last one of the
-groups gets its offset: start-up is included.
+1,000 groups that belong to the same coordinator partition have committed 1,000 partitions each, once, so that the log
+is as compaction would leave it. The segment is written by this module, the same bytes for every contender, in place of
+the empty one of a stopped broker; the first start after that recovers it and is not counted. Then, after a clean stop,
+the time runs from the start of the process until the last one of the groups gets its offset: start-up is included.
 """
 
 from __future__ import annotations
@@ -10,41 +11,51 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from eventually import eventually
 from raw_client import RawClient
 
-from barnabas.protocol.messages.offset_commit import OffsetCommitRequest
+from barnabas.machines.coordinator import CoordinatorRecord
+from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from barnabas.records.header import patch_in_place
+from barnabas.server.group_coordinator import CODEC
 from barnabas.server.java_hash import partition_for
 from benchmarks.board import under
-from benchmarks.offset_commits import VERSION, commit_once, commit_request
+from benchmarks.offset_commits import commit_once
 from benchmarks.session import Contender, Session
 
 PARTITIONS = 1000
 COORDINATORS = 50
-IN_FLIGHT = 4
+TOPIC = "bench-reload"
+VALUE_VERSION = 3
+"""Of the records: the newest that every release of Kafka with these groups writes."""
 
 
 def run(session: Session) -> None:
     groups = list(itertools.islice(names_of_partition(0), 100 if session.quick else 1000))
-    title = f"a coordinator partition with {len(groups) * PARTITIONS:,} offsets: start until it answers"
-    cpu = f"{title.rpartition(':')[0]}: broker CPU until then"
-    session.board.row(title, "s", under(10))
+    title = f"a coordinator partition with {len(groups) * PARTITIONS:,} offsets"
+    elapsed, cpu, memory = (
+        f"{title}: {what}" for what in ("start until it answers", "broker CPU until then", "resident memory then")
+    )
+    session.board.row(elapsed, "s", under(10))
     session.board.row(cpu, "s")
+    session.board.row(memory, "MB")
     session.stop()  # the loaded brokers would take memory and processor time from these
+    segment = encode_segment(groups)
     for name in session.names:
         with session.fresh(name, "reload") as contender:
-            topic = contender.new_topic(PARTITIONS)
-            fill(contender, topic, groups)
+            prepare(contender, segment, groups)
             for _ in range(session.rounds):
                 contender.broker.stop(timeout=300)
-                session.board.add(title, name, reload_seconds(contender, topic, groups[-1]))
+                session.board.add(elapsed, name, reload_seconds(contender, groups[-1]))
                 session.board.add(cpu, name, contender.broker.cpu_seconds())
+                session.board.add(memory, name, contender.broker.resident_bytes() / 1e6)
 
 
 def names_of_partition(partition: int) -> Iterator[str]:
@@ -52,24 +63,49 @@ def names_of_partition(partition: int) -> Iterator[str]:
     return (name for name in numbered if partition_for(name, COORDINATORS) == partition)
 
 
-def fill(contender: Contender, topic: str, groups: list[str]) -> None:
-    eventually(lambda: commit_once(contender.bootstrap, groups[0], topic), timeout=60.0)
-    with RawClient(contender.bootstrap, timeout=60.0) as client:
-        for number in range(len(groups) + IN_FLIGHT):
-            if number < len(groups):
-                client.post(commit_request(groups[number], topic, PARTITIONS, offset=number), VERSION)
-            if number >= IN_FLIGHT:
-                answer = client.answer(OffsetCommitRequest, VERSION)
-                refused = {row.error_code for each in answer.topics for row in each.partitions} - {0}
-                if refused:
-                    raise RuntimeError(f"commits were refused: {refused}")
+def encode_segment(groups: list[str]) -> bytes:
+    """One batch a group, as a consumer's commit of all its partitions makes it."""
+    segment = bytearray()
+    now_ms = int(time.time() * 1000)
+    for number, group in enumerate(groups):
+        value = OffsetCommitValue(offset=number + 1_000_000, leader_epoch=0, metadata="", commit_timestamp=now_ms)
+        records = [
+            CoordinatorRecord(OffsetCommitKey(group=group, topic=TOPIC, partition=partition), value, VALUE_VERSION)
+            for partition in range(PARTITIONS)
+        ]
+        ((_, batch),) = CODEC.encode_batches(records, now_ms, max_bytes=len(records) * 200)
+        patch_in_place(batch, 0, base_offset=number * PARTITIONS, leader_epoch=0)
+        segment += batch
+    return bytes(segment)
 
 
-def reload_seconds(contender: Contender, topic: str, group: str) -> float:
+def prepare(contender: Contender, segment: bytes, groups: list[str]) -> None:
+    """Leaves the contender running, with the offsets loaded."""
+    contender.new_topic(PARTITIONS, TOPIC)
+    # A group of another coordinator: asking for it makes __consumer_offsets.
+    elsewhere = next(names_of_partition(1))
+    eventually(lambda: commit_once(contender.bootstrap, elsewhere, TOPIC), timeout=60.0)
+    contender.broker.stop(timeout=300)
+    put_segment(contender.broker.directory / "data", segment)
+    reload_seconds(contender, groups[-1])
+
+
+def put_segment(data: Path, segment: bytes) -> None:
+    """Without a trace of the clean stop, so that the broker looks at the files instead of believing its notes."""
+    partition = data / "__consumer_offsets-0"
+    for file in partition.iterdir():
+        if file.suffix in (".index", ".timeindex", ".snapshot", ".txnindex") or file.name == "leader-epoch-checkpoint":
+            file.unlink()
+    (partition / "00000000000000000000.log").write_bytes(segment)
+    for name in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        (data / name).unlink(missing_ok=True)
+
+
+def reload_seconds(contender: Contender, group: str) -> float:
     started = time.perf_counter()
     contender.broker.start(timeout=120)
     wanted = OffsetFetchRequestGroup(
-        group_id=group, topics=[OffsetFetchRequestTopics(name=topic, partition_indexes=[PARTITIONS - 1])]
+        group_id=group, topics=[OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[PARTITIONS - 1])]
     )
     with RawClient(contender.bootstrap, timeout=60.0) as client:
         while True:

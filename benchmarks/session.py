@@ -36,9 +36,9 @@ class Contender:
     def admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
-    def new_topic(self, partitions: int = 1) -> str:
+    def new_topic(self, partitions: int = 1, name: str | None = None) -> str:
         """A topic whose files go away soon after it is deleted, so that rounds do not fill the disk."""
-        name = f"bench-{os.urandom(4).hex()}"
+        name = name or f"bench-{os.urandom(4).hex()}"
         return make_topic(self.admin, name, partitions, {"file.delete.delay.ms": "1000"})
 
     def delete_topic(self, topic: str) -> None:
