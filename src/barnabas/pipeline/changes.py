@@ -1,0 +1,117 @@
+"""Turns a change record (Maxwell, Canal or Debezium JSON) into rows of fact and dimension topics.
+
+A fact row keeps table, operation, event time and the row itself; the value in a dimension topic is the newest row, and
+null once it was deleted. Operations that change no row (bootstrap-start, table-create, ...) and tables that the routing
+does not name give nothing. What cannot be understood raises DirtyRecordError.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from barnabas.pipeline.output import DirtyRecordError, OutputRow
+from barnabas.pipeline.routing import Route, Routing
+
+_MAXWELL: Final = {"insert": "I", "bootstrap-insert": "I", "update": "U", "delete": "D"}
+_CANAL: Final = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
+_DEBEZIUM: Final = {"r": "I", "c": "I", "u": "U", "d": "D"}
+_KEY_SEPARATOR: Final = "-"
+
+
+class RowChange(NamedTuple):
+    database: Any
+    table: Any
+    operation: str
+    """I, U or D"""
+    ts: int
+    """Event time in milliseconds."""
+    row: dict[str, Any]
+
+
+def split_change(value: bytes | None, routing: Routing) -> list[OutputRow]:
+    rows = []
+    for change in parse_change(value):
+        route = routing.find(change.database, change.table)
+        if route is not None:
+            rows.append(_output(change, route))
+    return rows
+
+
+def parse_change(value: bytes | None) -> list[RowChange]:
+    """The rows that a record changes: none if it changes none. Raises DirtyRecordError."""
+    if value is None:
+        raise DirtyRecordError("the record has no value")
+    try:
+        record = orjson.loads(value)
+    except ValueError as error:
+        raise DirtyRecordError(f"not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise DirtyRecordError("JSON, but no object")
+    payload = record.get("payload")
+    if isinstance(payload, dict) and "op" in payload:
+        record = payload  # Debezium with its schema beside it
+    if "op" in record:
+        return _debezium(record)
+    if "isDdl" in record:
+        return _canal(record)
+    if "type" in record and "table" in record:
+        return _maxwell(record)
+    raise DirtyRecordError("a change record of no known tool: neither Maxwell nor Canal nor Debezium")
+
+
+def _maxwell(record: dict[str, Any]) -> list[RowChange]:
+    operation = _MAXWELL.get(record["type"])
+    if operation is None:
+        return []
+    ts = _time(record.get("ts"), "ts") * 1000
+    return [RowChange(record.get("database"), record["table"], operation, ts, _row(record.get("data"), "data"))]
+
+
+def _canal(record: dict[str, Any]) -> list[RowChange]:
+    operation = _CANAL.get(record.get("type", ""))
+    if operation is None or record["isDdl"]:
+        return []
+    rows = record.get("data")
+    if not isinstance(rows, list):
+        raise DirtyRecordError("data is no list of rows")
+    ts = _time(record.get("es", record.get("ts")), "es")
+    database, table = record.get("database"), record.get("table")
+    return [RowChange(database, table, operation, ts, _row(row, "data")) for row in rows]
+
+
+def _debezium(record: dict[str, Any]) -> list[RowChange]:
+    operation = _DEBEZIUM.get(record["op"])
+    if operation is None:
+        return []
+    source = _row(record.get("source"), "source")
+    name = "before" if operation == "D" else "after"
+    row = _row(record.get(name), name)
+    ts = _time(source.get("ts_ms", record.get("ts_ms")), "ts_ms")
+    return [RowChange(source.get("db"), source.get("table"), operation, ts, row)]
+
+
+def _row(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DirtyRecordError(f"{name} is no object")
+    return value
+
+
+def _time(value: Any, name: str) -> int:
+    if not isinstance(value, int):
+        raise DirtyRecordError(f"{name} is no time")
+    return value
+
+
+def _output(change: RowChange, route: Route) -> OutputRow:
+    row = change.row
+    parts = [row.get(column) for column in route.key]
+    if None in parts:
+        missing = route.key[parts.index(None)]
+        raise DirtyRecordError(f"a row of {route.table} without its key column {missing}")
+    key = _KEY_SEPARATOR.join(map(str, parts)).encode()
+    if route.columns is not None:
+        row = {column: row.get(column) for column in route.columns}
+    if route.kind == "dimension":
+        return OutputRow(route.topic, key, None if change.operation == "D" else orjson.dumps(row))
+    fact = {"table": change.table, "operation": change.operation, "ts": change.ts, "data": row}
+    return OutputRow(route.topic, key, orjson.dumps(fact))

@@ -1,0 +1,132 @@
+"""Change records of the three tools, and the routing file that decides where they go."""
+
+import json
+
+import pytest
+
+from barnabas.pipeline.changes import split_change
+from barnabas.pipeline.output import DirtyRecordError, OutputRow
+from barnabas.pipeline.routing import RoutingError, parse_routing
+
+ROUTING = parse_routing("""
+[tables.order_info]
+kind = "fact"
+columns = ["id", "user_id"]
+[tables.user_info]
+kind = "dimension"
+[tables.sku_attr]
+kind = "dimension"
+topic = "dim_sku_attr_v2"
+key = ["sku_id", "attr_id"]
+database = "gmall"
+""")
+ROW = {"id": 7, "user_id": 3, "note": "x"}
+
+
+def maxwell(kind: str, table: str = "order_info", **fields: object) -> dict[str, object]:
+    return {"database": "gmall", "table": table, "type": kind, "ts": 1600, "data": ROW, **fields}
+
+
+def split(record: object) -> list[OutputRow]:
+    return split_change(record if isinstance(record, bytes) else json.dumps(record).encode(), ROUTING)
+
+
+@pytest.mark.parametrize(
+    ("kind", "letter"), [("insert", "I"), ("bootstrap-insert", "I"), ("update", "U"), ("delete", "D")]
+)
+def test_facts(kind: str, letter: str) -> None:
+    (row,) = split(maxwell(kind))
+    assert (row.topic, row.key) == ("dwd_order_info", b"7")
+    expected = {"table": "order_info", "operation": letter, "ts": 1_600_000, "data": {"id": 7, "user_id": 3}}
+    assert json.loads(row.value or b"") == expected
+
+
+def test_dimensions() -> None:
+    assert split(maxwell("update", "user_info")) == [
+        OutputRow("dim_user_info", b"7", b'{"id":7,"user_id":3,"note":"x"}')
+    ]
+    assert split(maxwell("delete", "user_info")) == [OutputRow("dim_user_info", b"7", None)]
+    keyed = maxwell("insert", "sku_attr", data={"sku_id": 1, "attr_id": 2})
+    assert split(keyed) == [OutputRow("dim_sku_attr_v2", b"1-2", b'{"sku_id":1,"attr_id":2}')]
+    assert split(keyed | {"database": "other"}) == []
+
+
+def test_canal_has_several_rows() -> None:
+    record = {"data": [{"id": "1"}, {"id": "2"}], "database": "gmall", "es": 5, "isDdl": False, "table": "order_info"}
+    rows = split(record | {"type": "INSERT", "ts": 6})
+    assert [row.key for row in rows] == [b"1", b"2"]
+    assert json.loads(rows[0].value or b"") == {
+        "table": "order_info",
+        "operation": "I",
+        "ts": 5,
+        "data": {"id": "1", "user_id": None},
+    }
+    assert split(record | {"type": "CREATE", "isDdl": True, "data": None}) == []
+
+
+def test_debezium_with_and_without_its_schema() -> None:
+    record = {"before": ROW, "after": None, "source": {"db": "gmall", "table": "user_info", "ts_ms": 5}, "op": "d"}
+    assert split(record) == split({"schema": {}, "payload": record}) == [OutputRow("dim_user_info", b"7", None)]
+    created = record | {"op": "r", "before": None, "after": ROW}
+    assert split(created)[0].value == b'{"id":7,"user_id":3,"note":"x"}'
+    assert split(record | {"op": "t"}) == []
+
+
+@pytest.mark.parametrize("kind", ["bootstrap-start", "bootstrap-complete", "table-create"])
+def test_operations_without_a_row(kind: str) -> None:
+    assert split(maxwell(kind, data={})) == []
+
+
+def test_tables_without_a_route() -> None:
+    assert split(maxwell("insert", "cart_info")) == []
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (b"nonsense", "not JSON"),
+        (b"[]", "no object"),
+        ({"table": "order_info"}, "no known tool"),
+        (maxwell("insert", data=None), "data is no object"),
+        (maxwell("insert", ts="now"), "ts is no time"),
+        (maxwell("insert", data={"user_id": 1}), "order_info without its key column id"),
+        ({"isDdl": False, "type": "INSERT", "table": "order_info", "data": {}}, "no list of rows"),
+        ({"op": "c", "after": {}}, "source is no object"),
+    ],
+)
+def test_dirty(record: object, reason: str) -> None:
+    with pytest.raises(DirtyRecordError, match=reason):
+        split(record)
+    with pytest.raises(DirtyRecordError, match="no value"):
+        split_change(None, ROUTING)
+
+
+def test_all_mistakes_of_a_routing_file_are_named() -> None:
+    with pytest.raises(RoutingError) as caught:
+        parse_routing("""
+[table.x]
+[tables.a]
+kind = "facts"
+topc = "y"
+[tables.b]
+kind = "fact"
+topic = "no spaces"
+key = "id"
+[tables.c]
+kind = "dimension"
+topic = "shared"
+[tables.d]
+kind = "fact"
+topic = "shared"
+""")
+    assert caught.value.faults == (
+        "there is no section 'table': tables stand in [tables.NAME]",
+        "tables.a: there is no option 'topc', did you mean topic?",
+        'tables.a: kind must be "fact" or "dimension"',
+        "tables.b: 'no spaces' cannot be the name of a topic",
+        "tables.b: key must be a list of columns",
+        "topic shared: c, d write to it; a dimension needs one of its own",
+    )
+    for text, fault in (("[tables", "not TOML"), ("", "no table is named"), ("tables = 1", "must be sections")):
+        with pytest.raises(RoutingError, match=fault):
+            parse_routing(text)
