@@ -12,7 +12,7 @@ from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings
 
 Result = TypeVar("Result")
-Answer = Parts | PendingReply | None
+Answer = bytes | Parts | PendingReply | None
 
 
 def framed(payload: bytes) -> bytes:
@@ -23,7 +23,7 @@ class Handler:
     """Answers with `respond(connection, payload)`; by default an echo. Remembers what it saw."""
 
     def __init__(self, respond: Callable[[Connection, bytes], Answer] | None = None) -> None:
-        self.respond = respond or (lambda connection, payload: [framed(payload)])
+        self.respond = respond or (lambda connection, payload: framed(payload))
         self.requests: list[bytes] = []
         self.closed: list[Connection] = []
         self._changed = asyncio.Event()

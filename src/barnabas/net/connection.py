@@ -18,7 +18,7 @@ from barnabas.errors import ProtocolError
 from barnabas.net.context import ConnectionContext
 from barnabas.net.frames import FrameReader
 from barnabas.net.output import OutputQueue, TruncatedFileError
-from barnabas.net.reply import MEMORY, PendingReply
+from barnabas.net.reply import MEMORY, Parts, PendingReply
 from barnabas.net.settings import Listener
 
 logger = logging.getLogger(__name__)
@@ -141,18 +141,27 @@ class Connection:
             logger.exception("%r: a request could not be handled: closing", self)
             self.close()
             return
+        output = self._output
+        if type(answer) is bytes and not self._waiting and not self.closed:
+            output.add_bytes(answer)
+        else:
+            self._take(answer)
+        if output.queued_bytes > self._context.settings.queued_reply_bytes_per_connection:
+            self._write()
+
+    def _take(self, answer: bytes | Parts | PendingReply | None) -> None:
         if answer is None or self.closed:
             return
         if isinstance(answer, PendingReply):
             self._wait_for(answer)
-        elif self._waiting:
+            return
+        parts: Parts = [answer] if isinstance(answer, bytes) else answer
+        if self._waiting:
             reply = PendingReply()
-            reply.parts = answer
+            reply.parts = parts
             self._wait_for(reply)
         else:
-            self._output.add(answer)
-            if self._output.queued_bytes > self._context.settings.queued_reply_bytes_per_connection:
-                self._write()
+            self._output.add(parts)
 
     def on_bad_size(self, size: int) -> None:
         logger.info("%r: frame of %d bytes, at most %d are taken: closing", self, size, self.max_frame_bytes)

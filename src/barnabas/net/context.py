@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class RequestHandler(Protocol):
-    def on_request(self, connection: "Connection", frame: memoryview) -> Parts | PendingReply | None:
-        """Answer one frame (without its size prefix): parts to send now, a promise of them, or None for no answer.
+    def on_request(self, connection: "Connection", frame: memoryview) -> bytes | Parts | PendingReply | None:
+        """Answer one frame (without its size prefix): what to send now, a promise of it, or None for no answer.
 
         The frame may be written to, and is valid only until this returns: whatever outlives the call must be copied. A
         ProtocolError closes the connection quietly; any other exception closes it with a traceback in the log.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from barnabas.net.connection import Connection
 
 SIZE = struct.Struct(">i")
+_unpack_size = SIZE.unpack_from
 FRAMES_PER_TURN = 64
 SHARED_FRAME_BYTES = 128 * 1024
 """Frames up to this size are put together in the shared buffer, larger ones in a buffer of their own."""
@@ -97,12 +98,13 @@ class FrameReader:
     def _consume(self, view: memoryview, private: bool) -> None:
         """Hand out the frames at the front of the view, keep the rest. `private`: the view is of our own leftover."""
         connection = self._connection
+        on_frame = connection.on_frame
         budget = self._context.budget
         end = len(view)
         position = 0
         frames_left = FRAMES_PER_TURN
         while end - position >= 4 and not connection.pauses:
-            size: int = SIZE.unpack_from(view, position)[0]
+            size: int = _unpack_size(view, position)[0]
             if not 0 <= size <= connection.max_frame_bytes:
                 connection.on_bad_size(size)
                 return
@@ -115,7 +117,7 @@ class FrameReader:
                 connection.give_way()
             else:
                 frames_left -= 1
-                connection.on_frame(view[position + 4 : frame_end])
+                on_frame(view[position + 4 : frame_end])
                 if connection.closed:
                     return
                 position = frame_end

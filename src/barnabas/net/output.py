@@ -7,6 +7,8 @@ than promised raises `TruncatedFileError`, because the size prefix of the frame 
 import os
 import socket
 from collections import deque
+from collections.abc import Iterable
+from typing import cast
 
 from barnabas.net.reply import MEMORY, FilePart, Memory, Parts
 
@@ -27,11 +29,12 @@ class TruncatedFileError(OSError):
 
 
 class OutputQueue:
-    __slots__ = ("_file_position", "_parts", "_socket", "queued_bytes", "sent_bytes")
+    __slots__ = ("_file_part_count", "_file_position", "_parts", "_socket", "queued_bytes", "sent_bytes")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._parts: deque[Memory | FilePart] = deque()
+        self._file_part_count = 0
         self._file_position = 0
         self.queued_bytes = 0
         self.sent_bytes = 0
@@ -41,17 +44,21 @@ class OutputQueue:
 
     def add(self, parts: Parts) -> None:
         """Queue one reply. File parts hold no memory, so only the others count in `queued_bytes`."""
-        if len(parts) == 1 and type(part := parts[0]) is bytes:
-            self.queued_bytes += len(part)
-            self._parts.append(part)
-            return
         for part in parts:
             if isinstance(part, MEMORY):
                 self.queued_bytes += len(part)
+            else:
+                self._file_part_count += 1
         self._parts.extend(parts)
+
+    def add_bytes(self, reply: bytes) -> None:
+        """Queue one reply that is in one piece, as small ones are."""
+        self.queued_bytes += len(reply)
+        self._parts.append(reply)
 
     def clear(self) -> None:
         self._parts.clear()
+        self._file_part_count = 0
         self.queued_bytes = 0
 
     def write(self) -> bool:
@@ -59,6 +66,8 @@ class OutputQueue:
         parts = self._parts
         turn_end = self.sent_bytes + TURN_BYTES
         try:
+            if not self._file_part_count and 0 < self.queued_bytes < JOIN_BYTES:
+                return self._write_joined()
             while parts:
                 part = parts[0]
                 if isinstance(part, MEMORY) or part.length - self._file_position < SMALL_FILE_BYTES:
@@ -70,6 +79,17 @@ class OutputQueue:
                     return not parts
         except (BlockingIOError, InterruptedError):
             return False
+        return True
+
+    def _write_joined(self) -> bool:
+        """A few small replies and nothing else, the commonest case, without a look at each of them."""
+        joined = b"".join(cast(Iterable[Memory], self._parts))
+        sent = self._socket.send(joined)
+        if sent < len(joined):
+            return self._on_sent(cast(list[Memory], list(self._parts)), sent)
+        self._parts.clear()
+        self.queued_bytes = 0
+        self.sent_bytes += sent
         return True
 
     def _write_gathered(self) -> bool:
@@ -115,6 +135,7 @@ class OutputQueue:
             if isinstance(part, MEMORY):
                 self.queued_bytes -= size
             else:
+                self._file_part_count -= 1
                 self._file_position = 0
         return True
 
@@ -128,6 +149,7 @@ class OutputQueue:
         self.sent_bytes += sent
         if sent == wanted:
             self._parts.popleft()
+            self._file_part_count -= 1
             self._file_position = 0
         else:
             self._file_position = position + sent

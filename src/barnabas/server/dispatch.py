@@ -9,7 +9,9 @@ version checked, and the row's function called. What a handler is:
   behind the earlier ones of its connection. `context` is a `RequestContext`; `context.broker` is the broker
   (`.cluster`, `.replicas`, `.config`, `.clock`, ...);
 - Produce uses `handle_frame(context, frame, position)` instead: it decodes and encodes by hand, because there is one
-  for every few records, and returns what a connection takes (parts, None or a PendingReply).
+  for every few records, and returns what a connection takes (bytes, parts, None or a PendingReply). Before that its
+  `try_frame(broker, frame)` may answer the commonest request at once, without a context or a look at the table; None
+  means that nothing has happened and that the usual way is to be taken.
 
 A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
 strings and bytes; only `records` fields are views).
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Reply = Parts | PendingReply | None
+Reply = bytes | Parts | PendingReply | None
 
 
 class RequestContext:
@@ -58,6 +60,7 @@ class RequestContext:
 HandleMessage = Callable[[RequestContext, Any], Any]
 HandleFrame = Callable[[RequestContext, memoryview, int], Reply]
 FailMessage = Callable[[RequestContext, Any, ErrorCode], Any]
+TryFrame = Callable[["Broker", memoryview], bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,7 @@ class Handler:
     request: type[Any]
     handle: HandleMessage | None = None
     handle_frame: HandleFrame | None = None
+    try_frame: TryFrame | None = None
     fail: FailMessage | None = None
     carries_records: bool = False
     advertised_min_version: int | None = None
@@ -87,11 +91,15 @@ class LongPoll:
     hurry: Callable[[], None]
 
 
-def encode_answer(context: RequestContext, row: Handler, answer: Any) -> Parts:
+def encode_answer(context: RequestContext, row: Handler, answer: Any) -> bytes | Parts:
     header = context.header
     if row.carries_records:
         return cast(Parts, encode_response_parts(answer, header.api_version, header.correlation_id))
-    return [encode_response(answer, header.api_version, header.correlation_id)]
+    return encode_response(answer, header.api_version, header.correlation_id)
+
+
+def _leave_alone(broker: "Broker", frame: memoryview) -> None:
+    """For a table without Produce."""
 
 
 class Dispatcher:
@@ -101,13 +109,17 @@ class Dispatcher:
         self._broker = broker
         self.table: Mapping[int, Handler] = {int(handler.api_key): handler for handler in handlers}
         self._working: set[asyncio.Future[Any]] = set()
+        produce = self.table.get(ApiKey.PRODUCE)
+        self._try_produce = produce.try_frame if produce is not None and produce.try_frame else _leave_alone
 
     def on_request(self, connection: Connection, frame: memoryview) -> Reply:
+        broker = self._broker
+        if not broker.request_faults.armed and (answer := self._try_produce(broker, frame)) is not None:
+            return answer
         header = decode_request_header(frame)
         row = self.table.get(header.api_key)
         if row is None:
             raise ProtocolError(f"unknown API key {header.api_key}")
-        broker = self._broker
         context = RequestContext(broker, connection, header)
         if not row.min_version <= header.api_version <= row.max_version:
             return self._answer_unsupported_version(context, row)
@@ -183,7 +195,7 @@ class Dispatcher:
                 )
                 pending.fail()
             else:
-                pending.complete(parts)
+                pending.complete([parts] if isinstance(parts, bytes) else parts)
 
     def _answer_unsupported_version(self, context: RequestContext, row: Handler) -> Reply:
         header = context.header
@@ -191,4 +203,4 @@ class Dispatcher:
             raise ProtocolError(f"{row.api_key.name} v{header.api_version} is not supported")
         assert row.fail is not None
         answer = row.fail(context, None, ErrorCode.UNSUPPORTED_VERSION)
-        return [encode_response(answer, 0, header.correlation_id)]
+        return encode_response(answer, 0, header.correlation_id)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ACKS_ALL = -1
+NEVER = (1 << 63) - 1
+"""flush.messages of a topic that leaves flushing to the operating system."""
 ANY_NUMBER_OF_BYTES = 1 << 62
 """Lets a waiting fetch look again, however much it misses."""
 
@@ -75,6 +77,10 @@ class HostedPartition:
             # A marker may make a whole transaction readable, which was counted when it was not yet.
             self._on_appended(len(records) if origin is AppendOrigin.CLIENT else ANY_NUMBER_OF_BYTES)
         return info
+
+    def commits_at_once(self, acks: int) -> bool:
+        """Whether `must_wait` will be False after an append, if this broker leads: nobody to wait for, no flush due."""
+        return self.log.config.flush_messages == NEVER and (acks != ACKS_ALL or self.state.alone)
 
     def must_wait(self, last_offset: int, acks: int) -> bool:
         log = self.log

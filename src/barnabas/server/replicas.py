@@ -73,6 +73,12 @@ class Replicas:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{hosted.topic} is written to by the broker only")
         return hosted
 
+    def find_ready(self, topic: str | bytes, partition: int) -> HostedPartition | None:
+        """What `find_for_produce` finds, or None where it raises."""
+        partitions = self._topics.get(topic)
+        hosted = None if partitions is None else partitions.get(partition)
+        return None if hosted is None or hosted.is_internal or hosted.log.failure is not None else hosted
+
     def on_delta(self, delta: Delta) -> None:
         for topic in delta.topics_deleted:
             self._drop_topic(topic)

@@ -104,11 +104,17 @@ class _Delay:
             loop.call_later(self._delay_ms / 1000, self.reply.complete, parts)
 
 
+def _parts_of(reply: Reply) -> Parts | None:
+    if isinstance(reply, PendingReply):
+        return reply.parts
+    return [reply] if isinstance(reply, bytes) else reply or []
+
+
 def _later(reply: Reply, delay_ms: int) -> PendingReply:
     """Delays the answer, from the moment when it is there."""
     delay = _Delay(delay_ms)
     if isinstance(reply, PendingReply) and not reply.done:
         reply.attach(delay)
     else:
-        delay.start(reply.parts if isinstance(reply, PendingReply) else reply or [])
+        delay.start(_parts_of(reply))
     return delay.reply

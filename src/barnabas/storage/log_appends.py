@@ -10,6 +10,7 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CONTROL_MASK, BatchHeader, crc_matches, iter_headers, patch_in_place, read_header
 from barnabas.storage.append_checks import check_batch, check_timestamps, convert
 from barnabas.storage.log_transactions import LogTransactions
+from barnabas.storage.plain_batch import read_plain_header
 from barnabas.storage.producer_replay import refill_batches
 from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker, end_marker
 from barnabas.storage.segment_scan import BrokenChainError
@@ -38,9 +39,11 @@ class LogAppends(LogTransactions):
         """
         if self.failure is not None:
             self.check_online()
-        header = read_header(data)
         config = self.config
-        check_batch(data, header, config, origin)
+        header = read_plain_header(data) if origin is CLIENT else None
+        if header is None or not len(data) <= config.max_message_bytes <= config.segment_bytes:
+            header = read_header(data)
+            check_batch(data, header, config, origin)
         append_time_ms = NO_TIMESTAMP
         if origin is CLIENT:
             if self.converts:

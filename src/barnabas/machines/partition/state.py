@@ -16,9 +16,9 @@ from barnabas.types import NO_LEADER, NO_LEADER_EPOCH
 
 class PartitionState:
     __slots__ = (
-        "_alone",
         "_followers",
         "_wished_isr",
+        "alone",
         "broker_id",
         "high_watermark",
         "in_sync_replicas",
@@ -44,7 +44,8 @@ class PartitionState:
         self.leader_epoch_start_offset = 0
         self._followers: dict[int, Follower] = {}
         self._wished_isr: tuple[int, ...] | None = None
-        self._alone = False
+        self.alone = False
+        """Whether this broker leads and nobody else is in sync, or about to be: what it has is committed."""
 
     def apply(self, image: PartitionImage, log_end_offset: int, high_watermark: int, now_ms: int = 0) -> bool:
         """Take the controller's word; returns whether a new leader epoch began. An older state is ignored."""
@@ -68,7 +69,7 @@ class PartitionState:
                 each: self._followers.get(each) or Follower(now_ms) for each in image.replicas if each != self.broker_id
             }
             self._advance()
-        self._alone = self.is_leader and image.in_sync_replicas == (self.broker_id,)
+        self.alone = self.is_leader and image.in_sync_replicas == (self.broker_id,)
         return new_epoch
 
     def check_leader(self) -> None:
@@ -95,7 +96,7 @@ class PartitionState:
     def on_append(self, log_end_offset: int) -> int:
         """The leader wrote up to here; returns the high watermark."""
         self.log_end_offset = log_end_offset
-        if self._alone:
+        if self.alone:
             self.high_watermark = log_end_offset
             return log_end_offset
         return self._advance()
@@ -128,12 +129,12 @@ class PartitionState:
         if follower.log_end_offset < max(self.high_watermark, self.leader_epoch_start_offset):
             return None
         self._wished_isr = (*self.in_sync_replicas, replica_id)
-        self._alone = False
+        self.alone = False
         return self._wished_isr
 
     def wish_to_shrink(self, now_ms: int, max_lag_ms: int) -> tuple[int, ...] | None:
         """The ISR without those that have not been at the log's end for too long; None if nothing is to be asked."""
-        if self._alone or not self.is_leader or self._wished_isr is not None:
+        if self.alone or not self.is_leader or self._wished_isr is not None:
             return None
         staying = tuple(each for each in self.in_sync_replicas if not self._lags(each, now_ms, max_lag_ms))
         if staying == self.in_sync_replicas:
@@ -144,7 +145,7 @@ class PartitionState:
     def on_wish_refused(self) -> int:
         """The controller said no: the committed ISR is the truth again. Returns the high watermark."""
         self._wished_isr = None
-        self._alone = self.is_leader and self.in_sync_replicas == (self.broker_id,)
+        self.alone = self.is_leader and self.in_sync_replicas == (self.broker_id,)
         return self._advance()
 
     def check(self) -> None:

@@ -11,7 +11,7 @@ fatal, so what is unforeseen is logged and answered with a retriable storage err
 import logging
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.reply import Parts, PendingReply
@@ -36,7 +36,11 @@ from barnabas.server.produce_frame import (
     decode_produce,
     encode_success,
 )
+from barnabas.server.produce_one import decode_one, encode_one
 from barnabas.server.transactional_writes import TransactionalWrites, is_transactional
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +65,23 @@ def handle_produce(context: RequestContext, frame: memoryview, position: int) ->
     if request.transactional_id is not None:
         return _produce_in_transaction(context, request)
     return _produce(context, request)
+
+
+def try_produce_one(broker: "Broker", frame: memoryview) -> bytes | None:
+    """One plain batch for one partition that can be acknowledged at once; anything else is left to `handle_produce`."""
+    one = decode_one(frame)
+    if one is None:
+        return None
+    version, correlation_id, acks, topic, partition, records = one
+    hosted = broker.replicas.find_ready(topic, partition)
+    if hosted is None or not hosted.commits_at_once(acks) or is_transactional(records):
+        return None
+    try:
+        first_offset, _, append_time_ms, log_start_offset, _ = hosted.append(records, acks, broker.clock.now_ms())
+    except Exception as error:
+        failure = _failure(topic, partition, error)
+        return _encode(version, correlation_id, [failure])
+    return encode_one(one, first_offset, append_time_ms, log_start_offset)
 
 
 def _produce(
@@ -144,20 +165,24 @@ def _append(
         info = hosted.append(records, acks, now_ms)
         if writes is not None:
             writes.on_appended(index)
-    except InvalidRecordsError as error:
-        return PartitionFailure(topic, partition, error.code, error.message, error.record_errors)
-    except KafkaError as error:
-        return PartitionFailure(topic, partition, error.code, error.message)
-    except StorageError as error:
-        return PartitionFailure(topic, partition, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-    except Exception:
-        logger.exception("append to %s-%d failed", topic, partition)
-        return PartitionFailure(topic, partition, ErrorCode.KAFKA_STORAGE_ERROR, "the append failed")
+    except Exception as error:
+        return _failure(topic, partition, error)
     first_offset, last_offset, append_time_ms, log_start_offset, _ = info
     if acks and hosted.must_wait(last_offset, acks):
         waiting.append((index, hosted, last_offset))
     # Half the cost of the named constructor, once for each batch.
     return tuple.__new__(PartitionSuccess, (topic, partition, first_offset, append_time_ms, log_start_offset))
+
+
+def _failure(topic: str | bytes, partition: int, error: Exception) -> PartitionFailure:
+    if isinstance(error, InvalidRecordsError):
+        return PartitionFailure(topic, partition, error.code, error.message, error.record_errors)
+    if isinstance(error, KafkaError):
+        return PartitionFailure(topic, partition, error.code, error.message)
+    if isinstance(error, StorageError):
+        return PartitionFailure(topic, partition, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+    logger.error("append to %s-%d failed", topic, partition, exc_info=error)
+    return PartitionFailure(topic, partition, ErrorCode.KAFKA_STORAGE_ERROR, "the append failed")
 
 
 def _check_codec(records: memoryview) -> None:
@@ -170,15 +195,18 @@ def _check_codec(records: memoryview) -> None:
 
 
 def _answer(context: RequestContext, outcomes: list[Outcome]) -> Parts:
-    header = context.header
+    return [_encode(context.header.api_version, context.header.correlation_id, outcomes)]
+
+
+def _encode(version: int, correlation_id: int, outcomes: list[Outcome]) -> bytes:
     if PartitionFailure not in map(type, outcomes):
-        return [encode_success(header.api_version, header.correlation_id, cast(list[PartitionSuccess], outcomes))]
+        return encode_success(version, correlation_id, cast(list[PartitionSuccess], outcomes))
     response = ProduceResponse(responses=[], throttle_time_ms=0)
     for outcome in outcomes:
         if not response.responses or _topic_of(response.responses[-1]) != outcome.topic:
             response.responses.append(_topic_response(outcome.topic))
         response.responses[-1].partition_responses.append(_partition_response(outcome))
-    return [encode_response(response, header.api_version, header.correlation_id)]
+    return encode_response(response, version, correlation_id)
 
 
 def _topic_of(response: TopicProduceResponse) -> str | bytes:
@@ -276,5 +304,6 @@ HANDLER = Handler(
     advertised_min_version=0,
     request=ProduceRequest,
     handle_frame=handle_produce,
+    try_frame=try_produce_one,
     fail=fail_produce,
 )

@@ -1,0 +1,43 @@
+"""A batch as nearly every producer sends it, recognised in one go: the header, if nothing that it says is unusual.
+
+`LogAppends.append_as_leader` asks for each batch of a client. None means that something is unusual or wrong;
+`append_checks` then finds out what, and nothing that passes here would be refused there for what these bytes say. The
+size limits and the clock are the topic's affair and are not looked at. Its twin `plain_batch_native.pyx` does the same.
+"""
+
+from crc32c import crc32c
+
+from barnabas.records.compression import CompressionType
+from barnabas.records.header import (
+    ATTRIBUTES_OFFSET,
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    BatchHeader,
+    read_header,
+)
+
+LAST_CODEC = int(CompressionType.ZSTD)
+PLAIN_ATTRIBUTES = 0x07
+"""A codec and nothing else: no transaction, no control batch, no LogAppendTime, no bit without a meaning."""
+
+
+def read_plain_header(data: memoryview) -> BatchHeader | None:
+    size = len(data)
+    if size < HEADER_SIZE:
+        return None
+    header = read_header(data)
+    base_offset, length, _, magic, crc, attributes, delta, _, _, producer_id, _, base_sequence, count = header
+    if (
+        magic != CURRENT_MAGIC
+        or base_offset
+        or length + LOG_OVERHEAD != size
+        or count <= 0
+        or delta + 1 != count
+        or attributes & ~PLAIN_ATTRIBUTES
+        or attributes > LAST_CODEC
+        or (producer_id >= 0 and base_sequence < 0)
+        or crc32c(data[ATTRIBUTES_OFFSET:]) != crc
+    ):
+        return None
+    return header
