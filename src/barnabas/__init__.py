@@ -1,3 +1,98 @@
-"""Barnabas: Apache Kafka's system in Python."""
+"""Barnabas: Apache Kafka's system in Python.
+
+    from barnabas import Producer, Consumer, Admin        # blocking; the awaitable ones are in barnabas.aio
+    from barnabas.testing import Broker                   # a broker inside a test
+
+Names are imported when they are first used, so that `import barnabas` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
+    from barnabas.client.consumer import Consumer
+    from barnabas.client.errors import (
+        AbortableTransactionError,
+        AuthenticationError,
+        AuthorizationError,
+        BufferFullError,
+        ClientTimeoutError,
+        ClosedError,
+        CommitFailedError,
+        ConfigError,
+        DeserializationError,
+        FencedError,
+        IllegalStateError,
+        LogTruncationError,
+        NoOffsetForPartitionError,
+        OffsetOutOfRangeError,
+        RebalanceInProgressError,
+        RecordTooLargeError,
+        SerializationError,
+        TransactionAbortedError,
+        UnknownTopicError,
+        UnreachableError,
+        UnsupportedVersionError,
+        WakeupError,
+    )
+    from barnabas.client.producer import Producer
+    from barnabas.errors import ErrorCode, KafkaError
+    from barnabas.testing import Broker
+    from barnabas.types import TopicPartition
 
 __version__ = "0.1.0"
+__all__ = [
+    "AbortableTransactionError",
+    "Admin",
+    "AuthenticationError",
+    "AuthorizationError",
+    "Broker",
+    "BufferFullError",
+    "ClientTimeoutError",
+    "ClosedError",
+    "CommitFailedError",
+    "ConfigError",
+    "Consumer",
+    "DeserializationError",
+    "ErrorCode",
+    "FencedError",
+    "IllegalStateError",
+    "KafkaError",
+    "LogTruncationError",
+    "NoOffsetForPartitionError",
+    "OffsetOutOfRangeError",
+    "Producer",
+    "RebalanceInProgressError",
+    "RecordTooLargeError",
+    "SerializationError",
+    "TopicPartition",
+    "TransactionAbortedError",
+    "UnknownTopicError",
+    "UnreachableError",
+    "UnsupportedVersionError",
+    "WakeupError",
+    "__version__",
+]
+
+_HOMES = {
+    "Admin": "barnabas.client.admin",
+    "Broker": "barnabas.testing",
+    "Consumer": "barnabas.client.consumer",
+    "ErrorCode": "barnabas.errors",
+    "KafkaError": "barnabas.errors",
+    "Producer": "barnabas.client.producer",
+    "TopicPartition": "barnabas.types",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'barnabas' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES.get(name, "barnabas.client.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,88 @@
+"""Which APIs and versions a broker speaks: asked once on each new connection, before anything else (KIP-511, KIP-584).
+
+A broker that does not know our version of ApiVersions answers in version 0 with UNSUPPORTED_VERSION, and from Kafka 2.4
+on with the range it knows; then it is asked again in the newest version that both know.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+from barnabas import __version__
+from barnabas.client.errors import UnreachableError, UnsupportedVersionError, error_for
+from barnabas.errors import ErrorCode, ProtocolError
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.compiler import decode, encode
+from barnabas.protocol.message_types import request_type
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+SOFTWARE_NAME = "barnabas"
+NEWEST = 4
+
+
+class Requests(Protocol):
+    """As much of a connection as is needed to ask."""
+
+    address: str
+
+    async def request(self, api_key: int, version: int, *parts: bytes) -> memoryview: ...
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerVersions:
+    address: str
+    ranges: Mapping[int, tuple[int, int]]
+    """API key -> lowest and highest version."""
+    features: Mapping[str, int]
+    """Finalized feature -> its highest level."""
+    features_epoch: int = -1
+
+    def pick(self, api_key: ApiKey, *, min_version: int = 0, max_version: int | None = None) -> int:
+        """The newest version that the broker, this package and the caller know. Raises UnsupportedVersionError."""
+        schema = request_type(api_key).__schema__
+        least = max(min_version, schema.min_version)
+        most = schema.max_version if max_version is None else min(max_version, schema.max_version)
+        served = self.ranges.get(api_key)
+        if served is None:
+            raise UnsupportedVersionError(f"{self.address} does not offer {_title(api_key)}: use a newer broker")
+        if min(most, served[1]) < max(least, served[0]):
+            raise UnsupportedVersionError(
+                f"{self.address} speaks {_title(api_key)} v{served[0]}-v{served[1]}, but v{least}-v{most} is needed:"
+                f" use {'a newer broker' if served[1] < least else 'a newer client'}"
+            )
+        return min(most, served[1])
+
+    def offers(self, api_key: ApiKey) -> bool:
+        return api_key in self.ranges
+
+
+async def ask_versions(connection: Requests) -> BrokerVersions:
+    """Raises UnreachableError where the peer does not answer as a broker would."""
+    response = await _ask(connection, NEWEST)
+    if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        own = next((api for api in response.api_keys if api.api_key == ApiKey.API_VERSIONS), None)
+        response = await _ask(connection, 0 if own is None else max(0, min(NEWEST - 1, own.max_version)))
+    if response.error_code:
+        raise error_for(response.error_code, f"{connection.address} did not say which versions it speaks")
+    return BrokerVersions(
+        connection.address,
+        MappingProxyType({api.api_key: (api.min_version, api.max_version) for api in response.api_keys}),
+        MappingProxyType({each.name: each.max_version_level for each in response.finalized_features}),
+        response.finalized_features_epoch,
+    )
+
+
+async def _ask(connection: Requests, version: int) -> ApiVersionsResponse:
+    request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+    body = await connection.request(ApiKey.API_VERSIONS, version, encode(request, version))
+    if body[:2] == ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big"):
+        version = 0
+    try:
+        return decode(ApiVersionsResponse, version, body)[0]
+    except ProtocolError as error:
+        raise UnreachableError(connection.address, f"the answer is not that of a Kafka broker ({error})") from error
+
+
+def _title(api_key: ApiKey) -> str:
+    return "".join(word.capitalize() for word in api_key.name.split("_"))

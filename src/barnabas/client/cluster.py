@@ -1,0 +1,327 @@
+"""The cluster as one client sees it: sends a request to a node, and knows which node is meant.
+
+Lives on the client's loop; one for each Producer, Consumer and Admin, whose cores are built on it. It opens
+connections, agrees on versions, keeps the metadata fresh and finds coordinators. It never retries a request of its
+caller and never looks at the error codes in an answer: only the caller knows what they mean for it.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from barnabas.client.addresses import canonical_names, parse_address
+from barnabas.client.connecting import Connector
+from barnabas.client.connection import Connection
+from barnabas.client.coordinators import LAST_VERSION_WITH_ONE_KEY, CoordinatorKind, Coordinators
+from barnabas.client.errors import ClosedError, UnreachableError, UnsupportedVersionError
+from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
+from barnabas.client.metadata_updates import MetadataUpdates
+from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id
+from barnabas.client.options.common import CommonOptions
+from barnabas.client.outgoing import Buffer
+from barnabas.client.retry import Backoff, Deadline, retrying
+from barnabas.client.topic_wait import wait_for_leader, wait_for_topic
+from barnabas.clock import Clock, SystemClock
+from barnabas.errors import ErrorCode, KafkaError, ProtocolError
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.compiler import decode, encode
+from barnabas.protocol.message_types import response_type
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.types import TopicPartition
+
+__all__ = ["ClusterClient", "CoordinatorKind"]
+logger = logging.getLogger(__name__)
+DEFAULT_TIMEOUT_MS = 60_000
+
+
+class ClusterClient:
+    def __init__(
+        self, options: CommonOptions, *, clock: Clock | None = None, topic_expiry_ms: int | None = None
+    ) -> None:
+        """`topic_expiry_ms`: topics that nobody touches for so long are no longer kept up to date."""
+        self.options = options
+        self.clock: Clock = SystemClock() if clock is None else clock
+        self.metadata = MetadataCache()
+        self.features: Mapping[str, int] = {}
+        """Finalized features of the cluster: name -> level."""
+        self._features_epoch = -1
+        self._bootstrap: dict[int, Node] = {}
+        self._connections = NodeConnections(options, self.clock, self._find_node, Connector(options))
+        self._updates = MetadataUpdates(
+            options, self.clock, self.metadata, self._candidates, self._send_metadata, self._on_updated, topic_expiry_ms
+        )
+        self._coordinators = Coordinators(self._ask_for_coordinator)
+        self._listeners: list[Callable[[MetadataCache], None]] = []
+        self._random = random.Random()
+        self._starting: asyncio.Task[None] | None = None
+        self._aging: asyncio.Task[None] | None = None
+        self._closed = False
+
+    # --- life ---
+
+    async def start(self) -> None:
+        """Learn of the cluster from the bootstrap servers, if that has not been done. Raises UnreachableError."""
+        if self._closed:
+            raise ClosedError("the client is closed: make a new one")
+        if self.metadata.brokers:
+            return
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._start())
+        await asyncio.shield(self._starting)
+
+    async def close(self) -> None:
+        self._closed = True
+        tasks = [task for task in (self._starting, self._aging) if task is not None and not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self._updates.close()
+        await self._connections.close()
+
+    async def _start(self) -> None:
+        if not self._bootstrap:
+            self._bootstrap = await self._bootstrap_nodes()
+        await self._updates.refresh((), False)
+        if self._aging is None:
+            self._aging = asyncio.create_task(self._updates.refresh_when_old())
+
+    async def _bootstrap_nodes(self) -> dict[int, Node]:
+        addresses: list[tuple[str, int]] = []
+        for text in self.options.bootstrap_servers:
+            host, port = parse_address(text)
+            hosts = [host]
+            if self.options.client_dns_lookup == "resolve_canonical_bootstrap_servers_only":
+                try:
+                    hosts = await canonical_names(host, port)
+                except OSError as error:
+                    raise UnreachableError(text, f"the name {host} is not known ({error})") from error
+            addresses += [(name, port) for name in hosts]
+        return {-1 - number: Node(-1 - number, host, port) for number, (host, port) in enumerate(addresses)}
+
+    # --- requests ---
+
+    async def send(
+        self,
+        node_id: int,
+        request: Any,
+        *,
+        timeout_ms: int | None = None,
+        max_version: int | None = None,
+        min_version: int = 0,
+    ) -> Any:
+        """The decoded answer of that node, in the newest version that both sides know.
+
+        Raises UnreachableError (no connection, or it was lost), ClientTimeoutError, UnsupportedVersionError. Error
+        codes in the answer are the caller's to look at.
+        """
+        api_key: ApiKey = request.__schema__.api_key
+        connection = await self._connection(node_id, timeout_ms)
+        version = connection.versions.pick(api_key, min_version=min_version, max_version=max_version)
+        try:
+            body = encode(request, version)
+        except ValueError as error:
+            raise UnsupportedVersionError(f"{connection.address} is too old for this: {error}") from error
+        answer = await connection.post(api_key, version, (body,), timeout_ms=timeout_ms)
+        try:
+            response, _ = decode(response_type(api_key), version, answer)
+        except ProtocolError as error:
+            connection.close(f"it sent an answer that cannot be read: {error}")
+            raise UnreachableError(connection.address, f"it sent an answer that cannot be read: {error}") from error
+        connection.throttle(getattr(response, "throttle_time_ms", 0))
+        return response
+
+    async def send_frame(
+        self,
+        node_id: int,
+        api_key: ApiKey,
+        version: int,
+        parts: Sequence[Buffer],
+        *,
+        timeout_ms: int | None = None,
+        expect_response: bool = True,
+    ) -> memoryview:
+        """The answer's body to a request whose body is encoded already; large parts are not copied.
+
+        The parts must not change until the answer is there. A throttle time in the answer is the caller's to pass on
+        (`throttle`), since nobody else reads it.
+        """
+        connection = await self._connection(node_id, timeout_ms)
+        return await connection.post(api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response)
+
+    async def version_of(
+        self, node_id: int, api_key: ApiKey, *, max_version: int | None = None, min_version: int = 0
+    ) -> int:
+        """The version that `send` would use. Connects, if need be."""
+        connection = await self._connection(node_id, None)
+        return connection.versions.pick(api_key, min_version=min_version, max_version=max_version)
+
+    async def connect(self, node_id: int) -> None:
+        """Have a connection to the node; afterwards `is_ready`, as a rule."""
+        await self._connection(node_id, None)
+
+    def is_ready(self, node_id: int) -> bool:
+        """Whether a request to the node would leave at once: connected, not throttled, not authenticating anew."""
+        return self._connections.ready(node_id) is not None
+
+    def in_flight_count(self, node_id: int) -> int:
+        connection = self._connections.ready(node_id)
+        return 0 if connection is None else connection.in_flight_count
+
+    def throttle(self, node_id: int, throttle_time_ms: int) -> None:
+        """An answer to `send_frame` said so (KIP-219): nothing is sent to that node for the time."""
+        for each_id, connection in self._connections.connected():
+            if each_id == node_id:
+                connection.throttle(throttle_time_ms)
+
+    # --- nodes ---
+
+    async def any_node(self) -> int:
+        """The least busy node that is connected, else any that is known."""
+        await self.start()
+        candidates = self._candidates(True)
+        return candidates[0] if candidates else next(iter(self.metadata.brokers))
+
+    async def controller(self) -> int:
+        """The node to send to what changes the cluster. In KRaft any broker passes it on."""
+        await self.start()
+        controller_id = self.metadata.controller_id
+        return controller_id if controller_id in self.metadata.brokers else await self.any_node()
+
+    async def coordinator(self, kind: CoordinatorKind, key: str, deadline: Deadline | None = None) -> int:
+        """The id to send to for that group or transactional id; remembered until `forget_coordinator`.
+
+        Raises, at the deadline (a minute by default), the last failure: COORDINATOR_NOT_AVAILABLE for instance.
+        """
+        known = self._coordinators.known(kind, key)
+        if known is not None:
+            return known
+        return await retrying(
+            lambda: self._coordinators.find(kind, key),
+            deadline=Deadline(DEFAULT_TIMEOUT_MS, self.clock) if deadline is None else deadline,
+            backoff=self.new_backoff(),
+        )
+
+    def forget_coordinator(self, kind: CoordinatorKind, key: str) -> None:
+        """It was not the coordinator, or could not be reached: ask anew next time."""
+        self._coordinators.forget(kind, key)
+
+    # --- metadata ---
+
+    async def refresh_metadata(
+        self, topics: Collection[str] | None = (), *, allow_auto_topic_creation: bool = False
+    ) -> None:
+        """Ask for these topics and keep them up to date from now on; () is those that are, None all of the cluster.
+
+        Shared with everybody who asks at the same time. Raises UnreachableError if no broker answers.
+        """
+        if not self.metadata.brokers:
+            await self.start()
+        await self._updates.refresh(topics, allow_auto_topic_creation)
+
+    async def topic_metadata(
+        self, topic: str, deadline: Deadline, *, allow_auto_topic_creation: bool = False
+    ) -> TopicMetadata:
+        """What is known of the topic, asked for until the deadline. Raises UnknownTopicError then, or what kept it."""
+        self._updates.touch((topic,))
+        return await wait_for_topic(self, topic, deadline, allow_auto_topic_creation)
+
+    async def leader(self, tp: TopicPartition, deadline: Deadline) -> NodeAndEpoch:
+        """The partition's leader; waits for an election until the deadline."""
+        self._updates.touch((tp.topic,))
+        return await wait_for_leader(self, tp, deadline)
+
+    def touch(self, topics: Collection[str]) -> None:
+        """These topics are in use and do not expire."""
+        self._updates.touch(topics)
+
+    def follow(self, topics: Collection[str] | None) -> None:
+        """Keep these topics up to date and no others; None is all topics of the cluster."""
+        self._updates.follow(topics)
+
+    def on_metadata(self, callback: Callable[[MetadataCache], None]) -> None:
+        """Call this on the loop after each answer."""
+        self._listeners.append(callback)
+
+    def new_backoff(self) -> Backoff:
+        """Pauses between retries as the options have them."""
+        return Backoff(self.options.retry_backoff_ms, self.options.retry_backoff_max_ms, self._random)
+
+    # --- inside ---
+
+    async def _connection(self, node_id: int, timeout_ms: int | None) -> Connection:
+        ready = self._connections.ready(node_id)
+        if ready is not None:
+            return ready
+        deadline = Deadline(self.options.request_timeout_ms if timeout_ms is None else timeout_ms, self.clock)
+        if node_id >= 0 and not self.metadata.brokers:
+            await self.start()
+        while True:
+            connection = await self._connections.get(node_id, deadline)
+            self._take_features(connection)
+            pause_s = connection.throttled_s
+            if not pause_s:
+                return connection
+            await asyncio.sleep(pause_s)
+
+    def _find_node(self, node_id: int) -> Node | None:
+        if node_id < 0:
+            return self._bootstrap.get(node_id)
+        real_id = coordinator_id(node_id) if is_coordinator_id(node_id) else node_id
+        return self.metadata.brokers.get(real_id) or self._coordinators.nodes.get(real_id)
+
+    def _candidates(self, known: bool) -> list[int]:
+        """Nodes to ask, best first: the least busy connection, then nodes not tried lately, then the others."""
+        if not known and self.metadata.brokers and self.options.metadata_recovery_strategy == "none":
+            return []
+        nodes = self.metadata.brokers if known else self._bootstrap
+        busy = {node_id: connection.in_flight_count for node_id, connection in self._connections.connected()}
+        chance = {node_id: self._random.random() for node_id in nodes}
+
+        def rank(node_id: int) -> tuple[int, float]:
+            if node_id in busy:
+                return 0, busy[node_id]
+            return (2 if self._connections.is_backing_off(node_id) else 1), chance[node_id]
+
+        return sorted(nodes, key=rank)
+
+    async def _send_metadata(self, node_id: int, request: MetadataRequest) -> Any:
+        # Version 0 knows no way to ask for no topics; it has been gone since Kafka 0.10.
+        return await self.send(node_id, request, min_version=1)
+
+    def _on_updated(self, node_id: int) -> None:
+        if node_id < 0:
+            for known_id in self.metadata.brokers:
+                self._connections.adopt(node_id, known_id)
+        self._connections.close_gone()
+        for callback in self._listeners:
+            try:
+                callback(self.metadata)
+            except Exception:
+                logger.exception("a listener for metadata failed")
+
+    async def _ask_for_coordinator(self, request: FindCoordinatorRequest) -> Any:
+        node_id = await self.any_node()
+        return await self.send(node_id, request, max_version=LAST_VERSION_WITH_ONE_KEY)
+
+    def _take_features(self, connection: Connection) -> None:
+        versions = connection.versions
+        if versions.features_epoch > self._features_epoch:
+            self._features_epoch = versions.features_epoch
+            self.features = versions.features
+
+
+def is_stale_leader(error: KafkaError) -> bool:
+    """Whether the error means that somebody else leads the partition now: refresh, then try again."""
+    return error.code in (
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NETWORK_EXCEPTION,
+    )

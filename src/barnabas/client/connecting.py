@@ -1,0 +1,104 @@
+"""From an address to a connection that is ready: look up the name, connect, TLS, versions, SASL.
+
+Every address that a name stands for is tried in turn. What is raised names the address and the reason, so that the user
+can tell a typo from a firewall from a wrong password.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+
+from barnabas.client.addresses import ResolvedAddress, resolve
+from barnabas.client.api_versions import ask_versions
+from barnabas.client.connection import Connection, reason
+from barnabas.client.errors import AuthenticationError, ClientTimeoutError, UnreachableError
+from barnabas.client.metadata import Node
+from barnabas.client.options.common import CommonOptions
+from barnabas.client.sasl.authentication import authenticate
+from barnabas.client.security import tls_context, tls_handshake
+
+logger = logging.getLogger(__name__)
+
+
+class Connector:
+    def __init__(self, options: CommonOptions) -> None:
+        self._options = options
+        self._tls: ssl.SSLContext | None = None
+
+    async def connect(self, node: Node, failures: int = 0) -> Connection:
+        """Raises UnreachableError, AuthenticationError. `failures` so far make the attempt more patient."""
+        options = self._options
+        timeout_ms = min(
+            options.socket_connection_setup_timeout_ms << min(failures, 20),
+            max(options.socket_connection_setup_timeout_ms, options.socket_connection_setup_timeout_max_ms),
+        )
+        sock = await self._open(node, timeout_ms / 1000)
+        connection = Connection(
+            sock,
+            node.address,
+            client_id=options.client_id,
+            request_timeout_ms=options.request_timeout_ms,
+            max_idle_ms=options.connections_max_idle_ms,
+        )
+        try:
+            versions = await ask_versions(connection)
+            connection.on_handshake_done(versions)
+            if options.uses_sasl:
+                await authenticate(connection, options)
+        except ClientTimeoutError as error:
+            connection.close(error.message)
+            raise UnreachableError(node.address, "it takes connections, but does not answer") from error
+        except BaseException:
+            connection.close("the first requests on it failed")
+            raise
+        logger.debug("%s: connected", node.address)
+        return connection
+
+    async def _open(self, node: Node, timeout_s: float) -> socket.socket:
+        try:
+            addresses = await resolve(node.host, node.port)
+        except OSError as error:
+            raise UnreachableError(node.address, f"the name {node.host} is not known ({reason(error)})") from error
+        faults = []
+        for address in addresses:
+            try:
+                return await self._open_one(node, address, timeout_s)
+            except TimeoutError:
+                faults.append((address, f"no connection within {timeout_s * 1000:.0f} ms"))
+            except OSError as error:
+                faults.append((address, reason(error)))
+        if len(faults) == 1:
+            raise UnreachableError(node.address, faults[0][1])
+        raise UnreachableError(node.address, "; ".join(f"{address}: {why}" for address, why in faults))
+
+    async def _open_one(self, node: Node, address: ResolvedAddress, timeout_s: float) -> socket.socket:
+        sock = socket.socket(address.family, socket.SOCK_STREAM)
+        try:
+            self._set_options(sock)
+            loop = asyncio.get_running_loop()
+            async with asyncio.timeout(timeout_s):
+                await loop.sock_connect(sock, address.sockaddr)
+                if not self._options.uses_tls:
+                    return sock
+                if self._tls is None:
+                    self._tls = tls_context(self._options)
+                return await tls_handshake(self._tls, sock, node.host)
+        except ssl.SSLCertVerificationError as error:
+            sock.close()
+            raise AuthenticationError(
+                f"{node.address}: its certificate is not accepted ({error.verify_message}): check"
+                " ssl_truststore_location, and that the address is a name in the certificate"
+            ) from error
+        except BaseException:
+            sock.close()
+            raise
+
+    def _set_options(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._options.send_buffer_bytes >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._options.send_buffer_bytes)
+        if self._options.receive_buffer_bytes >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)

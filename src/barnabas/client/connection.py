@@ -1,0 +1,254 @@
+"""One connection to one broker: requests out, answers in, matched in the order in which they were sent.
+
+Made by `connecting`, kept by `node_connections`, used through `cluster`. All of it happens in callbacks of the loop; it
+retries nothing and knows nothing of what the bytes mean beyond their headers. Once it is closed it stays closed, and
+everything that waits for an answer hears why.
+"""
+
+import asyncio
+import logging
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from barnabas.client.api_versions import BrokerVersions
+from barnabas.client.errors import ClientTimeoutError, UnreachableError
+from barnabas.client.incoming import FRAME_MAX_BYTES, Incoming
+from barnabas.client.outgoing import Buffer, Outgoing
+from barnabas.errors import KafkaError, ProtocolError
+from barnabas.protocol.api import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, ApiKey
+from barnabas.protocol.primitives import skip_tagged_fields
+
+logger = logging.getLogger(__name__)
+HEADER = struct.Struct(">ihhi")
+CORRELATION_ID = struct.Struct(">i")
+CORRELATION_IDS = (1 << 31) - 1
+
+
+class InFlight:
+    """A request that was sent and not answered yet."""
+
+    __slots__ = ("answer", "api_key", "correlation_id", "tagged_header", "timer")
+
+    def __init__(self, answer: "asyncio.Future[memoryview]", api_key: int, correlation_id: int, tagged: bool) -> None:
+        self.answer = answer
+        self.api_key = api_key
+        self.correlation_id = correlation_id
+        self.tagged_header = tagged
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class Connection:
+    __slots__ = (
+        "_client_id",
+        "_correlation_id",
+        "_idle_timer",
+        "_in_flight",
+        "_incoming",
+        "_last_used",
+        "_loop",
+        "_max_idle_s",
+        "_outgoing",
+        "_socket",
+        "_throttled_until",
+        "_timeout_s",
+        "_writing",
+        "address",
+        "closed",
+        "gate",
+        "on_closed",
+        "reauthenticate_at",
+        "versions",
+    )
+
+    def __init__(
+        self, sock: socket.socket, address: str, *, client_id: str, request_timeout_ms: int, max_idle_ms: int
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._socket = sock
+        self.address = address
+        self._client_id = _nullable_string(client_id)
+        self._timeout_s = request_timeout_ms / 1000
+        self._in_flight: deque[InFlight] = deque()
+        self._outgoing = Outgoing(sock)
+        self._incoming = Incoming(sock, self._on_frame)
+        self._correlation_id = 0
+        self._writing = False
+        self._throttled_until = 0.0
+        self.versions = BrokerVersions(address, {}, {})
+        self.closed: KafkaError | None = None
+        """Why the connection is over, once it is."""
+        self.on_closed: Callable[[Connection], None] | None = None
+        self.gate: asyncio.Future[None] | None = None
+        """While set, requests other than those of the one who set it wait for it."""
+        self.reauthenticate_at: float | None = None
+        self._last_used = self._loop.time()
+        self._max_idle_s = max_idle_ms / 1000
+        self._idle_timer = self._loop.call_later(self._max_idle_s, self._on_idle) if max_idle_ms >= 0 else None
+        self._loop.add_reader(sock.fileno(), self._on_readable)
+
+    @property
+    def in_flight_count(self) -> int:
+        return len(self._in_flight)
+
+    @property
+    def throttled_s(self) -> float:
+        """How long the broker wants to hear nothing."""
+        return max(0.0, self._throttled_until - self._loop.time())
+
+    def throttle(self, throttle_time_ms: int) -> None:
+        """The broker said in an answer that a quota is used up (KIP-219)."""
+        if throttle_time_ms > 0:
+            self._throttled_until = max(self._throttled_until, self._loop.time() + throttle_time_ms / 1000)
+
+    def on_handshake_done(self, versions: BrokerVersions) -> None:
+        """It is a broker: from now on its answers may be large."""
+        self.versions = versions
+        self._incoming.max_bytes = FRAME_MAX_BYTES
+
+    # --- requests ---
+
+    async def request(self, api_key: int, version: int, *parts: Buffer, timeout_ms: int | None = None) -> memoryview:
+        """Send, and wait for the answer's body. Raises UnreachableError, ClientTimeoutError."""
+        return await self.post(api_key, version, parts, timeout_ms=timeout_ms)
+
+    def post(
+        self,
+        api_key: int,
+        version: int,
+        parts: Sequence[Buffer],
+        *,
+        timeout_ms: int | None = None,
+        expect_response: bool = True,
+    ) -> "asyncio.Future[memoryview]":
+        """Send now, before anything that is posted later; the future gets the body of the answer.
+
+        Without a response, as for Produce with acks=0, the future is done at once with an empty view.
+        """
+        answer: asyncio.Future[memoryview] = self._loop.create_future()
+        if self.closed is not None:
+            answer.set_exception(self.closed)
+            return answer
+        correlation_id = self._correlation_id = (self._correlation_id + 1) & CORRELATION_IDS
+        flexible = version >= FIRST_FLEXIBLE_VERSION.get(api_key, NEVER_FLEXIBLE)
+        client_id = self._client_id + b"\0" if flexible else self._client_id
+        size = 8 + len(client_id) + sum(map(len, parts))
+        if expect_response:
+            waiting = InFlight(answer, api_key, correlation_id, flexible and api_key != ApiKey.API_VERSIONS)
+            timeout_s = self._timeout_s if timeout_ms is None else timeout_ms / 1000
+            waiting.timer = self._loop.call_later(timeout_s, self._on_timeout, waiting, timeout_s)
+            self._in_flight.append(waiting)
+        else:
+            answer.set_result(memoryview(b""))
+        self._last_used = self._loop.time()
+        self._outgoing.add((HEADER.pack(size, api_key, version, correlation_id) + client_id, *parts))
+        if not self._writing:
+            self._write()
+        return answer
+
+    def close(self, why: str = "the client closed it") -> None:
+        self._end(UnreachableError(self.address, why))
+
+    # --- the socket ---
+
+    def _on_readable(self) -> None:
+        try:
+            if not self._incoming.receive() and self.closed is None:
+                self._end(UnreachableError(self.address, self._why_ended()))
+        except ProtocolError as error:
+            self._end(UnreachableError(self.address, str(error)))
+        except OSError as error:
+            self._end(UnreachableError(self.address, f"the connection was lost ({reason(error)})"))
+
+    def _on_frame(self, frame: memoryview) -> None:
+        if self.closed is not None:
+            return
+        (correlation_id,) = CORRELATION_ID.unpack_from(frame)
+        if not self._in_flight or self._in_flight[0].correlation_id != correlation_id:
+            expected = self._in_flight[0].correlation_id if self._in_flight else "none"
+            raise ProtocolError(f"it answered request {correlation_id}, expected was {expected}")
+        waiting = self._in_flight.popleft()
+        if waiting.timer is not None:
+            waiting.timer.cancel()
+        self._last_used = self._loop.time()
+        if waiting.answer.done():
+            return
+        try:
+            position = 4
+            if waiting.tagged_header:
+                position = 5 if frame[4] == 0 else skip_tagged_fields(frame, 4)
+        except IndexError:
+            raise ProtocolError("the header of an answer is cut short") from None
+        waiting.answer.set_result(frame[position:])
+
+    def _write(self) -> None:
+        try:
+            finished = self._outgoing.write()
+        except OSError as error:
+            self._end(UnreachableError(self.address, f"the connection was lost ({reason(error)})"))
+            return
+        if finished == self._writing:
+            self._writing = not finished
+            if finished:
+                self._loop.remove_writer(self._socket.fileno())
+            else:
+                self._loop.add_writer(self._socket.fileno(), self._write)
+
+    # --- its end ---
+
+    def _on_timeout(self, waiting: InFlight, timeout_s: float) -> None:
+        """Answers come in order, so behind one that does not come there is nothing to wait for."""
+        name = ApiKey(waiting.api_key).name  # type: ignore[call-arg]
+        why = f"no answer to {name} within {timeout_s * 1000:.0f} ms"
+        if not waiting.answer.done():
+            waiting.answer.set_exception(ClientTimeoutError(f"{self.address}: {why}"))
+        self._end(UnreachableError(self.address, f"closed after there was {why}"))
+
+    def _on_idle(self) -> None:
+        idle_s = self._loop.time() - self._last_used
+        if idle_s >= self._max_idle_s and not self._in_flight:
+            logger.debug("%s: idle for %.0f s: closing", self.address, idle_s)
+            self.close("it was idle")
+            return
+        wait_s = self._max_idle_s if self._in_flight else self._max_idle_s - idle_s
+        self._idle_timer = self._loop.call_later(max(wait_s, 0.001), self._on_idle)
+
+    def _why_ended(self) -> str:
+        if not self.versions.ranges:
+            return (
+                "it closed the connection at the first request: it may expect TLS or SASL (security_protocol), or be no"
+                " Kafka broker"
+            )
+        return "it closed the connection"
+
+    def _end(self, error: KafkaError) -> None:
+        if self.closed is not None:
+            return
+        self.closed = error
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        self._loop.remove_reader(self._socket.fileno())
+        self._loop.remove_writer(self._socket.fileno())
+        self._socket.close()
+        self._outgoing.clear()
+        waiting, self._in_flight = self._in_flight, deque()
+        for each in waiting:
+            if each.timer is not None:
+                each.timer.cancel()
+            if not each.answer.done():
+                each.answer.set_exception(error)
+        if self.on_closed is not None:
+            self.on_closed(self)
+
+
+def reason(error: OSError) -> str:
+    """An operating system's error in words."""
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused, nothing listens there"
+    return error.strerror or str(error) or type(error).__name__
+
+
+def _nullable_string(text: str) -> bytes:
+    encoded = text.encode()
+    return struct.pack(">h", len(encoded)) + encoded

@@ -1,0 +1,166 @@
+"""The connections of one client: one for each node that is spoken to, opened when first needed.
+
+A node that could not be reached is left alone for a while that grows (reconnect.backoff.ms). Bootstrap addresses are
+nodes too, with negative ids. A group's coordinator has a connection of its own next to that of the broker it is, so
+that its heartbeats never wait behind a long poll: `coordinator_id` gives it another id.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator
+
+from barnabas.client.connecting import Connector
+from barnabas.client.connection import Connection
+from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError
+from barnabas.client.metadata import Node
+from barnabas.client.options.common import CommonOptions
+from barnabas.client.retry import Backoff, Deadline
+from barnabas.clock import Clock
+from barnabas.errors import KafkaError
+
+COORDINATOR_BASE = (1 << 31) - 1
+
+
+def coordinator_id(node_id: int) -> int:
+    """The id under which a node is spoken to as a group coordinator; the same call turns it back."""
+    return COORDINATOR_BASE - node_id
+
+
+def is_coordinator_id(node_id: int) -> bool:
+    return node_id > COORDINATOR_BASE // 2
+
+
+class NodeLink:
+    """What is known about one way to a node."""
+
+    __slots__ = ("backoff", "connection", "node", "not_before_ms", "opening")
+
+    def __init__(self, node: Node, backoff: Backoff) -> None:
+        self.node = node
+        self.connection: Connection | None = None
+        self.opening: asyncio.Task[Connection] | None = None
+        self.backoff = backoff
+        self.not_before_ms = 0
+
+
+class NodeConnections:
+    def __init__(
+        self, options: CommonOptions, clock: Clock, find_node: Callable[[int], Node | None], connector: Connector
+    ) -> None:
+        self._options = options
+        self._clock = clock
+        self._find_node = find_node
+        self._connector = connector
+        self._links: dict[int, NodeLink] = {}
+        self._random = random.Random()
+        self._closed = False
+
+    def ready(self, node_id: int) -> Connection | None:
+        """The connection, if there is one and nothing stands in the way of a request."""
+        link = self._links.get(node_id)
+        if link is None or link.connection is None:
+            return None
+        connection = link.connection
+        return connection if connection.gate is None and not connection.throttled_s else None
+
+    async def get(self, node_id: int, deadline: Deadline) -> Connection:
+        """The connection to a node, opened if need be. Raises UnreachableError, AuthenticationError."""
+        if self._closed:
+            raise ClosedError("the client is closed: make a new one")
+        link = self._link(node_id)
+        if link.connection is not None:
+            return link.connection
+        if link.opening is None:
+            link.opening = asyncio.create_task(self._open(link))
+            link.opening.add_done_callback(_retrieve)
+        try:
+            return await asyncio.wait_for(asyncio.shield(link.opening), deadline.remaining_s)
+        except TimeoutError:
+            raise ClientTimeoutError(f"{link.node.address}: no connection in time") from None
+        except asyncio.CancelledError:
+            if self._closed:
+                raise ClosedError("the client was closed") from None
+            raise
+
+    def is_backing_off(self, node_id: int) -> bool:
+        link = self._links.get(node_id)
+        return link is not None and link.connection is None and self._clock.monotonic_ms() < link.not_before_ms
+
+    def connected(self) -> Iterator[tuple[int, Connection]]:
+        for node_id, link in self._links.items():
+            if link.connection is not None:
+                yield node_id, link.connection
+
+    def adopt(self, bootstrap_id: int, node_id: int) -> None:
+        """The bootstrap address turned out to be that node: go on with the same connection."""
+        link = self._links.get(bootstrap_id)
+        known = self._links.get(node_id)
+        if link is None or link.connection is None or (known is not None and (known.connection or known.opening)):
+            return
+        node = self._find_node(node_id)
+        if node is not None and (node.host, node.port) == (link.node.host, link.node.port):
+            del self._links[bootstrap_id]
+            link.node = node
+            self._links[node_id] = link
+
+    def close_gone(self) -> None:
+        """Metadata has changed: close connections to brokers that are gone or have moved."""
+        for node_id, link in list(self._links.items()):
+            node = self._find_node(node_id)
+            if node is None or (node.host, node.port) != (link.node.host, link.node.port):
+                del self._links[node_id]
+                if link.opening is not None:
+                    link.opening.cancel()
+                if link.connection is not None:
+                    link.connection.close("the broker has left the cluster or has another address now")
+
+    async def close(self) -> None:
+        self._closed = True
+        links = list(self._links.values())
+        self._links.clear()
+        opening = [link.opening for link in links if link.opening is not None]
+        for task in opening:
+            task.cancel()
+        for link in links:
+            if link.connection is not None:
+                link.connection.close()
+        if opening:
+            await asyncio.wait(opening)
+
+    def _link(self, node_id: int) -> NodeLink:
+        link = self._links.get(node_id)
+        if link is None:
+            node = self._find_node(node_id)
+            if node is None:
+                raise UnreachableError(f"node {node_id}", "no broker has this id at present")
+            backoff = Backoff(self._options.reconnect_backoff_ms, self._options.reconnect_backoff_max_ms, self._random)
+            link = self._links[node_id] = NodeLink(node, backoff)
+        return link
+
+    async def _open(self, link: NodeLink) -> Connection:
+        wait_ms = link.not_before_ms - self._clock.monotonic_ms()
+        if wait_ms > 0:
+            await asyncio.sleep(wait_ms / 1000)
+        try:
+            connection = await self._connector.connect(link.node, link.backoff.attempts)
+        except KafkaError:
+            link.not_before_ms = self._clock.monotonic_ms() + int(link.backoff.next_ms())
+            raise
+        finally:
+            link.opening = None
+        link.backoff.reset()
+        link.connection = connection
+        connection.on_closed = lambda _: self._on_closed(link)
+        return connection
+
+    def _on_closed(self, link: NodeLink) -> None:
+        link.connection = None
+        link.not_before_ms = self._clock.monotonic_ms() + int(link.backoff.next_ms())
+        # A connection that was good once is not a sign of trouble: only failures to open one add up.
+        link.backoff.reset()
+
+
+def _retrieve(task: "asyncio.Task[Connection]") -> None:
+    """Everybody who waited may have given up: then the failure is nobody's, and no reason for a warning."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,87 @@
+"""The SASL exchange on a connection: SaslHandshake, then SaslAuthenticate until the mechanism is satisfied (KIP-152).
+
+Called by `connecting` on a new connection, and again before a session ends (KIP-368). The mechanisms themselves are
+state machines in `barnabas.machines.sasl` that see bytes only.
+"""
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from barnabas.client.errors import AuthenticationError, UnsupportedVersionError, error_for
+from barnabas.client.options.security import SecurityOptions
+from barnabas.errors import ErrorCode
+from barnabas.machines.sasl.mechanism import ClientMechanism, SaslError
+from barnabas.machines.sasl.plain import PlainClient
+from barnabas.machines.sasl.scram import ScramClient
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.compiler import decode, encode
+from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+if TYPE_CHECKING:
+    from barnabas.client.connection import Connection
+
+REAUTHENTICATE_SHARE = (0.85, 0.95)
+"""A session is renewed after a random share of its life between these, as Java's client does."""
+
+
+async def authenticate(connection: "Connection", options: SecurityOptions) -> int:
+    """Gives the session's lifetime in milliseconds, 0 for as long as the connection. Raises AuthenticationError."""
+    mechanism = client_mechanism(options)
+    await _handshake(connection, mechanism.name)
+    token = mechanism.begin()
+    lifetime_ms = 0
+    while True:
+        response = await _ask(connection, SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
+        if response.error_code:
+            raise AuthenticationError(
+                f"{connection.address}: {response.error_message or 'authentication failed'}"
+                f" (user {options.credentials()[0]}, mechanism {mechanism.name}): check sasl_username, sasl_password"
+                " and sasl_mechanism",
+                response.error_code,
+            )
+        lifetime_ms = response.session_lifetime_ms
+        try:
+            answer = mechanism.answer(response.auth_bytes)
+        except SaslError as error:
+            raise AuthenticationError(f"{connection.address}: {error}") from error
+        if answer is None:
+            return lifetime_ms
+        token = answer
+
+
+def client_mechanism(options: SecurityOptions) -> ClientMechanism:
+    username, password = options.credentials()
+    if options.sasl_mechanism == "PLAIN":
+        return PlainClient(username, password)
+    return ScramClient(options.sasl_mechanism or "", username, password, secrets.token_urlsafe(24))
+
+
+async def _handshake(connection: "Connection", mechanism: str) -> None:
+    response = await _ask(connection, SaslHandshakeRequest(mechanism=mechanism), SaslHandshakeResponse)
+    if response.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+        offered = ", ".join(response.mechanisms) or "none"
+        raise AuthenticationError(
+            f"{connection.address}: it does not offer {mechanism}: set sasl_mechanism to one of its own: {offered}",
+            ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+        )
+    if response.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+        raise AuthenticationError(
+            f"{connection.address}: this listener does not use SASL: set security_protocol to PLAINTEXT or SSL, or use"
+            " the port of a SASL listener",
+            ErrorCode.ILLEGAL_SASL_STATE,
+        )
+    if response.error_code:
+        raise error_for(response.error_code)
+
+
+async def _ask(connection: "Connection", request: Any, response: type[Any]) -> Any:
+    api_key: ApiKey = request.__schema__.api_key
+    try:
+        version = connection.versions.pick(api_key, min_version=1 if api_key == ApiKey.SASL_HANDSHAKE else 0)
+    except UnsupportedVersionError as error:
+        raise AuthenticationError(
+            f"{connection.address}: it does not offer SASL ({error.message}): set security_protocol to PLAINTEXT or SSL"
+        ) from error
+    body = await connection.request(api_key, version, encode(request, version))
+    return decode(response, version, body)[0]
