@@ -1,0 +1,123 @@
+# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
+"""Access rules: list, add, remove. Any broker answers; a cluster without an authorizer says SECURITY_DISABLED."""
+
+from collections.abc import Iterable, Mapping
+
+from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.types import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from barnabas.errors import KafkaError
+from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from barnabas.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsMatchingAcl, DeleteAclsRequest
+from barnabas.protocol.messages.describe_acls import DescribeAclsRequest
+
+
+class AclCalls(AdminCalls):
+    async def describe_acls(self, filter: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
+        """The rules that match; all of them without a filter."""
+        deadline = self._deadline(timeout)
+        wanted = filter or AclFilter()
+
+        async def ask(node_id: int) -> list[AclBinding]:
+            request = DescribeAclsRequest(
+                resource_type_filter=wanted.resource_type,
+                resource_name_filter=wanted.resource_name,
+                pattern_type_filter=wanted.pattern_type,
+                principal_filter=wanted.principal,
+                host_filter=wanted.host,
+                operation=wanted.operation,
+                permission_type=wanted.permission,
+            )
+            response = await self._send(node_id, request, deadline)
+            check(response.error_code, response.error_message)
+            return [
+                AclBinding(
+                    resource_type=ResourceType(resource.resource_type),
+                    resource_name=resource.resource_name,
+                    pattern_type=PatternType(resource.pattern_type),
+                    principal=each.principal,
+                    host=each.host,
+                    operation=AclOperation(each.operation),
+                    permission=AclPermission(each.permission_type),
+                )
+                for resource in response.resources
+                for each in resource.acls
+            ]
+
+        return await self._call(self._any_node, ask, deadline)
+
+    async def create_acls(self, bindings: Iterable[AclBinding], *, timeout: float | None = None) -> None:
+        """Add rules; one that is there already is fine."""
+        deadline = self._deadline(timeout)
+
+        async def ask(node_id: int, asked: list[AclBinding]) -> Mapping[AclBinding, bool | KafkaError]:
+            response = await self._send(node_id, CreateAclsRequest(creations=list(map(_creation, asked))), deadline)
+            return {
+                binding: admin_error(result.error_code, result.error_message) if result.error_code else True
+                for binding, result in zip(asked, response.results)
+            }
+
+        moved = self._look_for_controller
+        outcome: Outcome[AclBinding, bool] = await self._drive(bindings, self._on_any_node, ask, deadline, moved=moved)
+        outcome.all()
+
+    async def delete_acls(
+        self, filters: Iterable[AclFilter], *, timeout: float | None = None
+    ) -> dict[AclFilter, list[AclBinding]]:
+        """Remove the rules that match; gives those that were removed, by filter."""
+        deadline = self._deadline(timeout)
+
+        async def ask(node_id: int, asked: list[AclFilter]) -> Mapping[AclFilter, list[AclBinding] | KafkaError]:
+            response = await self._send(node_id, DeleteAclsRequest(filters=list(map(_filter, asked))), deadline)
+            answers: dict[AclFilter, list[AclBinding] | KafkaError] = {}
+            for each, result in zip(asked, response.filter_results):
+                failed = [(acl.error_code, acl.error_message) for acl in result.matching_acls if acl.error_code]
+                if result.error_code:
+                    failed = [(result.error_code, result.error_message)]
+                answers[each] = admin_error(*failed[0]) if failed else list(map(_binding, result.matching_acls))
+            return answers
+
+        return (await self._drive(filters, self._on_any_node, ask, deadline)).all()
+
+
+def _creation(binding: AclBinding) -> AclCreation:
+    return AclCreation(
+        resource_type=binding.resource_type,
+        resource_name=binding.resource_name,
+        resource_pattern_type=binding.pattern_type,
+        principal=binding.principal,
+        host=binding.host,
+        operation=binding.operation,
+        permission_type=binding.permission,
+    )
+
+
+def _filter(wanted: AclFilter) -> DeleteAclsFilter:
+    return DeleteAclsFilter(
+        resource_type_filter=wanted.resource_type,
+        resource_name_filter=wanted.resource_name,
+        pattern_type_filter=wanted.pattern_type,
+        principal_filter=wanted.principal,
+        host_filter=wanted.host,
+        operation=wanted.operation,
+        permission_type=wanted.permission,
+    )
+
+
+def _binding(told: DeleteAclsMatchingAcl) -> AclBinding:
+    return AclBinding(
+        resource_type=ResourceType(told.resource_type),
+        resource_name=told.resource_name,
+        pattern_type=PatternType(told.pattern_type),
+        principal=told.principal,
+        host=told.host,
+        operation=AclOperation(told.operation),
+        permission=AclPermission(told.permission_type),
+    )

@@ -1,0 +1,309 @@
+"""How admin calls reach the broker that answers them, and what is tried again.
+
+A call is about keys: topics, partitions, groups. Each round finds the node of every unfinished key, asks the nodes at
+the same time, and keeps the keys whose error passes by itself (a moved leader, coordinator or controller, a lost
+connection, a quota) for the next round, until the time is over. What a mixin of `AdminCore` adds is one request a node
+and how its answer is read; no mixin retries on its own.
+
+A lost answer leaves open whether the change was made. Where the next attempt is refused because it was ("exists
+already"), `already` says so and the key counts as done.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from barnabas.client.admin.errors import AdminError, admin_error
+from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.errors import ClientTimeoutError, UnreachableError
+from barnabas.client.metadata import Node
+from barnabas.client.node_connections import coordinator_id, is_coordinator_id
+from barnabas.client.options import AdminOptions
+from barnabas.client.retry import Backoff, Deadline
+from barnabas.clock import Clock, SystemClock
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.types import TopicPartition
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+T = TypeVar("T")
+
+PASSES_BY_ITSELF = frozenset(
+    {
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.LISTENER_NOT_FOUND,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+MAY_HAVE_BEEN_DONE = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT})
+SOON_KNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+SOON_MS = 2000
+"""A topic made a moment ago may not be known to every broker yet; one that does not exist is not worth a minute."""
+
+Answers = Mapping[K, V | KafkaError]
+Locate = Callable[[list[K]], Awaitable[Mapping[K, "int | KafkaError"]]]
+Ask = Callable[[int, list[K]], Awaitable[Answers[K, V]]]
+
+
+@dataclass(slots=True)
+class Outcome(Generic[K, V]):
+    """What became of each key, in the order in which they were given."""
+
+    results: dict[K, V] = field(default_factory=dict)
+    errors: dict[K, KafkaError] = field(default_factory=dict)
+
+    def all(self) -> dict[K, V]:
+        if self.errors:
+            raise AdminError(self.errors, self.results)
+        return self.results
+
+    def only(self, key: K) -> V:
+        if key in self.errors:
+            raise self.errors[key]
+        return self.results[key]
+
+
+class AdminCalls:
+    """The part of `AdminCore` that all mixins stand on."""
+
+    def __init__(self, cluster: ClusterClient, options: AdminOptions, clock: Clock | None = None) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._clock: Clock = clock or SystemClock()
+        self._reached = False
+        self._controller_moved = False
+
+    async def close(self) -> None:
+        await self._cluster.close()
+
+    def _deadline(self, timeout: float | None) -> Deadline:
+        return Deadline(self._options.default_api_timeout_ms if timeout is None else timeout * 1000, self._clock)
+
+    def _request_timeout_ms(self, deadline: Deadline) -> int:
+        """How long a broker may take for one request, and the client waits for the answer."""
+        return min(self._options.request_timeout_ms, deadline.remaining_ms)
+
+    async def _send(self, node_id: int, request: Any, deadline: Deadline, **versions: int) -> Any:
+        timeout_ms = self._request_timeout_ms(deadline)
+        return await self._cluster.send(node_id, request, timeout_ms=timeout_ms, **versions)
+
+    async def _call(
+        self,
+        locate: Callable[[], Awaitable[int]],
+        ask: Callable[[int], Awaitable[T]],
+        deadline: Deadline,
+        *,
+        moved: Callable[[None, KafkaError], None] = lambda key, error: None,
+        already: Callable[[KafkaError], T | None] | None = None,
+    ) -> T:
+        """One request with one answer, from whichever node `locate` names."""
+
+        async def locate_one(keys: list[None]) -> Mapping[None, int | KafkaError]:
+            return {None: await locate()}
+
+        async def ask_one(node_id: int, keys: list[None]) -> Answers[None, T]:
+            return {None: await ask(node_id)}
+
+        def already_one(key: None, error: KafkaError) -> T | None:
+            return None if already is None else already(error)
+
+        outcome: Outcome[None, T] = await self._drive(
+            [None], locate_one, ask_one, deadline, moved=moved, already=already and already_one
+        )
+        return outcome.only(None)
+
+    async def _drive(
+        self,
+        keys: Iterable[K],
+        locate: Locate[K],
+        ask: Ask[K, V],
+        deadline: Deadline,
+        *,
+        also_passes: Collection[ErrorCode] = (),
+        soon: Collection[ErrorCode] = (),
+        moved: Callable[[K, KafkaError], None] = lambda key, error: None,
+        already: Callable[[K, KafkaError], V | None] | None = None,
+    ) -> Outcome[K, V]:
+        """Ask for every key until each has a result or an error that stays. Order of the keys is kept.
+
+        `moved` hears of every error that is tried again; `soon` are errors that pass in a moment or not at all.
+        """
+        await self._reach()
+        wanted = list(dict.fromkeys(keys))
+        done: Outcome[K, V] = Outcome()
+        unsure: set[K] = set()
+        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        soon_until = deadline.sooner(SOON_MS)
+        pending = wanted
+        while pending:
+            again: dict[K, KafkaError] = {}
+            for key, answer in (await self._round(pending, locate, ask)).items():
+                if not isinstance(answer, KafkaError):
+                    done.results[key] = answer
+                elif already is not None and key in unsure and (made := already(key, answer)) is not None:
+                    done.results[key] = made
+                elif self._passes(answer, also_passes) or (answer.code in soon and not soon_until.expired):
+                    again[key] = answer
+                    moved(key, answer)
+                    if answer.code in MAY_HAVE_BEEN_DONE:
+                        unsure.add(key)
+                else:
+                    done.errors[key] = answer
+            pending = list(again)
+            pause_ms = backoff.next_ms()
+            if pending and (pause_ms >= deadline.remaining_ms or backoff.attempts > self._options.retries):
+                done.errors.update((key, _out_of_time(error)) for key, error in again.items())
+                break
+            if pending:
+                await asyncio.sleep(pause_ms / 1000)
+        return Outcome(
+            {key: done.results[key] for key in wanted if key in done.results},
+            {key: done.errors[key] for key in wanted if key in done.errors},
+        )
+
+    def _passes(self, error: KafkaError, also_passes: Collection[ErrorCode]) -> bool:
+        return error.code in PASSES_BY_ITSELF or error.code in also_passes
+
+    async def _round(self, keys: list[K], locate: Locate[K], ask: Ask[K, V]) -> dict[K, V | KafkaError]:
+        """One attempt for each key; a key that a node left out of its answer counts as an error of that node."""
+        answers: dict[K, V | KafkaError] = {}
+        by_node: dict[int, list[K]] = defaultdict(list)
+        try:
+            places = await locate(keys)
+        except KafkaError as error:
+            return dict.fromkeys(keys, error)
+        for key in keys:
+            place = places[key]
+            if isinstance(place, KafkaError):
+                answers[key] = place
+            else:
+                by_node[place].append(key)
+
+        async def ask_node(node_id: int, asked: list[K]) -> None:
+            try:
+                given: Answers[K, V] = await ask(node_id, asked)
+            except KafkaError as error:
+                given = dict.fromkeys(asked, error)
+            for key in asked:
+                missing = f"broker {node_id} left {key} out of its answer (is it a Kafka broker?)"
+                answers[key] = given.get(key, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, missing))
+
+        async with asyncio.TaskGroup() as group:
+            for node_id, asked in by_node.items():
+                group.create_task(ask_node(node_id, asked))
+        return answers
+
+    async def _reach(self) -> None:
+        """The first call says at once that no bootstrap server can be reached, instead of trying for a minute.
+
+        Later on a cluster that is away for a moment is waited for.
+        """
+        if not self._reached:
+            await self._cluster.start()
+            self._reached = True
+
+    async def _any_node(self) -> int:
+        return await self._cluster.any_node()
+
+    async def _controller(self) -> int:
+        if self._controller_moved:
+            await self._cluster.refresh_metadata()
+            self._controller_moved = False
+        return await self._cluster.controller()
+
+    async def _on_controller(self, keys: list[K]) -> Mapping[K, int | KafkaError]:
+        return dict.fromkeys(keys, await self._controller())
+
+    async def _on_any_node(self, keys: list[K]) -> Mapping[K, int | KafkaError]:
+        return dict.fromkeys(keys, await self._any_node())
+
+    async def _on_itself(self, keys: list[int]) -> Mapping[int, int | KafkaError]:
+        """The keys are brokers: each answers for itself."""
+        known = self._cluster.metadata.brokers
+        if any(key not in known for key in keys):
+            await self._cluster.refresh_metadata()
+            known = self._cluster.metadata.brokers
+        return {key: key if key in known else _no_such_broker(key, known) for key in keys}
+
+    async def _brokers(self) -> list[int]:
+        """The brokers that are there now."""
+        await self._reach()
+        await self._cluster.refresh_metadata()
+        return sorted(self._cluster.metadata.brokers)
+
+    async def _on_leaders(self, keys: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
+        """Leaders as of now: what was known before may be why this is another round."""
+        await self._cluster.refresh_metadata({key.topic for key in keys})
+        return {key: self._leader(key) for key in keys}
+
+    def _leader(self, key: TopicPartition) -> int | KafkaError:
+        metadata = self._cluster.metadata
+        topic = metadata.topics.get(key.topic)
+        if topic is None:
+            code = metadata.invalid_topics.get(key.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return admin_error(code, topic=key.topic)
+        if not 0 <= key.partition < len(topic.partitions):
+            has = f"the topic has {len(topic.partitions)} partitions"
+            return admin_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, has, topic=key.topic, partition=key.partition)
+        leader = metadata.leader(key)
+        if leader is None:
+            return admin_error(ErrorCode.LEADER_NOT_AVAILABLE, topic=key.topic, partition=key.partition)
+        return leader.node_id
+
+    def _on_coordinators(self, kind: CoordinatorKind, deadline: Deadline) -> Locate[str]:
+        async def one(key: str) -> int | KafkaError:
+            try:
+                return await self._cluster.coordinator(kind, key, deadline)
+            except KafkaError as error:
+                return error
+
+        async def locate(keys: list[str]) -> Mapping[str, int | KafkaError]:
+            return dict(zip(keys, await asyncio.gather(*map(one, keys))))
+
+        return locate
+
+    def _node(self, node_id: int) -> Node:
+        """The broker behind an id that `coordinator` gave."""
+        real_id = coordinator_id(node_id) if is_coordinator_id(node_id) else node_id
+        return self._cluster.metadata.brokers.get(real_id) or Node(real_id, "", -1)
+
+    def _forget_coordinator(self, kind: CoordinatorKind) -> Callable[[str, KafkaError], None]:
+        """After an error of a coordinator that passes, the next round looks for it anew."""
+
+        def moved(key: str, error: KafkaError) -> None:
+            if error.code is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                self._cluster.forget_coordinator(kind, key)
+
+        return moved
+
+    def _look_for_controller(self, key: object, error: KafkaError) -> None:
+        self._controller_moved = True
+
+
+def _no_such_broker(broker_id: int, known: Collection[int]) -> KafkaError:
+    there = ", ".join(str(each) for each in sorted(known))
+    return KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {broker_id} (there are: {there})")
+
+
+def _out_of_time(error: KafkaError) -> KafkaError:
+    """The last failure says why; a time-out in its place would not."""
+    if isinstance(error, UnreachableError | ClientTimeoutError):
+        return error
+    return ClientTimeoutError(f"tried until default.api.timeout.ms was over; the last answer was {error}")

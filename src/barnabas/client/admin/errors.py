@@ -1,0 +1,71 @@
+"""What admin calls raise.
+
+A call about one thing raises the `KafkaError` of that thing. A call about many returns a mapping when all went well,
+and otherwise raises `AdminError`, which has what succeeded and what failed, so nothing is lost.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from barnabas.client.errors import ClientError, error_for
+from barnabas.errors import ErrorCode, KafkaError
+
+_WHAT_TO_DO = {
+    ErrorCode.TOPIC_ALREADY_EXISTS: "ask for if_not_exists if that is fine",
+    ErrorCode.NON_EMPTY_GROUP: "stop its members, then try again",
+    ErrorCode.GROUP_ID_NOT_FOUND: "list_groups shows those there are",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "stop the members that read the topic, then try again",
+    ErrorCode.TOPIC_DELETION_DISABLED: "set delete.topic.enable=true on the brokers",
+    ErrorCode.SECURITY_DISABLED: "set authorizer.class.name on the brokers",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "list_transactions shows those there are",
+    ErrorCode.REASSIGNMENT_IN_PROGRESS: "wait for it, or cancel it",
+    ErrorCode.OFFSET_OUT_OF_RANGE: "list_offsets shows the earliest and latest",
+    ErrorCode.RESOURCE_NOT_FOUND: "look for a typo in its name",
+    ErrorCode.LOG_DIR_NOT_FOUND: "describe_log_dirs shows those of the broker",
+    ErrorCode.BROKER_ID_NOT_REGISTERED: "describe_cluster shows the brokers",
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: "describe_producers shows the coordinator epoch to use",
+}
+
+
+class AdminError(ClientError):
+    """Some or all of the things that one call was about failed: `errors` by key, and in `results` those that went well.
+
+    `code` is that of the first failure; `retriable` if every failure is.
+    """
+
+    def __init__(self, errors: Mapping[Any, KafkaError], results: Mapping[Any, Any]) -> None:
+        self.errors = dict(errors)
+        self.results = dict(results)
+        first = next(iter(self.errors.values()))
+        more = len(self.errors) - 1
+        text = first.message if not more else f"{first.message} (and {more} more failed, see .errors)"
+        super().__init__(text, first.code)
+
+    @property
+    def retriable(self) -> bool:
+        return all(error.retriable for error in self.errors.values())
+
+
+def admin_error(
+    code: int,
+    message: str | None = None,
+    *,
+    topic: str | None = None,
+    partition: int | None = None,
+    group: str | None = None,
+    transactional_id: str | None = None,
+    hint: str | None = None,
+) -> KafkaError:
+    """The exception for a code that an admin call got, with what to do in an administrator's words."""
+    error = error_for(code, message, topic=topic, partition=partition, group=group, transactional_id=transactional_id)
+    hint = hint or _WHAT_TO_DO.get(error.code)
+    if hint is not None:
+        error.message = f"{error.message} ({hint})"
+        error.args = (error.message,)
+    return error
+
+
+def check(code: int, message: str | None = None, **about: Any) -> None:
+    """Raise what a code stands for, unless it is NONE."""
+    if code:
+        raise admin_error(code, message, **about)

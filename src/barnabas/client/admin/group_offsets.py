@@ -1,0 +1,219 @@
+# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
+"""Offsets that groups have stored: read, set and delete them. Asked of a group's coordinator.
+
+Setting and deleting works on partitions that no member reads, or the broker refuses.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.records import by_topic
+from barnabas.client.admin.types import GroupOffsets
+from barnabas.client.cluster import CoordinatorKind
+from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.retry import Deadline
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages import offset_commit as commit_messages
+from barnabas.protocol.messages import offset_delete as delete_messages
+from barnabas.protocol.messages import offset_fetch as fetch_messages
+from barnabas.types import TopicPartition
+
+GROUP = CoordinatorKind.GROUP
+BY_NAME = 9
+"""Later versions of OffsetFetch and OffsetCommit name topics by id; offsets of deleted topics have names only."""
+MANY_GROUPS = 8
+_HAS_MEMBERS = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.STALE_MEMBER_EPOCH)
+
+
+class GroupOffsetCalls(AdminCalls):
+    async def list_group_offsets(
+        self,
+        group_id: str,
+        partitions: Iterable[tuple[str, int]] | None = None,
+        *,
+        require_stable: bool = False,
+        timeout: float | None = None,
+    ) -> GroupOffsets:
+        """The offsets that a group has stored, all or of certain partitions (None where there is none).
+
+        `require_stable`: wait for transactions that are about to change them.
+        """
+        wanted = None if partitions is None else [TopicPartition(*each) for each in partitions]
+        deadline = self._deadline(timeout)
+        return (await self._fetch({group_id: wanted}, require_stable, deadline)).only(group_id)
+
+    async def list_groups_offsets(
+        self,
+        groups: Mapping[str, Iterable[tuple[str, int]] | None],
+        *,
+        require_stable: bool = False,
+        timeout: float | None = None,
+    ) -> dict[str, GroupOffsets]:
+        """The same of several groups: group id -> partitions, or None for all."""
+        wanted = {
+            group_id: None if partitions is None else [TopicPartition(*each) for each in partitions]
+            for group_id, partitions in groups.items()
+        }
+        return (await self._fetch(wanted, require_stable, self._deadline(timeout))).all()
+
+    async def _fetch(
+        self, wanted: Mapping[str, list[TopicPartition] | None], require_stable: bool, deadline: Deadline
+    ) -> Outcome[str, GroupOffsets]:
+        async def ask(node_id: int, asked: list[str]) -> Mapping[str, GroupOffsets | KafkaError]:
+            version = await self._cluster.version_of(node_id, ApiKey.OFFSET_FETCH, max_version=BY_NAME)
+            if version >= MANY_GROUPS:
+                request = _fetch_request(asked, wanted, require_stable)
+                response = await self._send(node_id, request, deadline, max_version=BY_NAME, min_version=MANY_GROUPS)
+                return {each.group_id: _offsets(each, each.group_id) for each in response.groups}
+            answers: dict[str, GroupOffsets | KafkaError] = {}
+            for group_id in asked:
+                old_request = _old_fetch_request(group_id, wanted[group_id], require_stable)
+                response = await self._send(node_id, old_request, deadline, max_version=MANY_GROUPS - 1, min_version=2)
+                answers[group_id] = _offsets(response, group_id)
+            return answers
+
+        moved = self._forget_coordinator(GROUP)
+        return await self._drive(wanted, self._on_coordinators(GROUP, deadline), ask, deadline, moved=moved)
+
+    async def alter_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | Mapping[tuple[str, int], int | OffsetAndMetadata],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Store offsets for a group, which is made if need be. Its members must be stopped first."""
+        wanted = {
+            TopicPartition(*key): given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
+            for key, given in offsets.items()
+        }
+        deadline = self._deadline(timeout)
+
+        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
+            request = commit_messages.OffsetCommitRequest(
+                group_id=group_id,
+                topics=[
+                    commit_messages.OffsetCommitRequestTopic(
+                        name=topic, partitions=[_committed(key, wanted[key]) for key in keys]
+                    )
+                    for topic, keys in by_topic(asked).items()
+                ],
+            )
+            response = await self._send(node_id, request, deadline, max_version=BY_NAME)
+            return _by_partition(group_id, response)
+
+        (await self._drive_group(group_id, wanted, ask, deadline, (ErrorCode.REBALANCE_IN_PROGRESS,))).all()
+
+    async def delete_group_offsets(
+        self, group_id: str, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
+    ) -> None:
+        """Delete the offsets of a group for partitions of topics that no member of it reads."""
+        deadline = self._deadline(timeout)
+
+        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
+            request = delete_messages.OffsetDeleteRequest(
+                group_id=group_id,
+                topics=[
+                    delete_messages.OffsetDeleteRequestTopic(
+                        name=topic,
+                        partitions=[
+                            delete_messages.OffsetDeleteRequestPartition(partition_index=key.partition) for key in keys
+                        ],
+                    )
+                    for topic, keys in by_topic(asked).items()
+                ],
+            )
+            response = await self._send(node_id, request, deadline)
+            check(response.error_code, group=group_id)
+            return _by_partition(group_id, response)
+
+        (await self._drive_group(group_id, (TopicPartition(*each) for each in partitions), ask, deadline)).all()
+
+    async def _drive_group(
+        self,
+        group_id: str,
+        keys: Iterable[TopicPartition],
+        ask: Any,
+        deadline: Deadline,
+        also_passes: tuple[ErrorCode, ...] = (),
+    ) -> Outcome[TopicPartition, bool]:
+        """Keys are partitions, but all of them are asked of the group's coordinator."""
+
+        async def locate(asked: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
+            return dict.fromkeys(asked, await self._cluster.coordinator(GROUP, group_id, deadline))
+
+        def moved(key: TopicPartition, error: KafkaError) -> None:
+            self._forget_coordinator(GROUP)(group_id, error)
+
+        return await self._drive(keys, locate, ask, deadline, also_passes=also_passes, moved=moved)
+
+
+def _fetch_request(
+    asked: list[str], wanted: Mapping[str, list[TopicPartition] | None], require_stable: bool
+) -> fetch_messages.OffsetFetchRequest:
+    groups = []
+    for group_id in asked:
+        partitions = wanted[group_id]
+        group = fetch_messages.OffsetFetchRequestGroup(group_id=group_id, topics=None)
+        if partitions is not None:
+            group.topics = [
+                fetch_messages.OffsetFetchRequestTopics(name=topic, partition_indexes=[key.partition for key in keys])
+                for topic, keys in by_topic(partitions).items()
+            ]
+        groups.append(group)
+    return fetch_messages.OffsetFetchRequest(groups=groups, require_stable=require_stable)
+
+
+def _old_fetch_request(
+    group_id: str, partitions: list[TopicPartition] | None, require_stable: bool
+) -> fetch_messages.OffsetFetchRequest:
+    request = fetch_messages.OffsetFetchRequest(group_id=group_id, topics=None, require_stable=require_stable)
+    if partitions is not None:
+        request.topics = [
+            fetch_messages.OffsetFetchRequestTopic(name=topic, partition_indexes=[key.partition for key in keys])
+            for topic, keys in by_topic(partitions).items()
+        ]
+    return request
+
+
+def _offsets(
+    told: fetch_messages.OffsetFetchResponse | fetch_messages.OffsetFetchResponseGroup, group_id: str
+) -> GroupOffsets | KafkaError:
+    if told.error_code:
+        return admin_error(told.error_code, group=group_id)
+    offsets: dict[TopicPartition, OffsetAndMetadata | None] = {}
+    for topic in told.topics:
+        for each in topic.partitions:
+            if each.error_code:
+                return admin_error(each.error_code, topic=topic.name, partition=each.partition_index, group=group_id)
+            stored = OffsetAndMetadata(each.committed_offset, each.metadata or "", each.committed_leader_epoch)
+            offsets[TopicPartition(topic.name, each.partition_index)] = stored if stored.offset >= 0 else None
+    return dict(sorted(offsets.items()))
+
+
+def _committed(key: TopicPartition, offset: OffsetAndMetadata) -> commit_messages.OffsetCommitRequestPartition:
+    return commit_messages.OffsetCommitRequestPartition(
+        partition_index=key.partition,
+        committed_offset=offset.offset,
+        committed_leader_epoch=offset.leader_epoch,
+        committed_metadata=offset.metadata,
+    )
+
+
+def _by_partition(
+    group_id: str, response: commit_messages.OffsetCommitResponse | delete_messages.OffsetDeleteResponse
+) -> dict[TopicPartition, bool | KafkaError]:
+    answers: dict[TopicPartition, bool | KafkaError] = {}
+    for topic in response.topics:
+        for each in topic.partitions:
+            key = TopicPartition(topic.name, each.partition_index)
+            hint = "the group has members: stop them first" if each.error_code in _HAS_MEMBERS else None
+            answers[key] = True
+            if each.error_code:
+                answers[key] = admin_error(
+                    each.error_code, topic=key.topic, partition=key.partition, group=group_id, hint=hint
+                )
+    return answers

@@ -1,0 +1,209 @@
+# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
+"""Groups: list, describe, delete, and have members removed.
+
+Every broker lists the groups that it coordinates; all else is asked of a group's coordinator. A group is described by
+the consumer protocol's API first and, where it is not such a group or the broker does not know that API, by the classic
+one.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.group_answers import described_classic_group, described_consumer_group, listed_group
+from barnabas.client.admin.types import GroupDescription, GroupListing, GroupState, GroupType, MemberToRemove
+from barnabas.client.cluster import CoordinatorKind
+from barnabas.client.errors import UnsupportedVersionError
+from barnabas.client.retry import Deadline
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.list_groups import ListGroupsRequest
+
+GROUP = CoordinatorKind.GROUP
+DEFAULT_REASON = "member was removed by an admin"
+_NOT_OF_THE_CONSUMER_PROTOCOL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
+
+
+class GroupCalls(AdminCalls):
+    async def list_groups(
+        self,
+        *,
+        states: Iterable[GroupState | str] = (),
+        types: Iterable[GroupType | str] = (),
+        protocol_types: Iterable[str] = (),
+        timeout: float | None = None,
+    ) -> dict[str, GroupListing]:
+        """All groups by id, or those in certain states, of certain types or protocol types ("consumer", "connect").
+
+        A simple consumer group (offsets without members) has the protocol type "".
+        """
+        deadline = self._deadline(timeout)
+        wanted_states = [GroupState(each) for each in states]
+        wanted_types = [GroupType(each) for each in types]
+        wanted_protocols = frozenset(protocol_types)
+
+        async def ask(node_id: int, keys: list[int]) -> Mapping[int, list[GroupListing] | KafkaError]:
+            request = ListGroupsRequest(
+                states_filter=[str(each) for each in wanted_states],
+                types_filter=[each.lower() for each in wanted_types],
+            )
+            oldest = 5 if wanted_types else 4 if wanted_states else 0
+            response = await self._send(node_id, request, deadline, min_version=oldest)
+            check(response.error_code)
+            return {node_id: [listed_group(each) for each in response.groups]}
+
+        listed = (await self._drive(await self._brokers(), self._on_itself, ask, deadline)).all()
+        groups = {group.group_id: group for of_broker in listed.values() for group in of_broker}
+        return {
+            group_id: groups[group_id]
+            for group_id in sorted(groups)
+            if not wanted_protocols or groups[group_id].protocol_type in wanted_protocols
+        }
+
+    async def describe_group(
+        self, group_id: str, *, include_authorized_operations: bool = False, timeout: float | None = None
+    ) -> GroupDescription:
+        """State, coordinator and members of a group, with the partitions of each."""
+        deadline = self._deadline(timeout)
+        return (await self._describe_groups([group_id], include_authorized_operations, deadline)).only(group_id)
+
+    async def describe_groups(
+        self,
+        group_ids: Iterable[str],
+        *,
+        include_authorized_operations: bool = False,
+        timeout: float | None = None,
+    ) -> dict[str, GroupDescription]:
+        """The same of several groups."""
+        deadline = self._deadline(timeout)
+        return (await self._describe_groups(group_ids, include_authorized_operations, deadline)).all()
+
+    async def _describe_groups(
+        self, group_ids: Iterable[str], operations: bool, deadline: Deadline
+    ) -> Outcome[str, GroupDescription]:
+        async def ask(node_id: int, asked: list[str]) -> Mapping[str, GroupDescription | KafkaError]:
+            answers = await self._describe_consumer_groups(node_id, asked, operations, deadline)
+            classic = [
+                group_id
+                for group_id, answer in answers.items()
+                if isinstance(answer, KafkaError) and answer.code in _NOT_OF_THE_CONSUMER_PROTOCOL
+            ]
+            if classic:
+                answers |= await self._describe_classic_groups(node_id, classic, operations, deadline)
+            return answers
+
+        return await self._drive(
+            group_ids, self._on_coordinators(GROUP, deadline), ask, deadline, moved=self._forget_coordinator(GROUP)
+        )
+
+    async def _describe_consumer_groups(
+        self, node_id: int, group_ids: list[str], operations: bool, deadline: Deadline
+    ) -> dict[str, GroupDescription | KafkaError]:
+        request = ConsumerGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=operations)
+        try:
+            response = await self._send(node_id, request, deadline)
+        except UnsupportedVersionError as error:
+            return dict.fromkeys(group_ids, error)
+        coordinator = self._node(node_id)
+        return {group.group_id: described_consumer_group(group, coordinator) for group in response.groups}
+
+    async def _describe_classic_groups(
+        self, node_id: int, group_ids: list[str], operations: bool, deadline: Deadline
+    ) -> dict[str, GroupDescription | KafkaError]:
+        request = DescribeGroupsRequest(groups=group_ids, include_authorized_operations=operations)
+        response = await self._send(node_id, request, deadline, min_version=3 if operations else 0)
+        coordinator = self._node(node_id)
+        return {group.group_id: described_classic_group(group, coordinator) for group in response.groups}
+
+    async def delete_group(self, group_id: str, *, timeout: float | None = None) -> None:
+        """Delete a group without members, with its offsets."""
+        (await self._delete_groups([group_id], timeout)).only(group_id)
+
+    async def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
+        """Delete several groups; each is deleted or refused on its own."""
+        (await self._delete_groups(group_ids, timeout)).all()
+
+    async def _delete_groups(self, group_ids: Iterable[str], timeout: float | None) -> Outcome[str, bool]:
+        deadline = self._deadline(timeout)
+
+        async def ask(node_id: int, asked: list[str]) -> Mapping[str, bool | KafkaError]:
+            response = await self._send(node_id, DeleteGroupsRequest(groups_names=asked), deadline)
+            return {
+                each.group_id: admin_error(each.error_code, group=each.group_id) if each.error_code else True
+                for each in response.results
+            }
+
+        def already(group_id: str, error: KafkaError) -> bool | None:
+            return True if error.code is ErrorCode.GROUP_ID_NOT_FOUND else None
+
+        moved = self._forget_coordinator(GROUP)
+        return await self._drive(
+            group_ids, self._on_coordinators(GROUP, deadline), ask, deadline, moved=moved, already=already
+        )
+
+    async def remove_members(
+        self,
+        group_id: str,
+        members: Iterable[MemberToRemove | str] | None = None,
+        *,
+        reason: str = DEFAULT_REASON,
+        timeout: float | None = None,
+    ) -> None:
+        """Take members out of a classic group, so that it rebalances at once; None: all of them.
+
+        A text is a group.instance.id. A running member that is not static joins again by itself.
+        """
+        deadline = self._deadline(timeout)
+        if members is None:
+            wanted = await self._all_members(group_id, deadline)
+        else:
+            wanted = [MemberToRemove(group_instance_id=each) if isinstance(each, str) else each for each in members]
+        if not wanted:
+            return
+        outcome = await self._remove(group_id, wanted, reason, deadline)
+        outcome.all()
+
+    async def _all_members(self, group_id: str, deadline: Deadline) -> list[MemberToRemove]:
+        described = (await self._describe_groups([group_id], False, deadline)).only(group_id)
+        return [
+            MemberToRemove(group_instance_id=each.group_instance_id)
+            if each.group_instance_id
+            else MemberToRemove(member_id=each.member_id)
+            for each in described.members
+        ]
+
+    async def _remove(
+        self, group_id: str, members: list[MemberToRemove], reason: str, deadline: Deadline
+    ) -> Outcome[MemberToRemove, bool]:
+        def moved(key: MemberToRemove, error: KafkaError) -> None:
+            self._forget_coordinator(GROUP)(group_id, error)
+
+        async def locate(keys: list[MemberToRemove]) -> Mapping[MemberToRemove, int | KafkaError]:
+            return dict.fromkeys(keys, await self._cluster.coordinator(GROUP, group_id, deadline))
+
+        async def ask(node_id: int, asked: list[MemberToRemove]) -> Mapping[MemberToRemove, bool | KafkaError]:
+            identities = [
+                MemberIdentity(member_id=each.member_id, group_instance_id=each.group_instance_id, reason=reason)
+                for each in asked
+            ]
+            request = LeaveGroupRequest(group_id=group_id, members=identities)
+            response = await self._send(node_id, request, deadline, min_version=3)
+            check(response.error_code, group=group_id)
+            by_instance = {each.group_instance_id: each for each in response.members if each.group_instance_id}
+            by_id = {each.member_id: each for each in response.members}
+            answers: dict[MemberToRemove, bool | KafkaError] = {}
+            for key in asked:
+                told = by_instance.get(key.group_instance_id) or by_id.get(key.member_id)
+                if told is not None:
+                    hint = "it has left already, or its id is wrong"
+                    refused = told.error_code and admin_error(told.error_code, str(key), group=group_id, hint=hint)
+                    answers[key] = refused or True
+            return answers
+
+        def already(key: MemberToRemove, error: KafkaError) -> bool | None:
+            return True if error.code is ErrorCode.UNKNOWN_MEMBER_ID else None
+
+        return await self._drive(members, locate, ask, deadline, moved=moved, already=already)

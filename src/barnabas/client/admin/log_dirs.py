@@ -1,0 +1,126 @@
+# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
+"""Log directories of brokers: what lies in them and how large it is, and moving replicas between them.
+
+Each broker answers for its own directories.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.records import by_topic
+from barnabas.client.admin.types import LogDirDescription, ReplicaInfo
+from barnabas.errors import KafkaError
+from barnabas.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from barnabas.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResult,
+)
+from barnabas.types import TopicPartition
+
+
+class Replica(NamedTuple):
+    """The copy of a partition that one broker holds."""
+
+    partition: TopicPartition
+    broker_id: int
+
+
+class LogDirCalls(AdminCalls):
+    async def describe_log_dirs(
+        self,
+        broker_ids: Iterable[int] | None = None,
+        *,
+        partitions: Iterable[tuple[str, int]] | None = None,
+        timeout: float | None = None,
+    ) -> dict[int, dict[str, LogDirDescription]]:
+        """Log directories by broker and path, with the replicas in them; of all brokers and partitions if left out."""
+        deadline = self._deadline(timeout)
+        asked_brokers = await self._brokers() if broker_ids is None else list(broker_ids)
+        wanted = None if partitions is None else by_topic(TopicPartition(*each) for each in partitions)
+
+        async def ask(node_id: int, keys: list[int]) -> Mapping[int, dict[str, LogDirDescription] | KafkaError]:
+            topics = None
+            if wanted is not None:
+                topics = [
+                    DescribableLogDirTopic(topic=topic, partitions=[each.partition for each in group])
+                    for topic, group in wanted.items()
+                ]
+            response = await self._send(node_id, DescribeLogDirsRequest(topics=topics), deadline)
+            check(response.error_code)
+            return {node_id: {each.log_dir: _log_dir(each) for each in response.results}}
+
+        outcome = await self._drive(asked_brokers, self._on_itself, ask, deadline)
+        return outcome.all()
+
+    async def alter_replica_log_dirs(
+        self,
+        moves: Mapping[Replica, str] | Mapping[tuple[tuple[str, int], int], str],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Move replicas to another directory of the same broker: (partition, broker id) -> path.
+
+        The broker copies in the background; until it is done `describe_log_dirs` shows a future replica.
+        """
+        wanted = {Replica(TopicPartition(*key[0]), key[1]): path for key, path in moves.items()}
+        (await self._move(wanted, timeout)).all()
+
+    async def _move(self, wanted: Mapping[Replica, str], timeout: float | None) -> Outcome[Replica, bool]:
+        deadline = self._deadline(timeout)
+
+        async def locate(keys: list[Replica]) -> Mapping[Replica, int | KafkaError]:
+            places = await self._on_itself(sorted({key.broker_id for key in keys}))
+            return {key: places[key.broker_id] for key in keys}
+
+        async def ask(node_id: int, keys: list[Replica]) -> Mapping[Replica, bool | KafkaError]:
+            by_path: dict[str, list[TopicPartition]] = defaultdict(list)
+            for key in keys:
+                by_path[wanted[key]].append(key.partition)
+            request = AlterReplicaLogDirsRequest(
+                dirs=[
+                    AlterReplicaLogDir(
+                        path=path,
+                        topics=[
+                            AlterReplicaLogDirTopic(name=topic, partitions=[each.partition for each in group])
+                            for topic, group in by_topic(partitions).items()
+                        ],
+                    )
+                    for path, partitions in by_path.items()
+                ]
+            )
+            response = await self._send(node_id, request, deadline)
+            return {
+                Replica(TopicPartition(topic.topic_name, each.partition_index), node_id): (
+                    admin_error(each.error_code, topic=topic.topic_name, partition=each.partition_index)
+                    if each.error_code
+                    else True
+                )
+                for topic in response.results
+                for each in topic.partitions
+            }
+
+        return await self._drive(wanted, locate, ask, deadline)
+
+
+def _log_dir(told: DescribeLogDirsResult) -> LogDirDescription:
+    return LogDirDescription(
+        path=told.log_dir,
+        error=admin_error(told.error_code) if told.error_code else None,
+        replicas={
+            TopicPartition(topic.name, each.partition_index): ReplicaInfo(
+                size=each.partition_size, offset_lag=each.offset_lag, is_future=each.is_future_key
+            )
+            for topic in told.topics
+            for each in topic.partitions
+        },
+        total_bytes=told.total_bytes if told.total_bytes >= 0 else None,
+        usable_bytes=told.usable_bytes if told.usable_bytes >= 0 else None,
+    )

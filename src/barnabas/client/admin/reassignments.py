@@ -1,0 +1,155 @@
+# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
+"""Where partitions live and who leads them: reassignments (KIP-455), elections (KIP-460), by the controller."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.records import by_topic
+from barnabas.client.admin.types import PartitionReassignment
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import alter_partition_reassignments as alter_messages
+from barnabas.protocol.messages import elect_leaders as election_messages
+from barnabas.protocol.messages import list_partition_reassignments as list_messages
+from barnabas.types import TopicPartition
+
+ElectionType = Literal["preferred", "unclean"]
+_ELECTION_TYPES = {"preferred": 0, "unclean": 1}
+
+
+class ReassignmentCalls(AdminCalls):
+    async def alter_partition_reassignments(
+        self,
+        reassignments: Mapping[TopicPartition, Sequence[int] | None] | Mapping[tuple[str, int], Sequence[int] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        """Start to move partitions to these replicas (the first is preferred as leader); None cancels a move.
+
+        Returns when the moves have begun: `list_partition_reassignments` shows those under way.
+        """
+        wanted = {TopicPartition(*key): replicas for key, replicas in reassignments.items()}
+        deadline = self._deadline(timeout)
+
+        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
+            request = alter_messages.AlterPartitionReassignmentsRequest(
+                timeout_ms=self._request_timeout_ms(deadline),
+                allow_replication_factor_change=allow_replication_factor_change,
+                topics=[
+                    alter_messages.ReassignableTopic(
+                        name=topic, partitions=[_reassignable(key, wanted[key]) for key in keys]
+                    )
+                    for topic, keys in by_topic(asked).items()
+                ],
+            )
+            oldest = 0 if allow_replication_factor_change else 1
+            response = await self._send(node_id, request, deadline, min_version=oldest)
+            check(response.error_code, response.error_message)
+            return {
+                TopicPartition(topic.name, each.partition_index): (
+                    admin_error(each.error_code, each.error_message, topic=topic.name, partition=each.partition_index)
+                    if each.error_code
+                    else True
+                )
+                for topic in response.responses
+                for each in topic.partitions
+            }
+
+        def already(key: TopicPartition, error: KafkaError) -> bool | None:
+            cancelled = wanted[key] is None and error.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+            return True if cancelled else None
+
+        moved = self._look_for_controller
+        outcome: Outcome[TopicPartition, bool] = await self._drive(
+            wanted, self._on_controller, ask, deadline, moved=moved, already=already
+        )
+        outcome.all()
+
+    async def list_partition_reassignments(
+        self, partitions: Iterable[tuple[str, int]] | None = None, *, timeout: float | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """Moves under way, of all partitions or of these."""
+        deadline = self._deadline(timeout)
+        wanted = None if partitions is None else by_topic(TopicPartition(*each) for each in partitions)
+
+        async def ask(node_id: int) -> dict[TopicPartition, PartitionReassignment]:
+            request = list_messages.ListPartitionReassignmentsRequest(timeout_ms=self._request_timeout_ms(deadline))
+            if wanted is not None:
+                request.topics = [
+                    list_messages.ListPartitionReassignmentsTopics(
+                        name=topic, partition_indexes=[key.partition for key in keys]
+                    )
+                    for topic, keys in wanted.items()
+                ]
+            response = await self._send(node_id, request, deadline)
+            check(response.error_code, response.error_message)
+            return {
+                TopicPartition(topic.name, each.partition_index): PartitionReassignment(
+                    replicas=tuple(each.replicas),
+                    adding_replicas=tuple(each.adding_replicas),
+                    removing_replicas=tuple(each.removing_replicas),
+                )
+                for topic in response.topics
+                for each in topic.partitions
+            }
+
+        return await self._call(self._controller, ask, deadline, moved=self._look_for_controller)
+
+    async def elect_leaders(
+        self,
+        partitions: Iterable[tuple[str, int]] | None = None,
+        *,
+        election_type: ElectionType = "preferred",
+        timeout: float | None = None,
+    ) -> dict[TopicPartition, bool]:
+        """Have leaders elected; False where the right one leads already. Without partitions: wherever it is needed.
+
+        "unclean" may make a replica leader that lacks records: they are lost.
+        """
+        deadline = self._deadline(timeout)
+        wanted = None if partitions is None else [TopicPartition(*each) for each in partitions]
+
+        async def ask(node_id: int) -> dict[TopicPartition, bool | KafkaError]:
+            topics = None
+            if wanted is not None:
+                topics = [
+                    election_messages.TopicPartitions(topic=topic, partitions=[key.partition for key in keys])
+                    for topic, keys in by_topic(wanted).items()
+                ]
+            request = election_messages.ElectLeadersRequest(
+                election_type=_ELECTION_TYPES[election_type],
+                topic_partitions=topics,
+                timeout_ms=self._request_timeout_ms(deadline),
+            )
+            response = await self._send(node_id, request, deadline, min_version=1 if request.election_type else 0)
+            check(response.error_code)
+            return {
+                TopicPartition(topic.topic, each.partition_id): _elected(topic.topic, each)
+                for topic in response.replica_election_results
+                for each in topic.partition_result
+            }
+
+        answers = await self._call(self._controller, ask, deadline, moved=self._look_for_controller)
+        outcome: Outcome[TopicPartition, bool] = Outcome()
+        for key, answer in sorted(answers.items()):
+            if isinstance(answer, KafkaError):
+                outcome.errors[key] = answer
+            else:
+                outcome.results[key] = answer
+        return outcome.all()
+
+
+def _reassignable(key: TopicPartition, replicas: Sequence[int] | None) -> alter_messages.ReassignablePartition:
+    return alter_messages.ReassignablePartition(
+        partition_index=key.partition, replicas=None if replicas is None else list(replicas)
+    )
+
+
+def _elected(topic: str, told: election_messages.PartitionResult) -> bool | KafkaError:
+    if told.error_code == ErrorCode.ELECTION_NOT_NEEDED:
+        return False
+    if told.error_code:
+        return admin_error(told.error_code, told.error_message, topic=topic, partition=told.partition_id)
+    return True

@@ -1,0 +1,175 @@
+# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
+"""Users and what they may use up: SCRAM credentials (KIP-554) and quotas (KIP-546).
+
+A password is salted and hashed here, so that the brokers never see it.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+
+from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.types import QuotaEntity, ScramCredential, ScramDeletion, ScramMechanism, ScramUpsertion
+from barnabas.errors import KafkaError
+from barnabas.protocol.messages import alter_client_quotas as quota_messages
+from barnabas.protocol.messages import alter_user_scram_credentials as scram_messages
+from barnabas.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from barnabas.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+
+MATCH_EXACT, MATCH_DEFAULT, MATCH_ANY = 0, 1, 2
+_KINDS = {"user": "user", "client_id": "client-id", "ip": "ip"}
+_HASHES = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
+
+
+class UserCalls(AdminCalls):
+    async def describe_user_scram_credentials(
+        self, users: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> dict[str, tuple[ScramCredential, ...]]:
+        """Mechanisms and iterations of users, all that have a credential or these."""
+        deadline = self._deadline(timeout)
+        wanted = None if users is None else list(users)
+
+        async def ask(node_id: int) -> dict[str, tuple[ScramCredential, ...] | KafkaError]:
+            named = None if wanted is None else [UserName(name=each) for each in wanted]
+            response = await self._send(node_id, DescribeUserScramCredentialsRequest(users=named), deadline)
+            check(response.error_code, response.error_message)
+            return {
+                result.user: admin_error(result.error_code, result.error_message)
+                if result.error_code
+                else tuple(
+                    ScramCredential(mechanism=ScramMechanism(each.mechanism), iterations=each.iterations)
+                    for each in result.credential_infos
+                )
+                for result in response.results
+            }
+
+        answers = await self._call(self._any_node, ask, deadline)
+        outcome: Outcome[str, tuple[ScramCredential, ...]] = Outcome()
+        for user, answer in answers.items():
+            if isinstance(answer, KafkaError):
+                outcome.errors[user] = answer
+            else:
+                outcome.results[user] = answer
+        return outcome.all()
+
+    async def alter_user_scram_credentials(
+        self, changes: Iterable[ScramUpsertion | ScramDeletion], *, timeout: float | None = None
+    ) -> None:
+        """Set or delete SCRAM credentials; each user's changes are made together or not at all."""
+        deadline = self._deadline(timeout)
+        by_user: dict[str, list[ScramUpsertion | ScramDeletion]] = {}
+        for change in changes:
+            by_user.setdefault(change.user, []).append(change)
+
+        async def ask(node_id: int, asked: list[str]) -> Mapping[str, bool | KafkaError]:
+            given = [change for user in asked for change in by_user[user]]
+            request = scram_messages.AlterUserScramCredentialsRequest(
+                deletions=[
+                    scram_messages.ScramCredentialDeletion(name=each.user, mechanism=each.mechanism)
+                    for each in given
+                    if isinstance(each, ScramDeletion)
+                ],
+                upsertions=[_upsertion(each) for each in given if isinstance(each, ScramUpsertion)],
+            )
+            response = await self._send(node_id, request, deadline)
+            return {
+                each.user: admin_error(each.error_code, each.error_message) if each.error_code else True
+                for each in response.results
+            }
+
+        moved = self._look_for_controller
+        outcome: Outcome[str, bool] = await self._drive(by_user, self._on_controller, ask, deadline, moved=moved)
+        outcome.all()
+
+    async def describe_client_quotas(
+        self, entity: QuotaEntity | None = None, *, strict: bool = False, timeout: float | None = None
+    ) -> dict[QuotaEntity, dict[str, float]]:
+        """Quotas by whom they are for: all, or those whose parts match.
+
+        In `entity`, "*" matches every name of a kind and "" its default. `strict`: of no other kinds besides.
+        """
+        deadline = self._deadline(timeout)
+
+        async def ask(node_id: int) -> dict[QuotaEntity, dict[str, float]]:
+            request = DescribeClientQuotasRequest(components=_components(entity or QuotaEntity()), strict=strict)
+            response = await self._send(node_id, request, deadline)
+            check(response.error_code, response.error_message)
+            return {
+                _entity((part.entity_type, part.entity_name) for part in entry.entity): {
+                    each.key: each.value for each in entry.values
+                }
+                for entry in response.entries or ()
+            }
+
+        return await self._call(self._any_node, ask, deadline)
+
+    async def alter_client_quotas(
+        self,
+        changes: Mapping[QuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Set quotas ("producer_byte_rate", ...); None removes one."""
+        deadline = self._deadline(timeout)
+
+        async def ask(node_id: int, asked: list[QuotaEntity]) -> Mapping[QuotaEntity, bool | KafkaError]:
+            request = quota_messages.AlterClientQuotasRequest(
+                entries=[_quota_entry(entity, changes[entity]) for entity in asked], validate_only=validate_only
+            )
+            response = await self._send(node_id, request, deadline)
+            return {
+                _entity((part.entity_type, part.entity_name) for part in entry.entity): (
+                    admin_error(entry.error_code, entry.error_message) if entry.error_code else True
+                )
+                for entry in response.entries
+            }
+
+        moved = self._look_for_controller
+        outcome: Outcome[QuotaEntity, bool] = await self._drive(changes, self._on_any_node, ask, deadline, moved=moved)
+        outcome.all()
+
+
+def _upsertion(change: ScramUpsertion) -> scram_messages.ScramCredentialUpsertion:
+    salt = os.urandom(16) if change.salt is None else change.salt
+    salted = hashlib.pbkdf2_hmac(_HASHES[change.mechanism], change.password.encode(), salt, change.iterations)
+    return scram_messages.ScramCredentialUpsertion(
+        name=change.user,
+        mechanism=change.mechanism,
+        iterations=change.iterations,
+        salt=salt,
+        salted_password=salted,
+    )
+
+
+def _components(entity: QuotaEntity) -> list[ComponentData]:
+    matches = {"*": MATCH_ANY, "": MATCH_DEFAULT}
+    return [
+        ComponentData(
+            entity_type=_KINDS[field],
+            match_type=matches.get(name, MATCH_EXACT),
+            match=None if name in matches else name,
+        )
+        for field, name in entity._asdict().items()
+        if name is not None
+    ]
+
+
+def _quota_entry(entity: QuotaEntity, values: Mapping[str, float | None]) -> quota_messages.EntryData:
+    return quota_messages.EntryData(
+        entity=[
+            quota_messages.EntityData(entity_type=_KINDS[field], entity_name=name or None)
+            for field, name in entity._asdict().items()
+            if name is not None
+        ],
+        ops=[
+            quota_messages.OpData(key=key, value=0.0 if value is None else float(value), remove=value is None)
+            for key, value in values.items()
+        ],
+    )
+
+
+def _entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
+    fields = {kind: field for field, kind in _KINDS.items()}
+    return QuotaEntity(**{fields[kind]: name or "" for kind, name in parts if kind in fields})
