@@ -1,0 +1,15 @@
+"""The producer: records in, acknowledged batches out.
+
+    send -> intake (serialize, partition) -> accumulator (batches) -> sender (requests) -> outcomes -> Delivery
+
+`intake` and `accumulator` run in the threads of users, the rest on the producer's own I/O thread. `identity` and
+`sequences` keep retries from doubling or reordering records, `transactions` binds them together.
+"""
+
+from barnabas.client.producer.delivery import Delivery
+from barnabas.client.producer.partitioner import Partitioner
+from barnabas.client.producer.producer import Producer
+from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record_metadata import RecordMetadata
+
+__all__ = ["Delivery", "Partitioner", "Producer", "ProducerRecord", "RecordMetadata"]

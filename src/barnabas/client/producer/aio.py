@@ -1,0 +1,140 @@
+"""`barnabas.aio.Producer`: the asyncio twin. The same core on its own I/O thread; the caller's loop only awaits."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from inspect import isawaitable
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from barnabas.client.facade import awaitable
+from barnabas.client.io_thread import IoThread
+from barnabas.client.options.kwargs import ProducerKwargs
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.core import ProducerCore
+from barnabas.client.producer.delivery import Delivery
+from barnabas.client.producer.intake import OnDelivery
+from barnabas.client.producer.memory_wait import memory
+from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.transaction_requests import GroupMetadata
+from barnabas.client.retry import Deadline
+from barnabas.errors import KafkaError
+from barnabas.types import TopicPartition
+
+
+class Producer:
+    """Sends records. Options are Kafka's, with underscores.
+
+    async with Producer("localhost:9092", linger_ms=5) as producer:
+        delivery = await producer.send("orders", b"value", key=b"42")
+        await delivery
+    """
+
+    def __init__(
+        self, bootstrap_servers: str | Sequence[str] | None = None, /, **options: Unpack[ProducerKwargs]
+    ) -> None:
+        self._init(ProducerOptions.of(bootstrap_servers, **options))
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Options by Kafka's dotted names; numbers and truth values may be text."""
+        producer = cls.__new__(cls)
+        producer._init(ProducerOptions.from_config(config))
+        return producer
+
+    def _init(self, options: ProducerOptions) -> None:
+        self._io = IoThread(options.client_id)
+        self._core = ProducerCore(options, self._io)
+        self._max_block_ms = options.max_block_ms
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> Delivery:
+        """Puts a record into a batch, waiting for room if there is none; `await` the delivery for its outcome.
+
+        Waits up to max.block.ms for metadata or memory, then raises.
+        """
+        intake = self._core.intake
+        record = intake.prepare(ProducerRecord(topic, value, key, partition, timestamp, headers), on_delivery)
+        outcome = intake.try_append(record)
+        if isinstance(outcome, Delivery):
+            return outcome
+        deadline = Deadline(self._max_block_ms)
+        while True:
+            granted = 0
+            if outcome is None:
+                await self._io.run(self._core.load_topic(topic, deadline))
+            else:
+                granted = await memory(self._core.accumulator, outcome, deadline)
+            outcome = intake.try_append(record, granted)
+            if isinstance(outcome, Delivery):
+                return outcome
+
+    flush = awaitable(ProducerCore.flush)
+    partitions_for = awaitable(ProducerCore.partitions_for)
+    init_transactions = awaitable(ProducerCore.init_transactions)
+    begin_transaction = awaitable(ProducerCore.begin_transaction)
+    commit_transaction = awaitable(ProducerCore.commit_transaction)
+    abort_transaction = awaitable(ProducerCore.abort_transaction)
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """Commits at the end of the block, aborts if it raises. The first one initializes the transactional id."""
+        await self.begin_transaction()
+        try:
+            yield self
+        except BaseException:
+            await self._abort_quietly()
+            raise
+        try:
+            await self.commit_transaction()
+        except KafkaError:
+            await self._abort_quietly()
+            raise
+
+    async def send_offsets(self, source: Any, group_metadata: GroupMetadata | None = None) -> None:
+        """Commits what was read as a part of the transaction; see the blocking producer."""
+        if group_metadata is None:
+            found = source.group_metadata()
+            group_metadata = await found if isawaitable(found) else found
+            source = await _positions(source)
+        await self._io.run(self._core.send_offsets(source, group_metadata))
+
+    def metrics(self) -> dict[str, float]:
+        """What this producer has counted since it was made, by Kafka's names."""
+        return self._core.metrics()
+
+    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Sends what is buffered and ends. After `timeout` seconds the rest fails. May be called again."""
+        if not self._io.stopped:
+            await self._io.run(self._core.close(timeout))
+            self._io.stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _abort_quietly(self) -> None:
+        """The exception on its way says more than one from the abort; the next call hears of a fatal error anyway."""
+        with contextlib.suppress(KafkaError):
+            await self.abort_transaction()
+
+
+async def _positions(consumer: Any) -> dict[TopicPartition, int]:
+    found = consumer.assignment()
+    positions = {}
+    for tp in await found if isawaitable(found) else found:
+        position = consumer.position(tp)
+        positions[TopicPartition(*tp)] = await position if isawaitable(position) else position
+    return positions

@@ -1,0 +1,261 @@
+"""Records of one partition that travel together, and what became of them.
+
+Made and filled by the accumulator (its lock held), sent and completed by the sender on the I/O thread. The batch *is*
+the completion of its records: a `Delivery` is a reference to it and an index. Once done it lets go of its bytes, so
+that handles kept by the user keep no memory.
+"""
+
+import logging
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from barnabas.client.errors import IllegalStateError
+from barnabas.client.producer.record_metadata import UNKNOWN_OFFSET, RecordMetadata
+from barnabas.errors import KafkaError
+from barnabas.records.codec import BatchBuffer
+from barnabas.records.compression import CompressionType
+from barnabas.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, NO_TIMESTAMP
+
+if TYPE_CHECKING:
+    from barnabas.client.producer._fast_pure import Delivery
+    from barnabas.client.producer.accumulator import Accumulator
+    from barnabas.client.producer.queues import PartitionQueue
+
+logger = logging.getLogger(__name__)
+Callback = Callable[["Delivery"], object]
+CLOSED: Final = -1
+"""A limit that no record fits below."""
+
+
+class FlushGroup:
+    """The batches that one flush waits for; `on_empty` runs on the I/O thread when the last is done."""
+
+    __slots__ = ("on_empty", "remaining")
+
+    def __init__(self, remaining: int, on_empty: Callable[[], None]) -> None:
+        self.remaining = remaining
+        self.on_empty = on_empty
+
+    def one_done(self) -> None:
+        self.remaining -= 1
+        if self.remaining == 0:
+            self.on_empty()
+
+
+class ProducerBatch:
+    __slots__ = (
+        "_callbacks",
+        "_event",
+        "_finished",
+        "accumulator",
+        "attempts",
+        "base_offset",
+        "base_sequence",
+        "buffer",
+        "created_ms",
+        "done",
+        "error",
+        "flushes",
+        "in_flight",
+        "limit",
+        "log_append_time",
+        "not_before_ms",
+        "parts",
+        "producer_epoch",
+        "producer_id",
+        "queue",
+        "record_count",
+        "record_errors",
+        "reserved_bytes",
+        "sequence_was_reset",
+        "signalled",
+        "size",
+        "tp",
+        "wire",
+    )
+
+    def __init__(self, queue: "PartitionQueue", buffer: BatchBuffer, reserved_bytes: int, created_ms: int) -> None:
+        self.accumulator: Accumulator = queue.accumulator
+        self.queue = queue
+        self.tp = queue.tp
+        self.buffer: BatchBuffer | None = buffer
+        self.reserved_bytes = reserved_bytes
+        self.created_ms = created_ms
+        self.limit = CLOSED
+        """How large the batch may become before the accumulator has to look at it again."""
+        self.signalled = False
+        """The sender knows that this batch may be sent."""
+        self.size = 0
+        self.record_count = 0
+        self.attempts = 0
+        self.not_before_ms = 0
+        self.in_flight = False
+        """Bytes are with a connection: they must not change, and their memory is not given back."""
+        self.producer_id = NO_PRODUCER_ID
+        self.producer_epoch = NO_PRODUCER_EPOCH
+        self.base_sequence = NO_SEQUENCE
+        self.sequence_was_reset = False
+        self.wire: memoryview | None = None
+        self._finished = False
+        self.done = False
+        self.base_offset = UNKNOWN_OFFSET
+        self.log_append_time = NO_TIMESTAMP
+        self.error: KafkaError | None = None
+        self.record_errors: Mapping[int, KafkaError] | None = None
+        self.parts: list[tuple[int, ProducerBatch]] | None = None
+        self.flushes: list[FlushGroup] = []
+        self._callbacks: list[tuple[Delivery, Callback]] | None = None
+        self._event: threading.Event | None = None
+
+    @property
+    def closed(self) -> bool:
+        """No record is added any more."""
+        return self._finished
+
+    @property
+    def has_sequence(self) -> bool:
+        return self.base_sequence != NO_SEQUENCE
+
+    def close(self) -> None:
+        """No more records: the size is known and the sequence can be given. Lock held."""
+        if not self._finished:
+            assert self.buffer is not None
+            self._finished = True
+            self.limit = CLOSED
+            self.size = self.buffer.size
+            self.record_count = self.buffer.count
+
+    def current_size(self) -> int:
+        return self.size if self._finished or self.buffer is None else self.buffer.size
+
+    def reset_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        """Another epoch or sequence, from the next attempt on: bytes that are on their way stay as they are."""
+        self.sequence_was_reset = True
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
+
+    def encode(self, codec: CompressionType, level: int | None, transactional: bool) -> memoryview:
+        """The bytes to send, compressed once; a later attempt may carry another epoch or sequence."""
+        assert self.buffer is not None
+        if self.wire is None:
+            self.wire = self.buffer.finish(
+                codec=codec,
+                level=level,
+                transactional=transactional,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                base_sequence=self.base_sequence,
+            )
+        elif self.sequence_was_reset:
+            self.buffer.set_producer(self.producer_id, self.producer_epoch, self.base_sequence)
+        self.sequence_was_reset = False
+        return self.wire
+
+    def hang_on(self, delivery: "Delivery", callback: Callback) -> bool:
+        """False when the batch is done and the caller has to call by itself."""
+        with self.accumulator.lock:
+            owner: ProducerBatch = self
+            index = delivery.index
+            while owner.parts is not None:
+                owner, index = owner.part_of(index)
+            return owner.hang_on_locked(delivery, callback)
+
+    def hang_on_locked(self, delivery: "Delivery", callback: Callback) -> bool:
+        if self.done:
+            return False
+        if self._callbacks is None:
+            self._callbacks = []
+        self._callbacks.append((delivery, callback))
+        return True
+
+    def wait(self, timeout: float | None) -> bool:
+        """True once the batch is done or was split; False after `timeout` seconds."""
+        if self.accumulator.on_io_thread():
+            raise IllegalStateError(
+                "waiting for a delivery in a callback would wait for ever: callbacks run on the thread that sends;"
+                " use add_callback, or wait in another thread"
+            )
+        with self.accumulator.lock:
+            if self.done or self.parts is not None:
+                return True
+            event = self._event
+            if event is None:
+                event = self._event = threading.Event()
+        return event.wait(timeout)
+
+    def complete(
+        self,
+        base_offset: int = UNKNOWN_OFFSET,
+        log_append_time: int = NO_TIMESTAMP,
+        error: KafkaError | None = None,
+        record_errors: Mapping[int, KafkaError] | None = None,
+    ) -> None:
+        """The end, on the I/O thread, without the lock: callbacks first, then those who wait (as Kafka does)."""
+        assert not self.done, "a batch is completed once"
+        with self.accumulator.lock:
+            self.base_offset = base_offset
+            self.log_append_time = log_append_time
+            self.error = error
+            self.record_errors = record_errors
+            self.done = True
+            callbacks, self._callbacks = self._callbacks, None
+            event = self._event
+        for delivery, callback in callbacks or ():
+            try:
+                callback(delivery)
+            except Exception:
+                logger.exception("a delivery callback for %s failed", self.tp)
+        if event is not None:
+            event.set()
+        for flush in self.flushes:
+            flush.one_done()
+
+    def release_bytes(self) -> None:
+        self.buffer = None
+        self.wire = None
+
+    def split_into(self, parts: list["ProducerBatch"]) -> None:
+        """Hands the records on to smaller batches, with callbacks and flushes. Lock held."""
+        starts: list[tuple[int, ProducerBatch]] = []
+        start = 0
+        for part in parts:
+            starts.append((start, part))
+            start += part.record_count
+            part.flushes = list(self.flushes)
+        for flush in self.flushes:
+            flush.remaining += len(parts) - 1
+        callbacks, self._callbacks = self._callbacks, None
+        self.parts = starts
+        for delivery, callback in callbacks or ():
+            self.part_of(self._index_here(delivery))[0].hang_on_locked(delivery, callback)
+        if self._event is not None:
+            self._event.set()
+
+    def part_of(self, index: int) -> tuple["ProducerBatch", int]:
+        assert self.parts is not None
+        start, part = self.parts[bisect_right(self.parts, index, key=_start) - 1]
+        return part, index - start
+
+    def error_of(self, index: int) -> KafkaError | None:
+        if self.record_errors is not None and index in self.record_errors:
+            return self.record_errors[index]
+        return self.error
+
+    def metadata_of(self, index: int, timestamp: int) -> RecordMetadata:
+        offset = UNKNOWN_OFFSET if self.base_offset < 0 else self.base_offset + index
+        return RecordMetadata(*self.tp, offset, timestamp if self.log_append_time < 0 else self.log_append_time)
+
+    def _index_here(self, delivery: "Delivery") -> int:
+        """The index in this batch of a record that came here by a split."""
+        batch: ProducerBatch = delivery.batch
+        index = delivery.index
+        while batch is not self:
+            batch, index = batch.part_of(index)
+        return index
+
+
+def _start(entry: tuple[int, ProducerBatch]) -> int:
+    return entry[0]

@@ -1,0 +1,281 @@
+"""The producer itself, behind the blocking class and its asyncio twin: puts the parts together and ends them in order.
+
+`intake` and `accumulator` are used from the threads of users; everything else, and every coroutine here, lives on the
+I/O thread.
+"""
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+
+from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError
+from barnabas.client.io_thread import IoThread
+from barnabas.client.metadata import MetadataCache, PartitionMetadata
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.accumulator import Accumulator, Limits
+from barnabas.client.producer.batch import FlushGroup, ProducerBatch
+from barnabas.client.producer.gates import IdempotenceGate, OpenGate
+from barnabas.client.producer.identity import ProducerIdentity
+from barnabas.client.producer.intake import Intake
+from barnabas.client.producer.meters import ProducerMeters
+from barnabas.client.producer.outcomes import Outcomes
+from barnabas.client.producer.produce_client import ProduceClient
+from barnabas.client.producer.sender import Gate, Sender
+from barnabas.client.producer.transaction_requests import GroupMetadata
+from barnabas.client.producer.transactions import Transactions
+from barnabas.client.retry import Deadline
+from barnabas.clock import Clock, SystemClock
+from barnabas.errors import KafkaError
+from barnabas.types import TopicPartition
+
+
+class ProducerCore:
+    def __init__(
+        self,
+        options: ProducerOptions,
+        io: IoThread,
+        *,
+        clock: Clock | None = None,
+        cluster: ClusterClient | None = None,
+    ) -> None:
+        self.options = options
+        self.clock: Clock = SystemClock() if clock is None else clock
+        self.cluster = cluster or ClusterClient(options, clock=clock, topic_expiry_ms=options.metadata_max_idle_ms)
+        self.accumulator = Accumulator(_limits(options), self.clock, wake_sender=lambda: io.call(self._wake))
+        self.intake = Intake(options, self.accumulator)
+        self.meters = ProducerMeters()
+        self._io = io
+        self._identity = (
+            ProducerIdentity(transactional=options.transactional_id is not None) if options.enable_idempotence else None
+        )
+        self._client = ProduceClient(options, self.cluster)
+        self._outcomes = Outcomes(
+            options, self.accumulator, self._identity, self.clock, meters=self.meters, on_given_up=self._on_given_up
+        )
+        self.transactions: Transactions | None = None
+        self._sender = Sender(
+            options,
+            self._client,
+            self.accumulator,
+            self._identity,
+            self._outcomes,
+            self._gate(),
+            self.clock,
+            self.meters,
+        )
+        self._running: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self.cluster.on_metadata(self._on_metadata)
+        io.call(self._start)
+        _refuse_after_fork(self.intake)
+
+    async def load_topic(self, topic: str, deadline: Deadline) -> None:
+        """Waits until the topic is known, and creates its queues. Raises UnknownTopicError at the deadline."""
+        known = await self.cluster.topic_metadata(topic, deadline, allow_auto_topic_creation=True)
+        with self.accumulator.lock:
+            self.accumulator.topic(topic, known.partition_count)
+        self._sender.on_metadata(self.cluster.metadata)
+
+    async def flush(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Sends all that is buffered now and waits until each record is acknowledged or has failed.
+
+        Failures are not raised here: they are in the deliveries. After `timeout` seconds raises ClientTimeoutError.
+        """
+        self._check_open()
+        await self._flush(timeout)
+
+    async def _flush(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        flushed = asyncio.Event()
+        group = FlushGroup(0, flushed.set)
+        with self.accumulator.lock:
+            waiting = list(self.accumulator.incomplete)
+            group.remaining = len(waiting)
+            for batch in waiting:
+                batch.flushes.append(group)
+            self.accumulator.flushing += 1
+        try:
+            self._sender.wake()
+            if waiting:
+                await asyncio.wait_for(flushed.wait(), timeout)
+        except TimeoutError:
+            raise ClientTimeoutError(
+                f"not all records were acknowledged within {timeout} s: they are still on their way, flush again"
+            ) from None
+        finally:
+            with self.accumulator.lock:
+                self.accumulator.flushing -= 1
+
+    async def partitions_for(self, topic: str) -> list[PartitionMetadata]:
+        """The partitions of a topic with their leaders and replicas; waits up to max.block.ms for them."""
+        self._check_open()
+        deadline = Deadline(self.options.max_block_ms, self.clock)
+        known = await self.cluster.topic_metadata(topic, deadline, allow_auto_topic_creation=True)
+        return list(known.partitions)
+
+    async def init_transactions(self) -> None:
+        """Takes the transactional id over: aborts what an earlier producer left open, and fences it."""
+        await self._transactional().init()
+
+    async def begin_transaction(self) -> None:
+        """Everything sent from now on belongs to one transaction."""
+        await self._transactional().begin()
+
+    async def commit_transaction(self) -> None:
+        """Sends what is buffered and makes all of it visible at once.
+
+        Raises AbortableTransactionError if a record failed: then abort. Raises FencedError if another producer has
+        taken over.
+        """
+        await self._transactional().commit()
+
+    async def abort_transaction(self) -> None:
+        """Nothing of this transaction is ever seen by who reads committed records only."""
+        await self._transactional().abort()
+
+    async def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: GroupMetadata
+    ) -> None:
+        """Commits what a consumer has read as a part of this transaction: the next offsets to read."""
+        named = {
+            TopicPartition(*tp): each if isinstance(each, OffsetAndMetadata) else OffsetAndMetadata(each)
+            for tp, each in offsets.items()
+        }
+        await self._transactional().send_offsets(named, group_metadata)
+
+    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Sends what is buffered, waits for it up to `timeout` seconds and ends; the rest fails with ClosedError."""
+        if self._closing is None:
+            deadline = Deadline(None if timeout is None else timeout * 1000, self.clock)
+            self._closing = asyncio.ensure_future(self._close(deadline))
+        await asyncio.shield(self._closing)
+
+    def metrics(self) -> dict[str, float]:
+        pool = self.accumulator.pool
+        return {
+            **self.meters.totals(),
+            "buffer-total-bytes": pool.total_bytes,
+            "buffer-available-bytes": pool.available_bytes,
+            "waiting-threads": pool.waiting_count,
+            "incomplete-batches": len(self.accumulator.incomplete),
+        }
+
+    async def _close(self, deadline: Deadline) -> None:
+        with self.accumulator.lock:
+            self.intake.close()
+            self.accumulator.closing = True
+        try:
+            if not deadline.expired:
+                await self._finish(deadline)
+        finally:
+            if self._running is not None:
+                self._running.cancel()
+            await self._sender.stop()
+            self._fail_all(ClosedError("the producer was closed before the record was acknowledged"))
+            self.intake.interceptors.close()
+            await self.cluster.close()
+
+    async def _finish(self, deadline: Deadline) -> None:
+        try:
+            if self.transactions is not None:
+                await asyncio.wait_for(self.transactions.leave(), deadline.remaining_s)
+            await self._flush(deadline.remaining_s)
+        except (TimeoutError, KafkaError):
+            pass  # what is left fails, and says why
+
+    def _start(self) -> None:
+        self.accumulator.io_thread_id = threading.get_ident()
+        self._running = asyncio.ensure_future(self._sender.run())
+
+    def _wake(self) -> None:
+        self._sender.wake()
+
+    def _gate(self) -> Gate:
+        if self._identity is None:
+            return OpenGate()
+        if self.options.transactional_id is None:
+            return IdempotenceGate(
+                self.options,
+                self.cluster,
+                self.accumulator,
+                self._identity,
+                wake=self._wake,
+                fail_waiting=self._fail_waiting,
+            )
+        self.transactions = Transactions(
+            self.options,
+            self.cluster,
+            self.accumulator,
+            self._identity,
+            wake=self._wake,
+            flush=self._flush,
+            fail_waiting=self._fail_waiting,
+            on_protocol=self._on_protocol,
+            end_fast_path=self.intake.end_fast_path,
+        )
+        self.intake.check_may_send = self.transactions.state.check_may_send
+        return self.transactions
+
+    def _on_protocol(self, transactions_v2: bool) -> None:
+        self._client.transactions_v2 = transactions_v2
+
+    def _on_given_up(self, batch: ProducerBatch, error: KafkaError) -> None:
+        if self.transactions is not None:
+            self.transactions.fail(error)
+
+    def _on_metadata(self, metadata: MetadataCache) -> None:
+        self._sender.on_metadata(metadata)
+
+    def _fail_waiting(self, error: KafkaError) -> None:
+        """Batches that were never sent fail; those that have a sequence have to be settled with the broker."""
+        with self.accumulator.lock:
+            batches = [each for queue in self.accumulator.active for each in queue if not each.has_sequence]
+            for batch in batches:
+                self.accumulator.remove(batch)
+        for batch in batches:
+            self._outcomes.give_up(batch, error, leaves_gap=False)
+
+    def _fail_all(self, error: KafkaError) -> None:
+        with self.accumulator.lock:
+            batches = list(self.accumulator.incomplete)
+            for batch in batches:
+                self.accumulator.remove(batch)
+                batch.in_flight = False
+        for batch in batches:
+            if not batch.done:
+                self._outcomes.give_up(batch, error, leaves_gap=False)
+
+    def _transactional(self) -> Transactions:
+        self._check_open()
+        if self.transactions is None:
+            raise IllegalStateError("transactions need a transactional_id: give the producer one")
+        return self.transactions
+
+    def _check_open(self) -> None:
+        self.intake.check_open()
+
+
+def _limits(options: ProducerOptions) -> Limits:
+    return Limits(
+        batch_size=options.batch_size,
+        linger_ms=options.linger_ms,
+        buffer_memory=options.buffer_memory,
+        max_request_size=options.max_request_size,
+        delivery_timeout_ms=options.delivery_timeout_ms,
+        adaptive_partitioning=options.partitioner_adaptive_partitioning_enable,
+    )
+
+
+def _refuse_after_fork(intake: Intake) -> None:
+    """A child process has the object but not the thread: it is told so instead of waiting for ever."""
+    reference = weakref.ref(intake)
+
+    def in_child() -> None:
+        found = reference()
+        if found is not None:
+            found.forked()
+
+    os.register_at_fork(after_in_child=in_child)

@@ -1,0 +1,107 @@
+"""What has to be settled before a producer without transactions may send: nothing, or a producer id.
+
+The sender asks its gate at each turn, on the I/O thread. `transactions` has the gate of transactional producers.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from barnabas.client.cluster import ClusterClient
+from barnabas.client.errors import UnsupportedVersionError, error_for
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.identity import ProducerIdentity
+from barnabas.client.retry import Backoff
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.types import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+class OpenGate:
+    """Without idempotence."""
+
+    def prepare(self) -> bool:
+        return True
+
+    def may_send(self, tp: TopicPartition) -> bool:
+        return True
+
+    def next_look_ms(self) -> int:
+        return NEVER_MS
+
+
+class IdempotenceGate:
+    """Asks any broker for a producer id before the first batch goes, and for another when the epochs are used up."""
+
+    def __init__(
+        self,
+        options: ProducerOptions,
+        cluster: ClusterClient,
+        accumulator: Accumulator,
+        identity: ProducerIdentity,
+        *,
+        wake: Callable[[], None],
+        fail_waiting: Callable[[KafkaError], None],
+    ) -> None:
+        """`fail_waiting`: nothing can be sent, every batch that waits fails with this."""
+        self._options = options
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._identity = identity
+        self._wake = wake
+        self._fail_waiting = fail_waiting
+        self._task: asyncio.Task[None] | None = None
+
+    def prepare(self) -> bool:
+        self._identity.resolve()
+        if self._identity.maybe_bump() and self._identity.known:
+            return True
+        if self._task is None and self._accumulator.active:
+            self._task = asyncio.ensure_future(self._ask())
+        return False
+
+    def may_send(self, tp: TopicPartition) -> bool:
+        return True
+
+    def next_look_ms(self) -> int:
+        return NEVER_MS
+
+    async def _ask(self) -> None:
+        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        try:
+            while self._accumulator.active:
+                try:
+                    await self._ask_once()
+                    break
+                except KafkaError as error:
+                    if not error.retriable:
+                        self._fail_waiting(_advised(error))
+                        break
+                    logger.info("no producer id yet: %s", error.message)
+                await asyncio.sleep(backoff.next_ms() / 1000)
+        finally:
+            self._task = None
+            self._wake()
+
+    async def _ask_once(self) -> None:
+        request = InitProducerIdRequest(
+            transactional_id=None, transaction_timeout_ms=self._options.transaction_timeout_ms
+        )
+        node_id = await self._cluster.any_node()
+        answer: InitProducerIdResponse = await self._cluster.send(node_id, request)
+        if answer.error_code:
+            raise error_for(answer.error_code)
+        self._identity.assign(answer.producer_id, answer.producer_epoch)
+        self._identity.begin_epoch()
+
+
+def _advised(error: KafkaError) -> KafkaError:
+    if isinstance(error, UnsupportedVersionError):
+        return UnsupportedVersionError(f"{error.message}; a broker this old takes enable_idempotence=False only")
+    if error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        text = f"{error.message}; or send without idempotence (enable_idempotence=False)"
+        return error_for(error.code, text)
+    return error

@@ -1,0 +1,201 @@
+"""The way of a record from `send` into a batch, in the thread of whoever sends.
+
+Interceptors, serializers, checks, partitioner, accumulator. Never waits: `try_append` says what is missing, metadata of
+the topic or memory, and the blocking producer and its asyncio twin wait for that in their own ways and try again.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from barnabas.client.errors import (
+    ClosedError,
+    IllegalStateError,
+    RecordTooLargeError,
+    SerializationError,
+    UnknownTopicError,
+)
+from barnabas.client.options.plugins import Serializer
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.accumulator import Accumulator, size_bound
+from barnabas.client.producer.delivery import Delivery
+from barnabas.client.producer.interceptors import ProducerInterceptors
+from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.queues import TopicQueues
+from barnabas.records.codec import partition_for_key
+
+Headers = Sequence[tuple[str, bytes | None]]
+OnDelivery = Callable[[Delivery], object]
+_STICKY = -1
+
+
+class PreparedRecord(NamedTuple):
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    partition: int | None
+    timestamp: int
+    headers: Headers | None
+    on_delivery: OnDelivery | None
+
+
+class Intake:
+    def __init__(self, options: ProducerOptions, accumulator: Accumulator) -> None:
+        self.interceptors = ProducerInterceptors(options.interceptor_classes)
+        self.fast: dict[str, TopicQueues] = {}
+        """Topics whose records may go straight into the open batch; empty whenever a check is due."""
+        self.check_may_send: Callable[[], None] = _nothing
+        """Transactions look here whether one is open. Lock held."""
+        self.refuse: Exception | None = None
+        """Set after close, and in a child process."""
+        self._options = options
+        self._accumulator = accumulator
+        self._partitioner = options.partitioner_class
+        self._may_be_fast = (
+            not self.interceptors.any
+            and options.key_serializer is None
+            and options.value_serializer is None
+            and options.partitioner_class is None
+            and not options.partitioner_ignore_keys
+        )
+
+    def prepare(self, record: ProducerRecord, on_delivery: OnDelivery | None) -> PreparedRecord:
+        """Intercepted, serialized, checked. Raises what is wrong with the record."""
+        self.check_open()
+        if self.interceptors.any:
+            record = self.interceptors.on_send(record)
+        try:
+            return self._prepared(record, on_delivery)
+        except Exception as error:
+            self.interceptors.on_refused(error)
+            raise
+
+    def try_append(self, record: PreparedRecord, granted: int = 0) -> Delivery | int | None:
+        """The record's handle; or how many bytes to wait for; or None if the topic is not known yet."""
+        with self._accumulator.lock:
+            try:
+                self.check_open()
+                self.check_may_send()
+                topic = self._accumulator.topics.get(record.topic)
+                if topic is None or not topic.partitions:
+                    self._give_back(granted)
+                    return None
+                partition = self._partition(topic, record)
+                if partition >= len(topic.partitions):
+                    raise _unknown_partition(record, len(topic.partitions))
+            except BaseException:
+                self._give_back(granted)
+                raise
+            outcome = self._accumulator.append(
+                topic, partition, record.timestamp, record.key, record.value, record.headers, granted
+            )
+            if isinstance(outcome, Delivery):
+                self._hang_callbacks(outcome, record)
+                if self._may_be_fast:
+                    self.fast[record.topic] = topic
+            return outcome
+
+    def check_open(self) -> None:
+        if self.refuse is not None:
+            raise self.refuse.with_traceback(None)
+
+    def end_fast_path(self) -> None:
+        self.fast.clear()
+
+    def close(self) -> None:
+        self.refuse = ClosedError("the producer is closed: make a new one")
+        self.end_fast_path()
+
+    def forked(self) -> None:
+        """In a child process: the thread that sends is not there, and the lock may be held by nobody who lives."""
+        self.refuse = IllegalStateError(
+            "this producer was made in the parent process, and its I/O thread did not come along the fork:"
+            " make a producer in the child"
+        )
+        self.fast = {}
+
+    def _prepared(self, record: ProducerRecord, on_delivery: OnDelivery | None) -> PreparedRecord:
+        topic = record.topic
+        if not isinstance(topic, str):
+            raise TypeError(f"the topic must be text, not {type(topic).__name__}")
+        key = _serialized("key", self._options.key_serializer, record.key, topic)
+        value = _serialized("value", self._options.value_serializer, record.value, topic)
+        timestamp = time.time_ns() // 1_000_000 if record.timestamp is None else record.timestamp
+        headers = _checked_headers(record.headers)
+        if timestamp < 0:
+            raise ValueError(f"timestamp {timestamp} is negative: milliseconds since 1970 are needed")
+        if record.partition is not None and record.partition < 0:
+            raise ValueError(f"partition {record.partition} is negative: leave it out to let the partitioner choose")
+        self._check_size(topic, size_bound(key, value, headers))
+        return PreparedRecord(topic, value, key, record.partition, timestamp, headers, on_delivery)
+
+    def _check_size(self, topic: str, size: int) -> None:
+        for limit, name in (
+            (self._options.max_request_size, "max_request_size"),
+            (self._options.buffer_memory, "buffer_memory"),
+        ):
+            if size > limit:
+                raise RecordTooLargeError(
+                    f"a record of {size} bytes for {topic} is larger than {name} ({limit}): send less, or raise"
+                    f" {name} and the topic's max.message.bytes"
+                )
+
+    def _partition(self, topic: TopicQueues, record: PreparedRecord) -> int:
+        if record.partition is not None:
+            return record.partition
+        count = len(topic.partitions)
+        if self._partitioner is None:
+            if record.key is None or self._options.partitioner_ignore_keys:
+                return _STICKY
+            return partition_for_key(record.key, count)
+        if isinstance(self._partitioner, str):
+            return topic.round_robin.next(topic.available, count)
+        chosen = self._partitioner(record.topic, record.key, record.value, count)
+        if not isinstance(chosen, int) or not 0 <= chosen < count:
+            raise IllegalStateError(
+                f"the partitioner chose {chosen!r} for {record.topic}, which has partitions 0 to {count - 1}"
+            )
+        return chosen
+
+    def _hang_callbacks(self, delivery: Delivery, record: PreparedRecord) -> None:
+        if self.interceptors.wants_acknowledgements:
+            delivery.batch.hang_on_locked(delivery, self.interceptors.on_done)
+        if record.on_delivery is not None:
+            delivery.batch.hang_on_locked(delivery, record.on_delivery)
+
+    def _give_back(self, granted: int) -> None:
+        if granted:
+            self._accumulator.pool.give_back(granted)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _unknown_partition(record: PreparedRecord, count: int) -> UnknownTopicError:
+    return UnknownTopicError(f"topic {record.topic} has no partition {record.partition}, it has 0 to {count - 1}")
+
+
+def _serialized(what: str, serializer: Serializer | None, given: Any, topic: str) -> bytes | None:
+    if serializer is not None:
+        try:
+            given = serializer(given)
+        except Exception as error:
+            raise SerializationError(
+                f"the {what}_serializer failed for a record to {topic}: {type(error).__name__}: {error}"
+            ) from error
+    if given is None or isinstance(given, bytes | bytearray | memoryview):
+        return given if given is None or type(given) is bytes else bytes(given)
+    advice = "it must return bytes or None" if serializer else f"give bytes, or a {what}_serializer (str.encode, say)"
+    source = f"the {what}_serializer returned" if serializer else f"the {what} is"
+    raise SerializationError(f"{source} {type(given).__name__} for a record to {topic}: {advice}")
+
+
+def _checked_headers(headers: Headers | Mapping[str, bytes | None] | None) -> Headers | None:
+    if not headers:
+        return None
+    pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+    for pair in pairs:
+        if len(pair) != 2 or not isinstance(pair[0], str) or not isinstance(pair[1], bytes | bytearray | None):
+            raise SerializationError(f"a header must be (text, bytes or None), not {pair!r}")
+    return pairs

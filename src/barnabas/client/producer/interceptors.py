@@ -1,0 +1,64 @@
+"""Objects of the user that see each record before it is sent and each outcome: `on_send`, `on_acknowledgement`.
+
+`on_send(record)` runs in the thread that sends and returns the record, or another one. `on_acknowledgement(metadata,
+error)` runs on the I/O thread; one of the two is None. An interceptor that raises is logged and passed over: it can
+spoil neither a record nor another interceptor.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from barnabas.client.producer.producer_record import ProducerRecord
+
+if TYPE_CHECKING:
+    from barnabas.client.producer._fast_pure import Delivery
+
+logger = logging.getLogger(__name__)
+
+
+class ProducerInterceptors:
+    def __init__(self, interceptors: Sequence[Any]) -> None:
+        self._on_send = [each.on_send for each in interceptors if hasattr(each, "on_send")]
+        self._on_acknowledgement = [
+            each.on_acknowledgement for each in interceptors if hasattr(each, "on_acknowledgement")
+        ]
+        self._close = [each.close for each in interceptors if hasattr(each, "close")]
+        self.any = bool(interceptors)
+        self.wants_acknowledgements = bool(self._on_acknowledgement)
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        for intercept in self._on_send:
+            try:
+                changed = intercept(record)
+            except Exception:
+                logger.exception("an interceptor failed in on_send for %s", record.topic)
+                continue
+            if isinstance(changed, ProducerRecord):
+                record = changed
+            else:
+                logger.error("an interceptor's on_send returned %s, not a ProducerRecord", type(changed).__name__)
+        return record
+
+    def on_done(self, delivery: "Delivery") -> None:
+        error = delivery.exception(0)
+        metadata = delivery.result(0) if error is None else None
+        self._acknowledge(metadata, error)
+
+    def on_refused(self, error: Exception) -> None:
+        """The record did not even get as far as a batch."""
+        self._acknowledge(None, error)
+
+    def close(self) -> None:
+        for close in self._close:
+            try:
+                close()
+            except Exception:
+                logger.exception("an interceptor failed to close")
+
+    def _acknowledge(self, metadata: Any, error: Exception | None) -> None:
+        for intercept in self._on_acknowledgement:
+            try:
+                intercept(metadata, error)
+            except Exception:
+                logger.exception("an interceptor failed in on_acknowledgement")

@@ -1,0 +1,157 @@
+"""What becomes of a batch after its request: acknowledged, sent again, split, or given up.
+
+Called by the sender on the I/O thread, once for each batch of a request. Keeps sequences, the accumulator and the
+transaction in step with the decision; does no I/O itself.
+"""
+
+import logging
+from collections.abc import Callable
+
+from barnabas.client.errors import ClientTimeoutError, error_code, error_for
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.identity import ProducerIdentity
+from barnabas.client.producer.meters import ProducerMeters
+from barnabas.client.producer.retry_pause import pause_ms
+from barnabas.clock import Clock
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.produce import PartitionProduceResponse
+
+logger = logging.getLogger(__name__)
+
+
+class Outcomes:
+    def __init__(
+        self,
+        options: ProducerOptions,
+        accumulator: Accumulator,
+        identity: ProducerIdentity | None,
+        clock: Clock,
+        *,
+        meters: ProducerMeters,
+        on_given_up: Callable[[ProducerBatch, KafkaError], None],
+    ) -> None:
+        """`on_given_up`: a transaction hears that one of its batches failed."""
+        self._options = options
+        self._accumulator = accumulator
+        self._identity = identity
+        self._clock = clock
+        self._meters = meters
+        self._on_given_up = on_given_up
+
+    def on_answer(self, batch: ProducerBatch, answer: PartitionProduceResponse, *, leader_is_new: bool) -> None:
+        code = error_code(answer.error_code)
+        if batch.done:
+            self._on_late_answer(batch, code, answer.base_offset)
+        elif code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            self.acknowledge(batch, answer.base_offset, answer.log_append_time_ms)
+        elif code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
+            self._split(batch)
+        elif self._can_retry(batch, code, answer.log_start_offset):
+            self._retry(batch, code, at_once=leader_is_new)
+        else:
+            topic, partition = batch.tp
+            error = error_for(answer.error_code, answer.error_message, topic=topic, partition=partition)
+            self.give_up(batch, error, leaves_gap=batch.attempts <= self._options.retries, answer=answer)
+
+    def on_no_answer(self, batch: ProducerBatch, error: KafkaError) -> None:
+        """The connection was lost, or the request took too long: nobody knows whether the batch arrived."""
+        if batch.done:
+            self._free(batch)
+        elif self._can_retry(batch, error.code, -1):
+            self._retry(batch, error.code, at_once=False)
+        else:
+            self.give_up(batch, error, leaves_gap=False)
+            self._mark_unresolved(batch)
+
+    def acknowledge(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
+        if self._identity is not None:
+            self._identity.on_acked(batch, base_offset)
+        self._meters.acknowledged(batch)
+        batch.complete(base_offset, log_append_time)
+        self._free(batch)
+
+    def give_up(
+        self,
+        batch: ProducerBatch,
+        error: KafkaError,
+        *,
+        leaves_gap: bool,
+        answer: PartitionProduceResponse | None = None,
+    ) -> None:
+        logger.debug("%d records for %s failed: %s", batch.record_count, batch.tp, error)
+        self._meters.failed(batch)
+        if self._identity is not None:
+            self._identity.on_failed(batch, error.code, leaves_gap=leaves_gap)
+        self._on_given_up(batch, error)
+        batch.complete(error=error, record_errors=_record_errors(batch, answer))
+        self._free(batch)
+
+    def expire(self, batch: ProducerBatch, waiting_for: str) -> None:
+        """Older than delivery.timeout.ms, in the queue or in flight; bytes in flight keep their memory until then."""
+        topic, partition = batch.tp
+        error = ClientTimeoutError(
+            f"{batch.record_count} records for {topic}-{partition} were not delivered within delivery.timeout.ms"
+            f" ({self._options.delivery_timeout_ms}), after {batch.attempts} attempts{waiting_for}:"
+            " look whether the brokers are up, or allow more time"
+        )
+        self.give_up(batch, error, leaves_gap=False)
+        self._mark_unresolved(batch)
+
+    def _can_retry(self, batch: ProducerBatch, code: ErrorCode, log_start_offset: int) -> bool:
+        age_ms = self._clock.monotonic_ms() - batch.created_ms
+        if batch.attempts > self._options.retries or age_ms >= self._options.delivery_timeout_ms:
+            return False
+        if self._identity is None:
+            return code.retriable
+        return self._identity.can_retry(batch, code, log_start_offset)
+
+    def _retry(self, batch: ProducerBatch, code: ErrorCode, *, at_once: bool) -> None:
+        logger.info("%s: %s, sending again (attempt %d)", batch.tp, code.text, batch.attempts + 1)
+        self._meters.retried(batch)
+        pause = 0.0 if at_once else pause_ms(self._options, batch.attempts)
+        batch.not_before_ms = self._clock.monotonic_ms() + round(pause)
+        with self._accumulator.lock:
+            self._accumulator.put_back(batch)
+
+    def _split(self, batch: ProducerBatch) -> None:
+        """Half the size, from now on for every batch of the topic: the broker has said what it takes."""
+        topic = batch.queue.topic
+        target = max(1, batch.size // 2)
+        logger.info("%s: a batch of %d bytes is too large for the topic, sending it in parts", batch.tp, batch.size)
+        self._meters.split()
+        with self._accumulator.lock:
+            topic.max_batch_bytes = min(topic.max_batch_bytes, target)
+            parts = self._accumulator.split(batch, target)
+            if self._identity is not None:
+                self._identity.on_split(batch, parts)
+            for part in reversed(parts):
+                self._accumulator.put_back(part)
+
+    def _on_late_answer(self, batch: ProducerBatch, code: ErrorCode, base_offset: int) -> None:
+        if self._identity is not None and code == ErrorCode.NONE:
+            self._identity.on_acked(batch, base_offset)
+        self._free(batch)
+
+    def _mark_unresolved(self, batch: ProducerBatch) -> None:
+        if self._identity is not None and batch.has_sequence:
+            self._identity.mark_unresolved(batch)
+
+    def _free(self, batch: ProducerBatch) -> None:
+        if not batch.in_flight:
+            with self._accumulator.lock:
+                self._accumulator.finish(batch)
+
+
+def _record_errors(batch: ProducerBatch, answer: PartitionProduceResponse | None) -> dict[int, KafkaError] | None:
+    """Which records the broker refused (KIP-467): those carry its message, the others say that they were with them."""
+    if answer is None or not answer.record_errors:
+        return None
+    topic, partition = batch.tp
+    together = "not written because other records of its batch were refused: send it again"
+    errors = {index: KafkaError(error_code(answer.error_code), together) for index in range(batch.record_count)}
+    for refused in answer.record_errors:
+        message = refused.batch_index_error_message or answer.error_message
+        errors[refused.batch_index] = error_for(answer.error_code, message, topic=topic, partition=partition)
+    return errors

@@ -1,0 +1,118 @@
+"""The producer's words to a cluster: Produce requests, and what their answers say about leaders. On the I/O thread."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from barnabas.client.cluster import ClusterClient
+from barnabas.client.metadata import MetadataCache, Node
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.produce_request import (
+    LAST_BEFORE_TRANSACTIONS_V2,
+    TopicBatches,
+    produce_request_parts,
+)
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol import ApiKey, decode
+from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
+from barnabas.records.compression import CompressionType
+from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+
+class Produced(NamedTuple):
+    size: int
+    answer: ProduceResponse | None
+    partitions: dict[TopicPartition, PartitionProduceResponse]
+
+
+class ProduceClient:
+    def __init__(self, options: ProducerOptions, cluster: ClusterClient) -> None:
+        self._options = options
+        self._cluster = cluster
+        self._codec, self._level = _codec(options)
+        self.transactions_v2 = False
+
+    @property
+    def metadata(self) -> MetadataCache:
+        return self._cluster.metadata
+
+    def is_ready(self, node_id: int) -> bool:
+        return self._cluster.is_ready(node_id)
+
+    async def connect(self, node_id: int) -> None:
+        await self._version(node_id)
+
+    async def produce(self, node_id: int, batches: Sequence[ProducerBatch]) -> Produced:
+        """Sends the batches, one a partition; with acks=0 nothing is answered."""
+        version = await self._version(node_id)
+        topics = self._topics(batches)
+        parts = produce_request_parts(
+            version, self._options.transactional_id, self._options.acks, self._options.request_timeout_ms, topics
+        )
+        body = await self._cluster.send_frame(
+            node_id,
+            ApiKey.PRODUCE,
+            version,
+            parts,
+            timeout_ms=self._options.request_timeout_ms,
+            expect_response=self._options.acks != 0,
+        )
+        size = sum(map(len, parts))
+        if self._options.acks == 0:
+            return Produced(size, None, {})
+        answer = decode(ProduceResponse, version, body)[0]
+        self._cluster.throttle(node_id, answer.throttle_time_ms)
+        # By the ids that were sent: a topic may have been made anew meanwhile, under another id.
+        names = {topic.topic_id: name for name, topic in topics.items()}
+        return Produced(size, answer, _by_partition(answer, names))
+
+    def take_hint(self, tp: TopicPartition, leader: int, leader_epoch: int, nodes: Sequence[Node]) -> bool:
+        """The new leader that an answer named (KIP-951); True if it was news."""
+        if leader < 0:
+            return False
+        if nodes:
+            self._cluster.metadata.add_nodes(nodes)
+        return self._cluster.metadata.update_leader(tp, leader, leader_epoch)
+
+    async def refresh_metadata(self, topics: Collection[str]) -> None:
+        await self._cluster.refresh_metadata(topics, allow_auto_topic_creation=True)
+
+    async def _version(self, node_id: int) -> int:
+        limited = self._options.transactional_id is not None and not self.transactions_v2
+        return await self._cluster.version_of(
+            node_id, ApiKey.PRODUCE, max_version=LAST_BEFORE_TRANSACTIONS_V2 if limited else None
+        )
+
+    def _topics(self, batches: Sequence[ProducerBatch]) -> dict[str, TopicBatches]:
+        by_topic: dict[str, list[tuple[int, memoryview]]] = {}
+        transactional = self._options.transactional_id is not None
+        for batch in batches:
+            wire = batch.encode(self._codec, self._level, transactional)
+            by_topic.setdefault(batch.tp.topic, []).append((batch.tp.partition, wire))
+        found = {}
+        for name, partitions in by_topic.items():
+            known = self._cluster.metadata.topic(name)
+            if known is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} is not known any more")
+            found[name] = TopicBatches(known.topic_id or NO_TOPIC_ID, partitions)
+        return found
+
+
+def _by_partition(
+    answer: ProduceResponse, names: Mapping[TopicId, str]
+) -> dict[TopicPartition, PartitionProduceResponse]:
+    return {
+        TopicPartition(name, part.index): part
+        for topic in answer.responses
+        if (name := topic.name or names.get(topic.topic_id))
+        for part in topic.partition_responses
+    }
+
+
+def _codec(options: ProducerOptions) -> tuple[CompressionType, int | None]:
+    levels = {
+        "gzip": options.compression_gzip_level,
+        "lz4": options.compression_lz4_level,
+        "zstd": options.compression_zstd_level,
+    }
+    return CompressionType[options.compression_type.upper()], levels.get(options.compression_type)

@@ -1,0 +1,157 @@
+"""`barnabas.Producer`: the blocking producer. Safe to use from many threads; nobody has to poll it."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from barnabas.client.facade import blocking
+from barnabas.client.io_thread import IoThread
+from barnabas.client.options.kwargs import ProducerKwargs
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.core import ProducerCore
+from barnabas.client.producer.delivery import Delivery
+from barnabas.client.producer.intake import OnDelivery, PreparedRecord
+from barnabas.client.producer.memory_wait import wait_for_memory
+from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.transaction_requests import GroupMetadata
+from barnabas.client.retry import Deadline
+from barnabas.errors import KafkaError
+from barnabas.records.codec import partition_for_key
+from barnabas.types import TopicPartition
+
+
+class Producer:
+    """Sends records. Options are Kafka's, with underscores.
+
+    with Producer("localhost:9092", linger_ms=5) as producer:
+        producer.send("orders", b"value", key=b"42").result()
+    """
+
+    def __init__(
+        self, bootstrap_servers: str | Sequence[str] | None = None, /, **options: Unpack[ProducerKwargs]
+    ) -> None:
+        self._init(ProducerOptions.of(bootstrap_servers, **options))
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Options by Kafka's dotted names; numbers and truth values may be text."""
+        producer = cls.__new__(cls)
+        producer._init(ProducerOptions.from_config(config))
+        return producer
+
+    def _init(self, options: ProducerOptions) -> None:
+        self._io = IoThread(options.client_id)
+        self._core = ProducerCore(options, self._io)
+        self._intake = self._core.intake
+        self._lock = self._core.accumulator.lock
+        self._max_block_ms = options.max_block_ms
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> Delivery:
+        """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
+
+        Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
+        called with the delivery on the I/O thread. `timestamp` is in milliseconds.
+        """
+        # The short way, for what most records are: into the open batch of a known topic. Whatever does not fit in
+        # here (a new batch, a partitioner, the end of a transaction) is left to the long way.
+        queues = self._intake.fast.get(topic)
+        if queues is not None and partition is None and timestamp is None and on_delivery is None:
+            now = time.time_ns() // 1_000_000
+            try:
+                with self._lock:
+                    if key is None:
+                        batch = queues.current
+                    else:
+                        partitions = queues.partitions
+                        batch = partitions[partition_for_key(key, len(partitions))].open
+                    if batch is not None:
+                        index = batch.buffer.try_append(now, key, value, headers, batch.limit)  # type: ignore[union-attr]
+                        if index >= 0:
+                            return Delivery(batch, index, now)
+            except (TypeError, ValueError):
+                pass  # the long way says what is wrong with the record
+        record = ProducerRecord(topic, value, key, partition, timestamp, headers)
+        return self._send(self._intake.prepare(record, on_delivery))
+
+    flush = blocking(ProducerCore.flush)
+    partitions_for = blocking(ProducerCore.partitions_for)
+    init_transactions = blocking(ProducerCore.init_transactions)
+    begin_transaction = blocking(ProducerCore.begin_transaction)
+    commit_transaction = blocking(ProducerCore.commit_transaction)
+    abort_transaction = blocking(ProducerCore.abort_transaction)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Commits at the end of the block, aborts if it raises. The first one initializes the transactional id."""
+        self.begin_transaction()
+        try:
+            yield self
+        except BaseException:
+            self._abort_quietly()
+            raise
+        try:
+            self.commit_transaction()
+        except KafkaError:
+            self._abort_quietly()
+            raise
+
+    def send_offsets(self, source: Any, group_metadata: GroupMetadata | None = None) -> None:
+        """Commits what was read as a part of the transaction.
+
+        `source`: a consumer, for the positions it has reached in all its partitions; or offsets by partition (the next
+        to read), with the `group_metadata()` of the consumer.
+        """
+        if group_metadata is None:
+            group_metadata = source.group_metadata()
+            source = {TopicPartition(*tp): source.position(tp) for tp in source.assignment()}
+        self._io.wait(self._core.send_offsets(source, group_metadata))
+
+    def metrics(self) -> dict[str, float]:
+        """What this producer has counted since it was made, by Kafka's names."""
+        return self._core.metrics()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Sends what is buffered and ends. After `timeout` seconds the rest fails. May be called again."""
+        if not self._io.stopped:
+            self._io.wait(self._core.close(timeout))
+            self._io.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, record: PreparedRecord) -> Delivery:
+        outcome = self._intake.try_append(record)
+        if isinstance(outcome, Delivery):
+            return outcome
+        deadline = Deadline(self._max_block_ms)
+        while True:
+            granted = 0
+            if outcome is None:
+                self._io.wait(self._core.load_topic(record.topic, deadline))
+            else:
+                granted = wait_for_memory(self._core.accumulator, outcome, deadline)
+            outcome = self._intake.try_append(record, granted)
+            if isinstance(outcome, Delivery):
+                return outcome
+
+    def _abort_quietly(self) -> None:
+        """The exception on its way says more than one from the abort; the next call hears of a fatal error anyway."""
+        with contextlib.suppress(KafkaError):
+            self.abort_transaction()

@@ -1,0 +1,122 @@
+"""The queues of one topic: for each partition the batches that wait to be sent, and where keyless records go now.
+
+Part of the accumulator and touched with its lock held only.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from barnabas.client.producer.partitioner import RoundRobin, StickyPartition
+from barnabas.client.producer.sequences import MAX_SEQUENCE
+from barnabas.types import NO_LEADER, TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.client.producer.accumulator import Accumulator
+    from barnabas.client.producer.batch import ProducerBatch
+
+
+class PartitionQueue:
+    __slots__ = ("accumulator", "batches", "leader", "muted", "open", "topic", "tp")
+
+    def __init__(self, accumulator: "Accumulator", topic: "TopicQueues", partition: int) -> None:
+        self.accumulator = accumulator
+        self.topic = topic
+        self.tp = TopicPartition(topic.name, partition)
+        self.batches: deque[ProducerBatch] = deque()
+        self.open: ProducerBatch | None = None
+        """The last batch, while it takes records."""
+        self.leader = NO_LEADER
+        self.muted = False
+        """A batch is on its way and the next must not overtake it (no idempotence, one request in flight)."""
+
+    def put_back(self, batch: "ProducerBatch") -> None:
+        """A batch to be sent again comes before all that were not sent yet, and among its like in order."""
+        if not batch.has_sequence:
+            self.batches.appendleft(batch)
+            return
+        place = 0
+        for other in self.batches:
+            if not other.has_sequence or not _before(other.base_sequence, batch.base_sequence):
+                break
+            place += 1
+        self.batches.insert(place, batch)
+
+    def queued_bytes(self) -> int:
+        return sum(batch.current_size() for batch in self.batches)
+
+    def __iter__(self) -> Iterator["ProducerBatch"]:
+        return iter(self.batches)
+
+
+class TopicQueues:
+    __slots__ = (
+        "_mark",
+        "accumulator",
+        "available",
+        "current",
+        "max_batch_bytes",
+        "name",
+        "partitions",
+        "round_robin",
+        "sticky",
+    )
+
+    def __init__(self, accumulator: "Accumulator", name: str, sticky: StickyPartition, max_batch_bytes: int) -> None:
+        self.accumulator = accumulator
+        self.name = name
+        self.partitions: list[PartitionQueue] = []
+        self.available: list[int] = []
+        """Partitions that have a leader."""
+        self.sticky = sticky
+        self.round_robin = RoundRobin()
+        self.max_batch_bytes = max_batch_bytes
+        """The broker's limit as far as it is known: MESSAGE_TOO_LARGE lowers it."""
+        self.current: ProducerBatch | None = None
+        """The open batch of the sticky partition: where `send` looks first."""
+        self._mark = 0
+
+    def grow(self, partition_count: int) -> None:
+        for partition in range(len(self.partitions), partition_count):
+            self.partitions.append(PartitionQueue(self.accumulator, self, partition))
+
+    def sticky_queue(self, batch_size: int) -> PartitionQueue:
+        """The queue for a record without a key, after `batch.size` bytes another one.
+
+        It changes when the batch is full, so that none goes out half empty, at the latest after twice the bytes.
+        """
+        self.count_current()
+        sticky = self.sticky
+        if sticky.partition < 0 or sticky.partition >= len(self.partitions) or self._had_enough(batch_size):
+            sticky.draw(self.available, len(self.partitions))
+            self.set_current(self.partitions[sticky.partition].open)
+        return self.partitions[sticky.partition]
+
+    def set_current(self, batch: "ProducerBatch | None") -> None:
+        self.count_current()
+        self.current = batch
+        self._mark = 0 if batch is None else batch.current_size()
+
+    def count_current(self) -> None:
+        """Adds what the current batch has grown by to the bytes that the sticky partition got."""
+        if self.current is not None:
+            size = self.current.current_size()
+            self.sticky.produced_bytes += size - self._mark
+            self._mark = size
+
+    def bytes_to_switch(self, batch_size: int) -> int:
+        """How many bytes the sticky partition may still get before the next look."""
+        produced = self.sticky.produced_bytes
+        return (batch_size if produced < batch_size else 2 * batch_size) - produced
+
+    def _had_enough(self, batch_size: int) -> bool:
+        produced = self.sticky.produced_bytes
+        if produced < batch_size:
+            return False
+        full = self.current is None or self.current.current_size() >= batch_size
+        return full or produced >= 2 * batch_size
+
+
+def _before(sequence: int, other: int) -> bool:
+    """In the order of sequence numbers, which go on at 0 after 2^31 - 1."""
+    return 0 < (other - sequence) & MAX_SEQUENCE < 1 << 30

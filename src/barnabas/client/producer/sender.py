@@ -1,0 +1,398 @@
+"""Takes batches from the accumulator and sends them: one coroutine on the I/O thread, one task a request in flight.
+
+A turn looks at every queue that has batches: those older than delivery.timeout.ms fail, those that may be sent are
+taken together by the node that leads their partitions, one batch a partition and request. Then it sleeps until the next
+of them is due, or until somebody calls `wake`. Order is kept by sequence numbers, or without idempotence and with one
+request in flight by muting a partition while its batch is on its way.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Protocol
+
+from barnabas.client.errors import AuthenticationError, UnsupportedVersionError
+from barnabas.client.metadata import MetadataCache, Node
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.identity import ProducerIdentity
+from barnabas.client.producer.meters import ProducerMeters
+from barnabas.client.producer.outcomes import Outcomes
+from barnabas.client.producer.produce_client import ProduceClient, Produced
+from barnabas.client.producer.queues import PartitionQueue
+from barnabas.client.producer.retry_pause import pause_ms
+from barnabas.clock import Clock
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
+from barnabas.types import NO_LEADER, TopicPartition
+
+logger = logging.getLogger(__name__)
+_STALE_METADATA = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+}
+
+
+class Gate(Protocol):
+    """What has to be settled before batches go: a producer id, or the partitions of a transaction."""
+
+    def prepare(self) -> bool:
+        """Starts what is missing; False while nothing may be sent."""
+        ...
+
+    def may_send(self, tp: TopicPartition) -> bool: ...
+
+    def next_look_ms(self) -> int: ...
+
+
+class NodeState:
+    """Connection and load of one broker, as the sender sees it."""
+
+    __slots__ = ("connecting", "failures", "in_flight", "not_before_ms", "starved_since_ms")
+
+    def __init__(self) -> None:
+        self.connecting = False
+        self.in_flight = 0
+        self.failures = 0
+        self.not_before_ms = 0
+        self.starved_since_ms: int | None = None
+
+
+class Sender:
+    def __init__(
+        self,
+        options: ProducerOptions,
+        client: ProduceClient,
+        accumulator: Accumulator,
+        identity: ProducerIdentity | None,
+        outcomes: Outcomes,
+        gate: Gate,
+        clock: Clock,
+        meters: ProducerMeters,
+    ) -> None:
+        self._options = options
+        self._client = client
+        self._accumulator = accumulator
+        self._identity = identity
+        self._outcomes = outcomes
+        self._gate = gate
+        self._clock = clock
+        self._meters = meters
+        self._nodes: dict[int, NodeState] = {}
+        self._in_flight: dict[ProducerBatch, None] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._awake = asyncio.Event()
+        self._keep_order = identity is None and options.max_in_flight_requests_per_connection == 1
+        self._metadata_not_before_ms = 0
+        self._metadata_wanted: set[str] = set()
+        self._rotation = 0
+
+    def wake(self) -> None:
+        """On the I/O thread; from elsewhere through the accumulator."""
+        self._awake.set()
+
+    async def run(self) -> None:
+        while True:
+            self._awake.clear()
+            with self._accumulator.lock:
+                self._accumulator.sleeps_until_ms = 0
+            try:
+                next_look_ms = self._turn()
+            except Exception:
+                logger.exception("a turn of the sender failed, the next is in a second")
+                next_look_ms = self._clock.monotonic_ms() + 1000
+            await self._sleep_until(next_look_ms)
+
+    async def stop(self) -> None:
+        """Ends every request in flight; what was not acknowledged stays incomplete for the caller to fail."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def on_metadata(self, metadata: MetadataCache) -> None:
+        """Leaders may have moved, topics grown."""
+        with self._accumulator.lock:
+            for topic in self._accumulator.topics.values():
+                known = metadata.topic(topic.name)
+                if known is None:
+                    topic.available = []
+                    for queue in topic.partitions:
+                        queue.leader = NO_LEADER
+                    continue
+                topic.grow(known.partition_count)
+                topic.available = [each.partition for each in known.partitions if each.leader in metadata.brokers]
+                for each in known.partitions:
+                    topic.partitions[each.partition].leader = (
+                        each.leader if each.leader in metadata.brokers else NO_LEADER
+                    )
+        self.wake()
+
+    def _turn(self) -> int:
+        """Sends what can be sent; when to look again."""
+        now_ms = self._clock.monotonic_ms()
+        self._expire(now_ms)
+        if not self._gate.prepare():
+            return min(self._gate.next_look_ms(), self._next_expiry_ms())
+        with self._accumulator.lock:
+            next_look_ms, ready = self._look(now_ms)
+        for node_id in ready:
+            self._send_to(node_id, now_ms)
+        self._update_load(now_ms)
+        self._maybe_refresh_metadata(now_ms)
+        if self._metadata_wanted:
+            next_look_ms = min(next_look_ms, self._metadata_not_before_ms)
+        return min(next_look_ms, self._next_expiry_ms(), self._gate.next_look_ms())
+
+    def _look(self, now_ms: int) -> tuple[int, list[int]]:
+        """Which nodes have something to be sent, and when the next batch is due. Lock held."""
+        next_look_ms, ready = NEVER_MS, dict[int, None]()
+        accumulator = self._accumulator
+        for queue in accumulator.active:
+            first = queue.batches[0]
+            if queue.muted:
+                continue
+            if queue.leader < 0:
+                self._metadata_wanted.add(queue.tp.topic)
+            elif first.not_before_ms > now_ms:
+                next_look_ms = min(next_look_ms, first.not_before_ms)
+            elif not accumulator.is_sendable(queue, now_ms):
+                next_look_ms = min(next_look_ms, first.created_ms + accumulator.limits.linger_ms)
+            else:
+                ready[queue.leader] = None
+        due = []
+        for node_id in ready:
+            state = self._nodes.setdefault(node_id, NodeState())
+            if self._client.is_ready(node_id):
+                if state.in_flight < self._options.max_in_flight_requests_per_connection:
+                    due.append(node_id)
+            elif state.not_before_ms > now_ms:
+                next_look_ms = min(next_look_ms, state.not_before_ms)
+            elif not state.connecting:
+                state.connecting = True
+                self._start(self._connect(node_id, state))
+        return next_look_ms, due
+
+    def _send_to(self, node_id: int, now_ms: int) -> None:
+        """Requests to one node until it has as many in flight as it may, or nothing is left."""
+        state = self._nodes[node_id]
+        while state.in_flight < self._options.max_in_flight_requests_per_connection:
+            with self._accumulator.lock:
+                batches = self._drain(node_id, now_ms)
+            if not batches:
+                break
+            state.in_flight += 1
+            state.starved_since_ms = None
+            self._start(self._send(node_id, state, batches))
+        if state.in_flight >= self._options.max_in_flight_requests_per_connection:
+            self._accumulator.busy_nodes.add(node_id)
+
+    def _drain(self, node_id: int, now_ms: int) -> list[ProducerBatch]:
+        """One batch of each partition that the node leads, up to max.request.size. Lock held."""
+        queues = [queue for queue in self._accumulator.active if queue.leader == node_id]
+        # A node with many partitions does not always get the same ones into its request.
+        self._rotation = self._rotation + 1 if queues else 0
+        start = self._rotation % len(queues) if queues else 0
+        taken: list[ProducerBatch] = []
+        size, any_due = 0, False
+        for queue in queues[start:] + queues[:start]:
+            if not self._may_take(queue, now_ms):
+                continue
+            batch_size = queue.batches[0].current_size()
+            if taken and size + batch_size > self._options.max_request_size:
+                continue
+            any_due = any_due or self._accumulator.is_sendable(queue, now_ms)
+            taken.append(queue.batches[0])
+            size += batch_size
+        if not any_due:
+            return []
+        for batch in taken:
+            self._take(batch)
+        return taken
+
+    def _may_take(self, queue: PartitionQueue, now_ms: int) -> bool:
+        first = queue.batches[0]
+        if queue.muted or first.not_before_ms > now_ms or not self._gate.may_send(queue.tp):
+            return False
+        return self._identity is None or self._identity.may_send(first)
+
+    def _take(self, batch: ProducerBatch) -> None:
+        self._accumulator.take(batch.queue)
+        if self._identity is not None:
+            self._identity.give_sequence(batch)
+        batch.queue.muted = self._keep_order
+        batch.attempts += 1
+        batch.in_flight = True
+        self._in_flight[batch] = None
+
+    async def _connect(self, node_id: int, state: NodeState) -> None:
+        try:
+            await self._client.connect(node_id)
+            state.failures = 0
+        except (AuthenticationError, UnsupportedVersionError) as error:
+            self._fail_queued(node_id, error)
+            self._node_failed(state)
+        except KafkaError as error:
+            logger.info("node %d: %s", node_id, error.message)
+            self._node_failed(state)
+            self._want_metadata(queue.tp.topic for queue in list(self._accumulator.active) if queue.leader == node_id)
+        finally:
+            state.connecting = False
+            self.wake()
+
+    async def _send(self, node_id: int, state: NodeState, batches: list[ProducerBatch]) -> None:
+        produced: Produced | None = None
+        failure: KafkaError | None = None
+        try:
+            produced = await self._client.produce(node_id, batches)
+            self._meters.sent(len(batches), produced.size)
+        except KafkaError as error:
+            failure = error
+            self._node_failed(state)
+        finally:
+            state.in_flight -= 1
+            self._accumulator.busy_nodes.discard(node_id)
+            for batch in batches:
+                batch.in_flight = batch.queue.muted = False
+                self._in_flight.pop(batch, None)
+        if failure is not None:
+            self._on_failure(batches, failure)
+        elif produced is None or produced.answer is None:
+            for batch in batches:
+                self._settle_unanswered(batch)
+        else:
+            self._on_answer(batches, produced.answer, produced.partitions)
+        self.wake()
+
+    def _settle_unanswered(self, batch: ProducerBatch) -> None:
+        """acks=0: it is on the wire, more is never known."""
+        if batch.done:
+            self._outcomes.on_no_answer(batch, KafkaError(ErrorCode.REQUEST_TIMED_OUT))
+        else:
+            self._outcomes.acknowledge(batch, -1, -1)
+
+    def _on_failure(self, batches: list[ProducerBatch], error: KafkaError) -> None:
+        logger.info("produce request failed: %s", error)
+        for batch in batches:
+            if error.retriable or batch.done:
+                self._outcomes.on_no_answer(batch, error)
+            else:
+                self._outcomes.give_up(batch, error, leaves_gap=True)
+        if error.retriable:
+            self._want_metadata(batch.tp.topic for batch in batches)
+
+    def _on_answer(
+        self,
+        batches: list[ProducerBatch],
+        answer: ProduceResponse,
+        by_partition: Mapping[TopicPartition, PartitionProduceResponse],
+    ) -> None:
+        nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in answer.node_endpoints]
+        any_moved = False
+        for batch in batches:
+            part = by_partition.get(batch.tp)
+            if part is None:
+                missing = KafkaError(ErrorCode.CORRUPT_MESSAGE, f"the answer says nothing of {batch.tp}")
+                self._outcomes.on_no_answer(batch, missing)
+                continue
+            moved = False
+            if part.error_code in _STALE_METADATA:
+                hint = part.current_leader
+                moved = self._client.take_hint(batch.tp, hint.leader_id, hint.leader_epoch, nodes)
+                if not moved:
+                    self._want_metadata((batch.tp.topic,))
+            any_moved = any_moved or moved
+            self._outcomes.on_answer(batch, part, leader_is_new=moved)
+        if any_moved:
+            self.on_metadata(self._client.metadata)
+
+    def _fail_queued(self, node_id: int, error: KafkaError) -> None:
+        """The node will never take them: no use to wait for delivery.timeout.ms."""
+        with self._accumulator.lock:
+            batches = [each for queue in self._accumulator.active if queue.leader == node_id for each in queue]
+            for batch in batches:
+                self._accumulator.remove(batch)
+        for batch in batches:
+            self._outcomes.give_up(batch, error, leaves_gap=True)
+
+    def _expire(self, now_ms: int) -> None:
+        with self._accumulator.lock:
+            late = self._accumulator.expired(now_ms)
+            for batch in late:
+                self._accumulator.remove(batch)
+        for batch in late:
+            why = "" if batch.queue.leader >= 0 else ", no leader of the partition is known"
+            self._outcomes.expire(batch, why)
+        oldest = now_ms - self._options.delivery_timeout_ms
+        for batch in [each for each in self._in_flight if each.created_ms <= oldest and not each.done]:
+            self._outcomes.expire(batch, ", the last not answered yet")
+
+    def _next_expiry_ms(self) -> int:
+        """When the oldest batch fails at the latest."""
+        with self._accumulator.lock:
+            oldest = [queue.batches[0].created_ms for queue in self._accumulator.active]
+        oldest += [batch.created_ms for batch in self._in_flight if not batch.done]
+        return min(oldest, default=NEVER_MS) + self._options.delivery_timeout_ms
+
+    def _node_failed(self, state: NodeState) -> None:
+        state.failures += 1
+        state.not_before_ms = self._clock.monotonic_ms() + round(pause_ms(self._options, state.failures))
+
+    def _update_load(self, now_ms: int) -> None:
+        """Nodes that had something to take and took nothing for the availability time-out get no keyless records."""
+        timeout_ms = self._options.partitioner_availability_timeout_ms
+        unavailable = set()
+        with self._accumulator.lock:
+            waiting = {queue.leader for queue in self._accumulator.active}
+            for node_id, state in self._nodes.items():
+                if node_id not in waiting:
+                    state.starved_since_ms = None
+                elif state.starved_since_ms is None:
+                    state.starved_since_ms = now_ms
+                elif timeout_ms and now_ms - state.starved_since_ms >= timeout_ms:
+                    unavailable.add(node_id)
+            self._accumulator.update_load(unavailable)
+
+    def _want_metadata(self, topics: Iterable[str]) -> None:
+        self._metadata_wanted.update(topics)
+
+    def _maybe_refresh_metadata(self, now_ms: int) -> None:
+        if self._metadata_wanted and now_ms >= self._metadata_not_before_ms:
+            topics, self._metadata_wanted = self._metadata_wanted, set()
+            self._metadata_not_before_ms = now_ms + max(1, self._options.retry_backoff_ms)
+            self._start(self._refresh(topics))
+
+    async def _refresh(self, topics: set[str]) -> None:
+        try:
+            await self._client.refresh_metadata(topics)
+        except KafkaError as error:
+            logger.info("metadata of %s: %s", ", ".join(sorted(topics)), error.message)
+        self.wake()
+
+    async def _sleep_until(self, next_look_ms: int) -> None:
+        with self._accumulator.lock:
+            if self._awake.is_set():
+                return
+            self._accumulator.sleeps_until_ms = next_look_ms
+        pause_s = None if next_look_ms >= NEVER_MS else (next_look_ms - self._clock.monotonic_ms()) / 1000
+        if pause_s is None:
+            await self._awake.wait()
+            return
+        timer = asyncio.get_running_loop().call_later(max(0.0, pause_s), self._awake.set)
+        try:
+            await self._awake.wait()
+        finally:
+            timer.cancel()
+
+    def _start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

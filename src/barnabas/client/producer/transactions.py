@@ -1,0 +1,281 @@
+"""Transactions of a producer: begin, add partitions and offsets, commit or abort, at the transaction coordinator.
+
+Lives on the I/O thread; the sender asks it as its gate. Two protocols, chosen by the cluster's feature
+transaction.version. With 1 each partition and group is added by a request before anything is written to it. With 2
+(KIP-890) writing adds them, and every end of a transaction raises the epoch, so that a late request of the last one can
+never touch the next.
+
+A call that takes longer than max.block.ms raises and goes on in the background; calling it again waits again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any
+
+from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.errors import (
+    AbortableTransactionError,
+    ClientTimeoutError,
+    IllegalStateError,
+    TransactionAbortedError,
+)
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.identity import ProducerIdentity
+from barnabas.client.producer.queues import PartitionQueue
+from barnabas.client.producer.transaction_errors import is_fatal, needs_new_epoch
+from barnabas.client.producer.transaction_requests import GroupMetadata, TransactionRequests
+from barnabas.client.producer.transaction_state import TransactionState, TransactionStatus
+from barnabas.client.retry import Backoff
+from barnabas.errors import KafkaError
+from barnabas.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+
+logger = logging.getLogger(__name__)
+S = TransactionStatus
+_FIRST_PARTITIONS_PAUSE_MS = 20
+"""The last transaction is still being completed; that takes a moment only."""
+
+
+class Transactions:
+    def __init__(
+        self,
+        options: ProducerOptions,
+        cluster: ClusterClient,
+        accumulator: Accumulator,
+        identity: ProducerIdentity,
+        *,
+        wake: Callable[[], None],
+        flush: Callable[[], Awaitable[None]],
+        fail_waiting: Callable[[KafkaError], None],
+        on_protocol: Callable[[bool], None],
+        end_fast_path: Callable[[], None],
+    ) -> None:
+        """`flush` waits for every batch; `on_protocol` hears whether writing adds partitions by itself.
+
+        `end_fast_path`: from now on `send` asks for the state of the transaction.
+        """
+        assert options.transactional_id is not None
+        self.state = TransactionState()
+        self._options = options
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._identity = identity
+        self._wake = wake
+        self._flush = flush
+        self._fail_waiting = fail_waiting
+        self._on_protocol = on_protocol
+        self._end_fast_path = end_fast_path
+        self._requests = TransactionRequests(options.transactional_id, cluster, options)
+        self._v2 = False
+        self._started = False
+        """The coordinator knows of this transaction."""
+        self._partitions: set[TopicPartition] = set()
+        self._to_add: set[TopicPartition] = set()
+        self._adding: asyncio.Task[None] | None = None
+        self._pending: tuple[str, asyncio.Task[Any]] | None = None
+        accumulator.on_new_batch = self._on_new_batch
+
+    # What the sender asks
+
+    def prepare(self) -> bool:
+        if self._identity.resolve():
+            lost = "a batch was given up and may or may not have been written"
+            self.fail(AbortableTransactionError(f"{lost}: abort the transaction"))
+        if self._to_add and self._adding is None and self.state.status in (S.IN_TRANSACTION, S.COMMITTING):
+            self._adding = asyncio.ensure_future(self._add_partitions())
+        return self._identity.known
+
+    def may_send(self, tp: TopicPartition) -> bool:
+        return tp in self._partitions
+
+    def next_look_ms(self) -> int:
+        return NEVER_MS
+
+    def fail(self, error: KafkaError) -> None:
+        """A batch or a request failed: the transaction has, and after some errors the producer as well."""
+        if needs_new_epoch(error.code):
+            self._identity.bump_required = True
+        self.state.fail(error, fatal=is_fatal(error.code))
+        self._end_fast_path()
+        if self.state.status is S.FATAL_ERROR:
+            self._fail_waiting(error)
+
+    # What the user calls
+
+    async def init(self) -> None:
+        if self.state.status is not S.UNINITIALIZED and not self._is_pending("init_transactions"):
+            self.state.check_usable()
+            raise IllegalStateError("init_transactions() was called before: once is enough")
+        await self._bounded("init_transactions", self._init)
+
+    async def begin(self) -> None:
+        self.state.check_usable()
+        self._check_nothing_pending("begin_transaction")
+        if self.state.status is S.UNINITIALIZED:
+            await self.init()
+        self._choose_protocol()
+        self.state.move_to(S.IN_TRANSACTION)
+
+    async def commit(self) -> None:
+        if not self._is_pending("commit_transaction"):
+            self.state.check_may_send()
+        await self._bounded("commit_transaction", self._commit)
+
+    async def abort(self) -> None:
+        if not self._is_pending("abort_transaction"):
+            self.state.check_usable()
+            if self.state.status not in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
+                raise IllegalStateError(f"there is no transaction to abort: the producer is {self.state.status.value}")
+        await self._bounded("abort_transaction", self._abort)
+
+    async def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> None:
+        self.state.check_may_send()
+        if offsets:
+            await self._bounded("send_offsets", lambda: self._send_offsets(offsets, group))
+
+    async def leave(self) -> None:
+        """The producer is being closed: an open transaction is aborted, so that readers need not wait for it."""
+        if self._pending is not None:
+            await asyncio.wait([self._pending[1]])
+        elif self.state.status in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
+            await self._abort()
+
+    # Behind the calls
+
+    async def _init(self) -> None:
+        self.state.move_to(S.INITIALIZING)
+        try:
+            producer = await self._requests.init_producer_id(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+        except KafkaError as error:
+            if is_fatal(error.code):
+                self.fail(error)
+            else:
+                self.state.move_to(S.UNINITIALIZED)
+            raise
+        self._identity.assign(*producer)
+        self._choose_protocol()
+        self.state.move_to(S.READY)
+
+    async def _commit(self) -> None:
+        self._stop_sends(S.COMMITTING)
+        self._wake()
+        await self._flush()
+        if self.state.status is not S.COMMITTING:
+            self.state.check_may_send()
+        await self._end(committed=True)
+
+    async def _abort(self) -> None:
+        self._stop_sends(S.ABORTING)
+        self._fail_waiting(TransactionAbortedError("not sent: its transaction was aborted"))
+        with self._accumulator.lock:
+            self._to_add.clear()
+        if self._adding is not None:
+            await asyncio.wait([self._adding])
+        await self._flush()
+        await self._end(committed=False)
+
+    def _stop_sends(self, status: TransactionStatus) -> None:
+        """Under the lock that `send` takes: no record can slip into a transaction that is about to end."""
+        with self._accumulator.lock:
+            self.state.move_to(status)
+            self._accumulator.close_all()
+            self._end_fast_path()
+
+    async def _end(self, *, committed: bool) -> None:
+        try:
+            if self._started:
+                producer = await self._requests.end_txn(self._identity.producer, committed=committed, v2=self._v2)
+                if producer is not None:
+                    self._identity.assign(*producer)
+                    self._identity.reset_sequences()
+            if self._identity.bump_required:
+                await self._bump_epoch()
+        except KafkaError as error:
+            if self.state.status is S.ABORTING and needs_new_epoch(error.code):
+                await self._bump_epoch()  # the coordinator has no such transaction any more: a new epoch is a new start
+            else:
+                self._fail_end(error)
+                raise
+        with self._accumulator.lock:
+            self._partitions.clear()
+            self._to_add.clear()
+            self._started = False
+        self.state.move_to(S.READY)
+
+    async def _bump_epoch(self) -> None:
+        """The coordinator gives a new epoch to who has the current one, and fences who has an older (KIP-360)."""
+        producer = await self._requests.init_producer_id(*self._identity.producer)
+        self._identity.assign(*producer)
+        self._identity.reset_sequences()
+
+    def _fail_end(self, error: KafkaError) -> None:
+        """While aborting there is nothing left to fall back to: whatever is not retriable is the end."""
+        if self.state.status is S.ABORTING:
+            self.state.fail(error, fatal=True)
+        else:
+            self.fail(error)
+
+    async def _send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> None:
+        try:
+            if not self._v2:
+                await self._requests.add_offsets(self._identity.producer, group.group_id)
+            self._started = True
+            await self._requests.commit_offsets(self._identity.producer, offsets, group, v2=self._v2)
+        except KafkaError as error:
+            self.fail(error)
+            raise
+
+    async def _add_partitions(self) -> None:
+        with self._accumulator.lock:
+            adding, self._to_add = self._to_add, set()
+        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        try:
+            pause_ms = None if self._partitions else _FIRST_PARTITIONS_PAUSE_MS
+            await self._requests.add_partitions(self._identity.producer, adding, backoff, pause_ms)
+            with self._accumulator.lock:
+                self._partitions |= adding
+            self._started = True
+        except KafkaError as error:
+            self.fail(error)
+            self._fail_waiting(error)
+        finally:
+            self._adding = None
+            self._wake()
+
+    def _on_new_batch(self, queue: PartitionQueue) -> None:
+        """Any thread, lock held: a partition that gets its first records of this transaction."""
+        if queue.tp in self._partitions:
+            return
+        if self._v2:
+            self._partitions.add(queue.tp)
+            self._started = True
+        else:
+            self._to_add.add(queue.tp)
+
+    def _choose_protocol(self) -> None:
+        self._v2 = self._cluster.features.get("transaction.version", 0) >= 2
+        self._on_protocol(self._v2)
+
+    def _is_pending(self, name: str) -> bool:
+        return self._pending is not None and self._pending[0] == name
+
+    def _check_nothing_pending(self, name: str) -> None:
+        if self._pending is not None and self._pending[0] != name:
+            raise IllegalStateError(f"{self._pending[0]}() has not finished: call it again before {name}()")
+
+    async def _bounded(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Waits for max.block.ms; what takes longer goes on, and the same call waits for it again."""
+        self._check_nothing_pending(name)
+        if self._pending is None:
+            self._pending = (name, asyncio.ensure_future(work()))
+        task = self._pending[1]
+        done, _ = await asyncio.wait([task], timeout=self._options.max_block_ms / 1000)
+        if not done:
+            raise ClientTimeoutError(
+                f"{name}() has not finished within max.block.ms ({self._options.max_block_ms}): call it again to wait"
+                f" on, or close the producer{self._requests.trouble()}"
+            )
+        self._pending = None
+        task.result()
