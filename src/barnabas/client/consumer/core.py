@@ -1,0 +1,343 @@
+"""What a consumer does, whichever way it is called: the blocking class and the asyncio twin are facades over this.
+
+Methods that may wait are coroutines over the user's side (see user_side.py), the others plain functions. core_base.py
+has the parts and the way to the I/O thread, polling.py has poll, this file the rest.
+"""
+
+# ruff: noqa: ASYNC109 - a time-out is part of the API, the same one for threads and tasks
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from barnabas.client.consumer.commits import CommitCallback, Offsets
+from barnabas.client.consumer.core_base import Partition, logger, partitions_of
+from barnabas.client.consumer.group import GroupMetadata
+from barnabas.client.consumer.listener import RebalanceListener
+from barnabas.client.consumer.offset_reset import EARLIEST, EARLIEST_TIMESTAMP, LATEST, LATEST_TIMESTAMP, OffsetReset
+from barnabas.client.consumer.offsets import OffsetAndMetadata, OffsetAndTimestamp, SubscriptionPattern
+from barnabas.client.consumer.polling import PollingCore
+from barnabas.client.consumer.subscription import SubscriptionKind
+from barnabas.client.errors import ClientTimeoutError, IllegalStateError
+from barnabas.client.metadata import PartitionMetadata, TopicMetadata
+from barnabas.client.retry import Deadline
+from barnabas.errors import KafkaError
+from barnabas.types import TopicPartition
+
+CLOSE_TIMEOUT_S = 30.0
+
+
+class ConsumerCore(PollingCore):
+    # what to read
+
+    def subscribe(
+        self,
+        topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """To topics by name, to all that match a compiled regular expression, or to a pattern the broker evaluates.
+
+        Replaces an earlier subscription. Partitions come with the rebalance that follows, within poll.
+        """
+        with self._guard:
+            membership = self._runtime.membership
+            if membership is None:
+                raise IllegalStateError("subscribe needs a group_id; without a group, assign partitions by hand")
+            if isinstance(topics, str):
+                raise TypeError("subscribe takes a list of topics: write [topic]")
+            if isinstance(topics, re.Pattern | SubscriptionPattern):
+                if isinstance(topics, SubscriptionPattern) and self.options.group_protocol != "consumer":
+                    raise IllegalStateError("a SubscriptionPattern needs group_protocol='consumer'; or re.compile it")
+                self._subscription.subscribe_pattern(topics)
+                self._rebalances.listener = listener
+                membership.subscribe(None, topics)
+                return
+            names = frozenset(topics)
+            if not names:
+                raise ValueError("subscribe needs at least one topic; to end a subscription call unsubscribe()")
+            self._subscription.subscribe(names)
+            self._rebalances.listener = listener
+            membership.subscribe(names, None)
+
+    def assign(self, partitions: Iterable[Partition]) -> None:
+        """Exactly these partitions, without a rebalance. One that was assigned before keeps its position."""
+        with self._guard:
+            self._commits.maybe_auto_commit(now=True)
+            self._subscription.assign(partitions_of(partitions))
+            self._on_assignment()
+
+    async def unsubscribe(self) -> None:
+        """Gives up all partitions and leaves the group."""
+        with self._guard:
+            membership = self._runtime.membership
+            if membership is not None and self._subscription.uses_group:
+                membership.subscribe(None, None)
+                await self._handle_events_until_unassigned()
+            self._subscription.unsubscribe()
+            self._on_assignment()
+
+    async def _handle_events_until_unassigned(self) -> None:
+        """The group asks back for what this member has; then it has left."""
+        deadline = self._deadline(None)
+        while self._subscription.assignment() and not deadline.expired:
+            while (event := self._runtime.next_event()) is not None:
+                await self._rebalances.handle(event)
+            if self._subscription.assignment():
+                await self._side.wait(deadline.remaining_s)
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        return self._subscription.assignment()
+
+    def subscription(self) -> frozenset[str]:
+        """The topics subscribed to; with a pattern, those that match it so far."""
+        membership = self._runtime.membership
+        if self._subscription.kind is SubscriptionKind.PATTERN and membership is not None:
+            return membership.subscription
+        return self._subscription.topics
+
+    def pause(self, partitions: Iterable[Partition]) -> None:
+        """poll returns nothing of these until they are resumed; what was fetched of them is kept."""
+        with self._guard:
+            self._subscription.set_paused(partitions_of(partitions), True)
+
+    def resume(self, partitions: Iterable[Partition]) -> None:
+        with self._guard:
+            self._subscription.set_paused(partitions_of(partitions), False)
+            self._runtime.kick()
+
+    def paused(self) -> frozenset[TopicPartition]:
+        return self._subscription.paused()
+
+    # where to read
+
+    def seek(self, partition: Partition, offset: int | OffsetAndMetadata) -> None:
+        """poll goes on there. With an OffsetAndMetadata its leader epoch is checked, which detects a truncated log."""
+        where = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+        if where.offset < 0:
+            raise ValueError(
+                f"an offset is not negative: {where.offset}; for the ends see seek_to_beginning, seek_to_end"
+            )
+        with self._guard:
+            self._subscription.seek(TopicPartition(*partition), where.offset, where.leader_epoch)
+            self._on_assignment()
+
+    def seek_to_beginning(self, partitions: Iterable[Partition] = ()) -> None:
+        """To the first record there is; of all assigned partitions if none is named."""
+        self._seek_to(EARLIEST, partitions)
+
+    def seek_to_end(self, partitions: Iterable[Partition] = ()) -> None:
+        """After the last record (with read_committed: before the first open transaction)."""
+        self._seek_to(LATEST, partitions)
+
+    def _seek_to(self, reset: OffsetReset, partitions: Iterable[Partition]) -> None:
+        with self._guard:
+            self._subscription.request_reset(partitions_of(partitions) or self._subscription.assignment(), reset)
+            self._on_assignment()
+
+    async def seek_to_time(
+        self, timestamp_ms: int, partitions: Iterable[Partition] = (), *, timeout: float | None = None
+    ) -> None:
+        """To the first record of each partition at or after that time; to the end where there is none."""
+        with self._guard:
+            chosen = partitions_of(partitions) or sorted(self._subscription.assignment())
+            for entry in chosen:
+                self._subscription.state(entry)
+            found = await self.offsets_for_times(dict.fromkeys(chosen, timestamp_ms), timeout=timeout)
+            self._subscription.request_reset([entry for entry, offset in found.items() if offset is None], LATEST)
+            for entry, offset in found.items():
+                if offset is not None:
+                    self._subscription.seek(entry, offset.offset, offset.leader_epoch)
+            self._on_assignment()
+
+    async def position(self, partition: Partition, *, timeout: float | None = None) -> int:
+        """The offset of the next record that poll will return; waits until it is known."""
+        with self._guard:
+            state = self._subscription.state(TopicPartition(*partition))
+            deadline = self._deadline(timeout)
+            self._runtime.kick()
+            while not state.has_position:
+                self._check_woken()
+                if (error := self._runtime.next_error()) is not None:
+                    raise error
+                if deadline.expired:
+                    raise ClientTimeoutError(f"no position for {state.topic_partition} yet: try again, or seek")
+                await self._side.wait(deadline.remaining_s)
+            return state.offset
+
+    # commits
+
+    async def commit(
+        self, offsets: Mapping[Any, OffsetAndMetadata | int] | None = None, *, timeout: float | None = None
+    ) -> None:
+        """Stores positions with the group and waits for it: all that poll has returned, or just these offsets."""
+        with self._guard:
+            to_commit = self._offsets(offsets)
+            if to_commit:
+                await self._commit(to_commit, self._deadline(timeout))
+
+    def commit_async(
+        self,
+        offsets: Mapping[Any, OffsetAndMetadata | int] | None = None,
+        callback: CommitCallback | None = None,
+    ) -> None:
+        """The same without waiting; `callback(offsets, error)` runs in a later poll, commit or close."""
+        with self._guard:
+            self._commits.start(self._offsets(offsets), callback)
+
+    def _offsets(self, offsets: Mapping[Any, OffsetAndMetadata | int] | None) -> Offsets:
+        if self._runtime.committer is None:
+            raise IllegalStateError("there is no group to commit to: give the consumer a group_id")
+        if offsets is None:
+            return self._subscription.consumed()
+        return {
+            TopicPartition(*entry): offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+            for entry, offset in offsets.items()
+        }
+
+    async def committed(
+        self, partitions: Iterable[Partition] = (), *, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has stored for these partitions (default: those assigned); None where nothing is."""
+        with self._guard:
+            committer = self._runtime.committer
+            if committer is None:
+                raise IllegalStateError("nothing is committed without a group: give the consumer a group_id")
+            chosen = partitions_of(partitions) or sorted(self._subscription.assignment())
+            deadline = self._deadline(timeout)
+            return await self._on_io(committer.fetch(chosen, timeout_ms=deadline.remaining_ms), deadline)
+
+    def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What commit() would store: the position of each partition. A transaction's send_offsets takes this."""
+        with self._guard:
+            return self._subscription.consumed()
+
+    def group_metadata(self) -> GroupMetadata:
+        """Who this consumer is in its group, for a transaction's send_offsets."""
+        membership = self._runtime.membership
+        if membership is None:
+            raise IllegalStateError("the consumer is in no group: give it a group_id")
+        return membership.group_metadata()
+
+    def enforce_rebalance(self, reason: str = "") -> None:
+        """Asks the group for a rebalance at the next poll."""
+        with self._guard:
+            if self._runtime.membership is None or not self._subscription.uses_group:
+                raise IllegalStateError("there is no group to rebalance: subscribe with a group_id")
+            self._runtime.membership.request_rejoin(reason or "enforce_rebalance was called")
+
+    # looking things up
+
+    async def beginning_offsets(
+        self, partitions: Iterable[Partition], *, timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset of the first record of each."""
+        return await self._list(partitions, EARLIEST_TIMESTAMP, timeout)
+
+    async def end_offsets(
+        self, partitions: Iterable[Partition], *, timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset after the last record of each; with read_committed that of the first open transaction."""
+        return await self._list(partitions, LATEST_TIMESTAMP, timeout)
+
+    async def _list(
+        self, partitions: Iterable[Partition], timestamp: int, timeout: float | None
+    ) -> dict[TopicPartition, int]:
+        with self._guard:
+            deadline = self._deadline(timeout)
+            asked = dict.fromkeys(partitions_of(partitions), timestamp)
+            found = await self._on_io(self._runtime.lookup.list_offsets(asked, deadline), deadline)
+            return {entry: found[entry].offset for entry in asked}
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[Any, int], *, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """For each partition the first record at or after its time in ms; None if there is none."""
+        with self._guard:
+            asked = {TopicPartition(*entry): timestamp for entry, timestamp in timestamps.items()}
+            if any(timestamp < 0 for timestamp in asked.values()):
+                raise ValueError("times are milliseconds since 1970, not negative; see beginning_offsets, end_offsets")
+            deadline = self._deadline(timeout)
+            found = await self._on_io(self._runtime.lookup.list_offsets(asked, deadline), deadline)
+            return {entry: None if found[entry].offset < 0 else OffsetAndTimestamp(*found[entry]) for entry in asked}
+
+    def current_lag(self, partition: Partition) -> int | None:
+        """How far the position is behind the end, as of the last fetch; None before the first."""
+        state = self._subscription.state(TopicPartition(*partition))
+        return state.lag(self.options.isolation_level == "read_committed")
+
+    async def lag(
+        self, partitions: Iterable[Partition] = (), *, timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """How far the positions are behind the end, asked of the brokers now; of all assigned if none is named."""
+        with self._guard:
+            chosen = partitions_of(partitions) or sorted(self._subscription.assignment())
+            deadline = self._deadline(timeout)
+            ends = await self.end_offsets(chosen, timeout=timeout)
+            return {
+                entry: max(0, ends[entry] - await self.position(entry, timeout=deadline.remaining_s))
+                for entry in chosen
+            }
+
+    async def partitions_for(self, topic: str, *, timeout: float | None = None) -> tuple[PartitionMetadata, ...]:
+        """The partitions of a topic with their leaders and replicas."""
+        with self._guard:
+            deadline = self._deadline(timeout)
+            found = await self._on_io(self._runtime.cluster.topic_metadata(topic, deadline), deadline)
+            return found.partitions
+
+    async def list_topics(self, *, timeout: float | None = None) -> dict[str, TopicMetadata]:
+        """Every topic this user may see."""
+        with self._guard:
+            deadline = self._deadline(timeout)
+            await self._on_io(self._runtime.cluster.refresh_metadata(None), deadline)
+            return dict(self._runtime.cluster.metadata.topics)
+
+    def metrics(self) -> dict[str, float]:
+        return self._runtime.metrics()
+
+    # the end
+
+    async def close(self, timeout: float | None = CLOSE_TIMEOUT_S, *, commit: bool = True) -> None:
+        """Commits if that is automatic, runs the listener, leaves the group, ends all connections. Once is enough.
+
+        `commit=False`: what poll returned last is not taken as done, and not committed.
+        """
+        if self._guard.closed:
+            return
+        with self._guard:
+            deadline = self._deadline(timeout)
+            self._woken = False
+            self._commits_when_leaving = commit
+            try:
+                await self._wind_up(deadline)
+            finally:
+                self._guard.closed = True
+                await self._end(deadline)
+
+    async def leave(self, failed: bool) -> None:
+        """The end of a `with` block; if it failed, records in hand count as not done, so that they come again."""
+        await self.close(commit=not (failed and self._given_out))
+
+    async def _wind_up(self, deadline: Deadline) -> None:
+        """All that needs the group and the user's side."""
+        partitions = tuple(sorted(self._subscription.assignment()))
+        if not self._subscription.uses_group:
+            await self._commit_before_revocation(partitions)
+        elif self._runtime.membership is not None and self._runtime.membership.is_lost:
+            await self._rebalances.lose(partitions)
+        else:
+            await self._rebalances.revoke(partitions)
+        while self._commits.is_pending and not deadline.expired:
+            await self._commits.run_callbacks()
+            if self._commits.is_pending:
+                await self._side.wait(deadline.remaining_s)
+
+    async def _end(self, deadline: Deadline) -> None:
+        try:
+            # A static member stays: its partitions wait for it until its session ends.
+            leave = self.options.group_instance_id is None
+            await self._on_io(self._runtime.close(leave=leave), deadline)
+        except KafkaError as error:
+            logger.info("closed with some ends loose: %s", error)
+        finally:
+            self._io.stop()

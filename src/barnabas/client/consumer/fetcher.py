@@ -1,0 +1,263 @@
+"""Fetches ahead: one request at a time to each broker, the next one sent as soon as a response is in.
+
+On the I/O thread. A broker is asked for all partitions that may be fetched from it, within a fetch session; it is left
+alone while one of them has enough buffered, because a request that leaves that one out could wait half a second for
+the others while the user has long emptied the buffer. `kick` starts whatever can be started; the user's thread calls
+for it when it has made room.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer, span_of
+from barnabas.client.consumer.fetch_errors import FetchErrors
+from barnabas.client.consumer.fetch_response import FetchAnswer, FetchedPartition, read_fetch_response
+from barnabas.client.consumer.fetch_session import FetchPlan, FetchSession, SessionPartition
+from barnabas.client.consumer.partition_state import PartitionState
+from barnabas.client.consumer.subscription import SubscriptionState
+from barnabas.client.errors import AuthenticationError
+from barnabas.client.metadata import Node
+from barnabas.client.options import ConsumerOptions
+from barnabas.clock import Clock
+from barnabas.errors import ErrorCode, KafkaError, ProtocolError
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.compiler import encode
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from barnabas.types import TopicPartition
+
+logger = logging.getLogger("barnabas.client.consumer")
+
+LAST_VERSION_WITH_NAMES: Final = 12
+LAST_VERSION: Final = 18
+BUFFERED_FETCHES: Final = 4
+"""So many times max.partition.fetch.bytes may be buffered of a partition before it is not asked for any more."""
+
+
+class Wanted(NamedTuple):
+    state: PartitionState
+    version: int
+
+
+class Fetcher:
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        subscription: SubscriptionState,
+        buffer: FetchBuffer,
+        options: ConsumerOptions,
+        clock: Clock,
+        *,
+        on_arrival: Callable[[], None],
+        on_stale_metadata: Callable[[], None],
+    ) -> None:
+        self._cluster = cluster
+        self._subscription = subscription
+        self._buffer = buffer
+        self._options = options
+        self._clock = clock
+        self._on_arrival = on_arrival
+        self._errors = FetchErrors(cluster, subscription, options, clock, on_stale_metadata)
+        self._sessions: dict[int, FetchSession] = {}
+        self._active: dict[int, asyncio.Task[None]] = {}
+        self._read_committed = options.isolation_level == "read_committed"
+        self._partition_bound = BUFFERED_FETCHES * options.max_partition_fetch_bytes
+        self._closing = False
+        self.fetch_count = 0
+        self.bytes_fetched = 0
+
+    def kick(self) -> None:
+        """Starts a request to each broker that has something for us and is not being asked already."""
+        if self._closing:
+            return
+        now_ms = self._clock.monotonic_ms()
+        nodes = {state.read_replica(now_ms) for state in self._subscription.states() if state.is_fetchable}
+        for node_id in nodes:
+            if node_id not in self._active:
+                task = asyncio.get_running_loop().create_task(self._serve(node_id))
+                self._active[node_id] = task
+                task.add_done_callback(functools.partial(self._on_served, node_id))
+
+    def _on_served(self, node_id: int, task: asyncio.Task[None]) -> None:
+        self._active.pop(node_id, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("fetching from node %d failed unexpectedly", node_id, exc_info=error)
+
+    async def close(self) -> None:
+        """Nothing more is asked for; what is in flight is given up."""
+        self._closing = True
+        tasks = list(self._active.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def end_sessions(self) -> None:
+        """The last thing on these connections: the answers are not waited for, and would be taken for others."""
+        sessions = [
+            each for each in self._sessions.values() if each.session_id and self._cluster.is_ready(each.node_id)
+        ]
+        await asyncio.gather(*(self._end_session(session) for session in sessions), return_exceptions=True)
+
+    async def _end_session(self, session: FetchSession) -> None:
+        session.close()
+        plan = session.build({})
+        version = await self._cluster.version_of(session.node_id, ApiKey.FETCH, max_version=LAST_VERSION)
+        request = encode(self._message(plan, version), version)
+        await self._cluster.send_frame(session.node_id, ApiKey.FETCH, version, [request], expect_response=False)
+
+    async def _serve(self, node_id: int) -> None:
+        """Requests to one broker, one after the other, as long as there is something to ask for."""
+        session = self._sessions.setdefault(node_id, FetchSession(node_id))
+        while not self._closing:
+            wanted = self._wanted(node_id)
+            if not wanted:
+                return
+            try:
+                await self._fetch(node_id, session, wanted)
+            except KafkaError as error:
+                session.handle_failure()
+                if not await self._on_failure(node_id, wanted, error):
+                    return
+
+    async def _fetch(self, node_id: int, session: FetchSession, wanted: dict[TopicPartition, Wanted]) -> None:
+        plan = session.build({entry: self._request_of(each.state) for entry, each in wanted.items()})
+        last_version = LAST_VERSION if plan.uses_topic_ids else LAST_VERSION_WITH_NAMES
+        version = await self._cluster.version_of(node_id, ApiKey.FETCH, max_version=last_version)
+        request = encode(self._message(plan, version), version)
+        body = await self._cluster.send_frame(node_id, ApiKey.FETCH, version, [request])
+        self.fetch_count += 1
+        self.bytes_fetched += len(body)
+        try:
+            answer = read_fetch_response(body, version)
+        except ProtocolError as error:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"node {node_id} sent an unreadable answer: {error}") from error
+        if answer.throttle_time_ms:
+            self._cluster.throttle(node_id, answer.throttle_time_ms)
+        self._take(node_id, session, wanted, answer)
+
+    # what to ask for
+
+    def _wanted(self, node_id: int) -> dict[TopicPartition, Wanted]:
+        """The partitions to ask this broker for; none while enough is buffered."""
+        now_ms = self._clock.monotonic_ms()
+        wanted: dict[TopicPartition, Wanted] = {}
+        with self._subscription.lock:
+            enough = self._buffer.size >= self._options.fetch_max_bytes // 2
+            for state in self._subscription.states():
+                if not state.is_fetchable or state.read_replica(now_ms) != node_id:
+                    continue
+                if enough or state.buffered_bytes >= self._partition_bound:
+                    self._buffer.starve()
+                    return {}
+                if state.retry_at_ms <= now_ms:
+                    wanted[state.topic_partition] = Wanted(state, state.version)
+        return wanted
+
+    def _request_of(self, state: PartitionState) -> SessionPartition:
+        return SessionPartition(
+            state.topic_id, state.fetch_offset, state.leader_epoch, self._options.max_partition_fetch_bytes
+        )
+
+    def _message(self, plan: FetchPlan, version: int) -> FetchRequest:
+        topics: dict[str, FetchTopic] = {}
+        for (topic, partition), entry in plan.send.items():
+            of_topic = topics.get(topic)
+            if of_topic is None:
+                of_topic = topics[topic] = FetchTopic(topic=topic, topic_id=entry.topic_id, partitions=[])
+            of_topic.partitions.append(
+                FetchPartition(
+                    partition=partition,
+                    current_leader_epoch=entry.current_leader_epoch,
+                    fetch_offset=entry.fetch_offset,
+                    partition_max_bytes=entry.max_bytes,
+                )
+            )
+        options = self._options
+        return FetchRequest(
+            max_wait_ms=options.fetch_max_wait_ms,
+            min_bytes=options.fetch_min_bytes,
+            max_bytes=max(options.fetch_max_bytes - self._buffer.size, options.max_partition_fetch_bytes),
+            isolation_level=int(self._read_committed),
+            session_id=plan.session_id,
+            session_epoch=plan.epoch,
+            topics=list(topics.values()),
+            forgotten_topics_data=_forgotten(plan) if version >= 7 else [],
+            rack_id=options.client_rack or "",
+        )
+
+    # what came
+
+    def _take(
+        self, node_id: int, session: FetchSession, wanted: dict[TopicPartition, Wanted], answer: FetchAnswer
+    ) -> None:
+        names = {entry.topic_id: where.topic for where, entry in session.partitions.items()}
+        answered: dict[TopicPartition, FetchedPartition] = {}
+        for fetched in answer.partitions:
+            name = fetched.topic if isinstance(fetched.topic, str) else names.get(fetched.topic, "")
+            answered[TopicPartition(name, fetched.partition)] = fetched
+        asked = session.partitions
+        if not session.handle_response(answer.error_code, answer.session_id, answered.keys(), answer.throttle_time_ms):
+            self._errors.on_session_error(answer.error_code)
+            return
+        arrived = False
+        with self._subscription.lock:
+            for where, fetched in answered.items():
+                state, version = wanted[where]
+                if state.version != version or state.fetch_offset != asked[where].fetch_offset:
+                    continue  # the user has gone elsewhere meanwhile
+                arrived |= self._take_partition(node_id, state, fetched, answer)
+        if arrived:
+            self._on_arrival()
+
+    def _take_partition(
+        self, node_id: int, state: PartitionState, fetched: FetchedPartition, answer: FetchAnswer
+    ) -> bool:
+        """Whether there is something for the user now."""
+        if fetched.error_code:
+            hints = [Node(*node) for node in answer.nodes]
+            handler = self._errors.on_error(state, fetched, hints)
+            if handler is not None:
+                state.blocked = True
+                self._buffer.add(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=handler))
+            return handler is not None
+        state.on_watermarks(fetched.high_watermark, fetched.last_stable_offset, fetched.log_start_offset)
+        if fetched.preferred_read_replica >= 0:
+            until_ms = self._clock.monotonic_ms() + self._options.metadata_max_age_ms
+            state.prefer_read_replica(fetched.preferred_read_replica, until_ms)
+            logger.debug("%s is read from node %d", state.topic_partition, fetched.preferred_read_replica)
+        if not fetched.records:
+            return False
+        span = span_of(fetched.records)
+        if span is None:
+            state.blocked = True
+            self._buffer.add(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=self._errors.no_progress))
+            return True
+        aborted = fetched.aborted if self._read_committed else None
+        self._buffer.add(CompletedFetch(state, fetched.records, span.next_offset, aborted))
+        state.on_fetched(span.next_offset, span.leader_epoch, len(fetched.records))
+        return True
+
+    async def _on_failure(self, node_id: int, wanted: dict[TopicPartition, Wanted], error: KafkaError) -> bool:
+        """No answer from a broker. True: try again after the pause; a leader may have moved meanwhile."""
+        logger.info("fetching from node %d failed: %s", node_id, error)
+        with self._subscription.lock:
+            for state, _ in wanted.values():
+                state.clear_preferred_read_replica()
+        if isinstance(error, AuthenticationError) or not error.retriable:
+            self._errors.report(error, [state for state, _ in wanted.values()], self._buffer)
+            self._on_arrival()
+            return False
+        self._errors.on_session_error(error.code)
+        await asyncio.sleep(self._options.retry_backoff_ms / 1000)
+        return True
+
+
+def _forgotten(plan: FetchPlan) -> list[ForgottenTopic]:
+    topics: dict[tuple[bytes, str], ForgottenTopic] = {}
+    for topic_id, topic, partition in plan.forget:
+        entry = topics.setdefault((topic_id, topic), ForgottenTopic(topic=topic, topic_id=topic_id, partitions=[]))
+        entry.partitions.append(partition)
+    return list(topics.values())

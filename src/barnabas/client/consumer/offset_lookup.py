@@ -1,0 +1,222 @@
+"""ListOffsets and OffsetForLeaderEpoch for many partitions: each leader is asked once, what can be retried is.
+
+On the I/O thread. Used for beginning, end and time look-ups of the user, for resets and for validation; what the
+answers mean for positions is decided in positions.py.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from barnabas.client.cluster import ClusterClient
+from barnabas.client.errors import ClientTimeoutError, UnknownTopicError, error_for
+from barnabas.client.retry import Backoff, Deadline
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from barnabas.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from barnabas.types import TopicPartition
+
+CONSUMER_REPLICA_ID: Final = -1
+UNKNOWN_OFFSET: Final = -1
+
+
+class LookupOptions(Protocol):
+    @property
+    def request_timeout_ms(self) -> int: ...
+    @property
+    def retry_backoff_ms(self) -> int: ...
+    @property
+    def retry_backoff_max_ms(self) -> int: ...
+
+
+class FoundOffset(NamedTuple):
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+class EpochEnd(NamedTuple):
+    leader_epoch: int
+    end_offset: int
+
+
+class EpochQuestion(NamedTuple):
+    """Where does `epoch` end? Asked of a node that should lead in `leader_epoch`."""
+
+    leader: int
+    leader_epoch: int
+    epoch: int
+
+
+class OffsetLookup:
+    def __init__(self, cluster: ClusterClient, options: LookupOptions, *, read_committed: bool) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._isolation_level = 1 if read_committed else 0
+
+    async def list_offsets(
+        self, timestamps: Mapping[TopicPartition, int], deadline: Deadline
+    ) -> dict[TopicPartition, FoundOffset]:
+        """For every partition, retried until the deadline; one without an answer for its time has offset -1."""
+        found: dict[TopicPartition, FoundOffset] = {}
+        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        while True:
+            missing = {entry: timestamp for entry, timestamp in timestamps.items() if entry not in found}
+            answered, failed = await self.list_offsets_once(missing)
+            found.update(answered)
+            if not failed:
+                return found
+            for error in failed.values():
+                if not error.retriable:
+                    raise error
+            pause_ms = backoff.next_ms()
+            if pause_ms >= deadline.remaining_ms:
+                raise _timed_out(failed)
+            await asyncio.sleep(pause_ms / 1000)
+            await self.refresh({entry.topic for entry in failed})
+
+    async def list_offsets_once(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, FoundOffset], dict[TopicPartition, KafkaError]]:
+        """One attempt: what was found, and what went wrong for the rest."""
+        unknown = {entry.topic for entry in timestamps if self._cluster.metadata.leader(entry) is None}
+        failed: dict[TopicPartition, KafkaError] = {}
+        if unknown:
+            await self.refresh(unknown)
+        by_node: dict[int, dict[TopicPartition, tuple[int, int]]] = {}
+        for entry, timestamp in timestamps.items():
+            leader = self._cluster.metadata.leader(entry)
+            if leader is None:
+                failed[entry] = _no_leader(entry, self._cluster)
+            else:
+                by_node.setdefault(leader.node_id, {})[entry] = (leader.leader_epoch, timestamp)
+        found: dict[TopicPartition, FoundOffset] = {}
+        for answered, refused in await asyncio.gather(*(self._ask(node, asked) for node, asked in by_node.items())):
+            found.update(answered)
+            failed.update(refused)
+        return found, failed
+
+    async def _ask(
+        self, node_id: int, asked: dict[TopicPartition, tuple[int, int]]
+    ) -> tuple[dict[TopicPartition, FoundOffset], dict[TopicPartition, KafkaError]]:
+        topics: dict[str, list[ListOffsetsPartition]] = {}
+        for (topic, partition), (leader_epoch, timestamp) in asked.items():
+            topics.setdefault(topic, []).append(
+                ListOffsetsPartition(partition_index=partition, current_leader_epoch=leader_epoch, timestamp=timestamp)
+            )
+        request = ListOffsetsRequest(
+            replica_id=CONSUMER_REPLICA_ID,
+            isolation_level=self._isolation_level,
+            topics=[ListOffsetsTopic(name=topic, partitions=partitions) for topic, partitions in topics.items()],
+            timeout_ms=self._options.request_timeout_ms,
+        )
+        min_version = 2 if self._isolation_level else 0
+        try:
+            response: ListOffsetsResponse = await self._cluster.send(node_id, request, min_version=min_version)
+        except KafkaError as error:
+            return {}, dict.fromkeys(asked, error)
+        return _read_list_offsets(response, asked)
+
+    async def epoch_ends(
+        self, questions: Mapping[TopicPartition, EpochQuestion]
+    ) -> tuple[dict[TopicPartition, EpochEnd], dict[TopicPartition, KafkaError]]:
+        """One attempt at each leader."""
+        by_node: dict[int, dict[TopicPartition, EpochQuestion]] = {}
+        for entry, question in questions.items():
+            by_node.setdefault(question.leader, {})[entry] = question
+        found: dict[TopicPartition, EpochEnd] = {}
+        failed: dict[TopicPartition, KafkaError] = {}
+        asked = [self._ask_epochs(node, entries) for node, entries in by_node.items()]
+        for answered, refused in await asyncio.gather(*asked):
+            found.update(answered)
+            failed.update(refused)
+        return found, failed
+
+    async def _ask_epochs(
+        self, node_id: int, asked: dict[TopicPartition, EpochQuestion]
+    ) -> tuple[dict[TopicPartition, EpochEnd], dict[TopicPartition, KafkaError]]:
+        topics: dict[str, list[OffsetForLeaderPartition]] = {}
+        for (topic, partition), question in asked.items():
+            topics.setdefault(topic, []).append(
+                OffsetForLeaderPartition(
+                    partition=partition,
+                    current_leader_epoch=question.leader_epoch,
+                    leader_epoch=question.epoch,
+                )
+            )
+        request = OffsetForLeaderEpochRequest(
+            replica_id=CONSUMER_REPLICA_ID,
+            topics=[OffsetForLeaderTopic(topic=topic, partitions=entries) for topic, entries in topics.items()],
+        )
+        try:
+            # Before v3 only brokers may ask, which a consumer would hear as an authorization error.
+            response: OffsetForLeaderEpochResponse = await self._cluster.send(node_id, request, min_version=3)
+        except KafkaError as error:
+            return {}, dict.fromkeys(asked, error)
+        found, failed = {}, {}
+        for topic_result in response.topics:
+            for answer in topic_result.partitions:
+                entry = TopicPartition(topic_result.topic, answer.partition)
+                if answer.error_code:
+                    failed[entry] = error_for(answer.error_code, topic=entry.topic, partition=entry.partition)
+                else:
+                    found[entry] = EpochEnd(answer.leader_epoch, answer.end_offset)
+        return found, failed
+
+    async def refresh(self, topics: Collection[str]) -> None:
+        """Metadata of these topics; that it cannot be had now shows when a leader is missing."""
+        try:
+            await self._cluster.refresh_metadata(topics)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+
+
+def _read_list_offsets(
+    response: ListOffsetsResponse, asked: Mapping[TopicPartition, object]
+) -> tuple[dict[TopicPartition, FoundOffset], dict[TopicPartition, KafkaError]]:
+    found: dict[TopicPartition, FoundOffset] = {}
+    failed: dict[TopicPartition, KafkaError] = {}
+    for topic in response.topics:
+        for answer in topic.partitions:
+            entry = TopicPartition(topic.name, answer.partition_index)
+            if answer.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
+                found[entry] = FoundOffset(UNKNOWN_OFFSET, -1, -1)
+            elif answer.error_code:
+                failed[entry] = error_for(answer.error_code, topic=entry.topic, partition=entry.partition)
+            else:
+                found[entry] = FoundOffset(answer.offset, answer.timestamp, answer.leader_epoch)
+    for entry in asked:
+        if entry not in found and entry not in failed:
+            failed[entry] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker left {entry} out of its answer")
+    return found, failed
+
+
+def _no_leader(entry: TopicPartition, cluster: ClusterClient) -> KafkaError:
+    topic = cluster.metadata.topic(entry.topic)
+    refused = cluster.metadata.invalid_topics.get(entry.topic)
+    if topic is None and refused is not None and not refused.retriable:
+        return error_for(refused, topic=entry.topic)
+    if topic is None or entry.partition >= topic.partition_count:
+        return UnknownTopicError(f"there is no partition {entry}: create it, or look for a typo in the topic's name")
+    return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{entry} has no leader at the moment")
+
+
+def _timed_out(failed: Mapping[TopicPartition, KafkaError]) -> KafkaError:
+    entry, error = next(iter(failed.items()))
+    if isinstance(error, UnknownTopicError):
+        return error
+    return ClientTimeoutError(
+        f"no offsets for {len(failed)} partition(s) in time, the first is {entry}: {error.message}; "
+        "try again, or give it more time (default_api_timeout_ms)"
+    )

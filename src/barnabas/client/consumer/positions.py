@@ -1,0 +1,311 @@
+"""Gives every assigned partition a valid position: committed offset, else reset; validated after a change of leader.
+
+On the I/O thread, started anew by `kick` whenever something changed: assignment, seek, metadata, an error the user has
+been told of. Each kind of question runs in a task of its own, so that a coordinator that does not answer keeps no
+reset waiting. Errors that retrying does not mend are handed to poll; their partitions stand still until the user has
+seen them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol
+
+from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.offset_lookup import EpochQuestion, OffsetLookup
+from barnabas.client.consumer.offset_reset import OffsetReset
+from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.consumer.partition_state import FetchState, PartitionState, Truncation
+from barnabas.client.consumer.subscription import SubscriptionState
+from barnabas.client.errors import (
+    LogTruncationError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    UnsupportedVersionError,
+)
+from barnabas.client.options import ConsumerOptions
+from barnabas.clock import Clock
+from barnabas.errors import KafkaError
+from barnabas.types import TopicPartition
+
+logger = logging.getLogger("barnabas.client.consumer")
+
+
+class CommittedOffsets(Protocol):
+    async def fetch(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, OffsetAndMetadata | None]: ...
+
+
+class PositionKeeper:
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        subscription: SubscriptionState,
+        lookup: OffsetLookup,
+        committed: CommittedOffsets | None,
+        options: ConsumerOptions,
+        clock: Clock,
+        *,
+        on_ready: Callable[[], None],
+        on_error: Callable[[KafkaError, Sequence[PartitionState]], None],
+    ) -> None:
+        self._cluster = cluster
+        self._subscription = subscription
+        self._lookup = lookup
+        self._committed = committed
+        self._options = options
+        self._clock = clock
+        self._on_ready = on_ready
+        self._on_error = on_error
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._refreshing = False
+
+    def kick(self) -> None:
+        """Looks at every partition and starts what is missing. Nothing is awaited here."""
+        now_ms = self._clock.monotonic_ms()
+        self.follow_metadata()
+        for fetch_state, work in (
+            (FetchState.INITIALIZING, self._initialize),
+            (FetchState.AWAIT_RESET, self._reset),
+            (FetchState.AWAIT_VALIDATION, self._validate),
+        ):
+            if states := self._subscription.in_state(fetch_state, now_ms):
+                for state in states:
+                    state.retry_at_ms = now_ms + self._options.default_api_timeout_ms  # while it is being asked for
+                self._start(self._guarded(work, states))
+        self._refresh_if_leaderless()
+        self._on_ready()
+        self._set_timer(now_ms)
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def follow_metadata(self) -> None:
+        """Every position learns who leads its partition now; that may call for a validation, or a reset."""
+        metadata = self._cluster.metadata
+        recreated = []
+        with self._subscription.lock:
+            for state in self._subscription.states():
+                topic = metadata.topic(state.topic_partition.topic)
+                leader = metadata.leader(state.topic_partition)
+                if topic is None or leader is None:
+                    continue
+                had_position = state.has_position
+                if state.check_leader(leader.node_id, leader.leader_epoch, topic.topic_id) and had_position:
+                    recreated.append(state)
+        for state in recreated:
+            self._on_recreated(state)
+
+    def _on_recreated(self, state: PartitionState) -> None:
+        where = state.topic_partition
+        logger.warning("topic %s was deleted and made anew: offset %d of %s is void", where.topic, state.offset, where)
+        if self._subscription.default_reset.name != "none":
+            with self._subscription.lock:
+                state.request_reset(self._subscription.default_reset)
+            return
+        self._fail(
+            OffsetOutOfRangeError(
+                f"topic {where.topic} was deleted and made anew, so offset {state.offset} of {where} is void and "
+                "auto.offset.reset is none: seek to where to go on",
+                {where: state.offset},
+            ),
+            [state],
+        )
+
+    # the three questions
+
+    async def _initialize(self, states: Sequence[PartitionState]) -> None:
+        committed: Mapping[TopicPartition, OffsetAndMetadata | None] = {}
+        if self._committed is not None:
+            committed = await self._committed.fetch([state.topic_partition for state in states])
+        homeless = []
+        with self._subscription.lock:
+            for state in states:
+                if state.state is not FetchState.INITIALIZING:
+                    continue
+                offset = committed.get(state.topic_partition)
+                if offset is not None:
+                    state.seek(offset.offset, offset.leader_epoch)
+                    logger.info("%s starts at the committed offset %d", state.topic_partition, offset.offset)
+                elif self._subscription.default_reset.name == "none":
+                    homeless.append(state)
+                else:
+                    state.request_reset(self._subscription.default_reset)
+        if homeless:
+            names = [state.topic_partition for state in homeless]
+            self._fail(
+                NoOffsetForPartitionError(
+                    f"nothing is committed for {', '.join(map(str, names))} and auto.offset.reset is none: "
+                    "seek to where to start, or set auto_offset_reset to earliest or latest",
+                    names,
+                ),
+                homeless,
+            )
+
+    async def _reset(self, states: Sequence[PartitionState]) -> None:
+        now_ms = self._clock.now_ms()
+        asked: dict[TopicPartition, tuple[PartitionState, OffsetReset]] = {}
+        for state in states:
+            if state.reset is not None:
+                asked[state.topic_partition] = (state, state.reset)
+        found, failed = await self._lookup.list_offsets_once(
+            {entry: reset.timestamp(now_ms) for entry, (_, reset) in asked.items()}
+        )
+        past_the_end = []
+        with self._subscription.lock:
+            for entry, answer in found.items():
+                state, reset = asked[entry]
+                if answer.offset < 0:
+                    past_the_end.append((state, reset))
+                elif state.complete_reset(reset, answer.offset):
+                    logger.info("%s: position reset to offset %d (%s)", entry, answer.offset, reset.name)
+        if past_the_end:
+            await self._reset_to_end(past_the_end)
+        self._retry_later(failed, {entry: state for entry, (state, _) in asked.items()})
+
+    async def _reset_to_end(self, states: Sequence[tuple[PartitionState, OffsetReset]]) -> None:
+        """by_duration found no record that young: what comes next is the first."""
+        asked = {state.topic_partition: (state, reset) for state, reset in states}
+        found, failed = await self._lookup.list_offsets_once(dict.fromkeys(asked, -1))
+        with self._subscription.lock:
+            for entry, answer in found.items():
+                state, reset = asked[entry]
+                state.complete_reset(reset, answer.offset)
+        self._retry_later(failed, {entry: state for entry, (state, _) in asked.items()})
+
+    async def _validate(self, states: Sequence[PartitionState]) -> None:
+        asked = {state.topic_partition: (state, state.version, state.fetch_offset) for state in states}
+        questions = {
+            state.topic_partition: EpochQuestion(state.leader, state.leader_epoch, state.fetch_epoch)
+            for state in states
+        }
+        found, failed = await self._lookup.epoch_ends(questions)
+        truncated: list[Truncation] = []
+        with self._subscription.lock:
+            for entry, end in found.items():
+                state, version, offset = asked[entry]
+                truncation = state.complete_validation(
+                    version, offset, end.end_offset, end.leader_epoch, self._subscription.default_reset
+                )
+                if truncation is not None:
+                    truncated.append(truncation)
+                elif end.end_offset < offset:
+                    logger.warning("%s was truncated at offset %d, position was %d", entry, end.end_offset, offset)
+            for entry in [entry for entry, error in failed.items() if isinstance(error, UnsupportedVersionError)]:
+                state = asked[entry][0]
+                del failed[entry]
+                if state.state is FetchState.AWAIT_VALIDATION:
+                    state.state = FetchState.FETCHING  # the broker is too old to say
+        if truncated:
+            self._fail(_truncation_error(truncated), [asked[each.topic_partition][0] for each in truncated])
+        self._retry_later(failed, {entry: state for entry, (state, _, _) in asked.items()})
+
+    # what goes wrong
+
+    async def _guarded(
+        self, work: Callable[[Sequence[PartitionState]], Coroutine[Any, Any, None]], states: Sequence[PartitionState]
+    ) -> None:
+        before = [(state, state.state, state.version) for state in states]
+        try:
+            await work(states)
+        except KafkaError as error:
+            self._retry_later(
+                {state.topic_partition: error for state in states}, {s.topic_partition: s for s in states}
+            )
+        else:
+            # What was not answered, and did not fail, may be asked for again soon; what moved on, at once.
+            for state, was, version in before:
+                if (state.state, state.version) != (was, version):
+                    state.retry_at_ms = 0
+        self.kick()
+
+    def _retry_later(
+        self, failed: Mapping[TopicPartition, KafkaError], states: Mapping[TopicPartition, PartitionState]
+    ) -> None:
+        if not failed:
+            return
+        retry_at_ms = self._clock.monotonic_ms() + self._options.retry_backoff_ms
+        fatal: dict[int, tuple[KafkaError, list[PartitionState]]] = {}
+        for entry, error in failed.items():
+            state = states[entry]
+            state.retry_at_ms = retry_at_ms
+            if error.retriable:
+                logger.debug("no position for %s yet: %s", entry, error)
+            else:
+                fatal.setdefault(id(error), (error, []))[1].append(state)
+        for error, concerned in fatal.values():
+            self._fail(error, concerned)
+        self._start(self._refresh({entry.topic for entry in failed}))
+
+    def _fail(self, error: KafkaError, states: Sequence[PartitionState]) -> None:
+        for state in states:
+            state.parked = True
+            state.retry_at_ms = 0
+        self._on_error(error, states)
+
+    # metadata
+
+    def _refresh_if_leaderless(self) -> None:
+        """Partitions that could be fetched if only their leader were known."""
+        topics = {
+            state.topic_partition.topic
+            for state in self._subscription.states()
+            if state.has_position and state.leader < 0 and not state.parked
+        }
+        if topics and not self._refreshing:
+            self._refreshing = True
+            self._start(self._find_leaders(topics))
+
+    async def _find_leaders(self, topics: set[str]) -> None:
+        try:
+            await self._refresh(topics)
+            self.follow_metadata()
+            if any(state.has_position and state.leader < 0 for state in self._subscription.states()):
+                await asyncio.sleep(self._options.retry_backoff_ms / 1000)
+        finally:
+            self._refreshing = False
+        self.kick()
+
+    async def _refresh(self, topics: set[str]) -> None:
+        try:
+            await self._lookup.refresh(topics)
+        except KafkaError as error:
+            states = [s for s in self._subscription.states() if s.topic_partition.topic in topics]
+            self._fail(error, states)
+
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _set_timer(self, now_ms: int) -> None:
+        due = [
+            state.retry_at_ms
+            for state in self._subscription.states()
+            if state.retry_at_ms > now_ms and not state.parked
+        ]
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due:
+            self._timer = asyncio.get_running_loop().call_later((min(due) - now_ms + 1) / 1000, self.kick)
+
+
+def _truncation_error(truncated: Sequence[Truncation]) -> LogTruncationError:
+    parts = [
+        f"{each.topic_partition} at offset {each.offset}"
+        + (f" (the log now diverges at {each.divergent_offset.offset})" if each.divergent_offset else "")
+        for each in truncated
+    ]
+    return LogTruncationError(
+        f"records that were read are gone after an unclean election: {', '.join(parts)}; "
+        "seek to where to go on, or set auto_offset_reset so that this is done for you",
+        [each.topic_partition for each in truncated],
+    )

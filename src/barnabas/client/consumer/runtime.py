@@ -1,0 +1,171 @@
+"""The I/O thread's half of a consumer: cluster, positions, fetcher, membership, put together and taken down again.
+
+Everything in it runs on the I/O thread but `kick` and `next_error`, which the user's thread calls.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.fetch_buffer import FetchBuffer
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.group import GroupOptions, OffsetCommitter, RebalanceEvent, make_membership
+from barnabas.client.consumer.group.driver import MembershipDriver
+from barnabas.client.consumer.offset_lookup import OffsetLookup
+from barnabas.client.consumer.partition_state import PartitionState
+from barnabas.client.consumer.positions import PositionKeeper
+from barnabas.client.consumer.subscription import SubscriptionState
+from barnabas.client.io_thread import IoThread
+from barnabas.client.options import ConsumerOptions
+from barnabas.clock import Clock
+from barnabas.errors import KafkaError
+
+logger = logging.getLogger("barnabas.client.consumer")
+
+
+class ConsumerRuntime:
+    def __init__(
+        self,
+        options: ConsumerOptions,
+        io: IoThread,
+        cluster: ClusterClient,
+        subscription: SubscriptionState,
+        buffer: FetchBuffer,
+        clock: Clock,
+        notify: Callable[[], None],
+    ) -> None:
+        self._clock = clock
+        self._io = io
+        self.cluster = cluster
+        self._subscription = subscription
+        self._buffer = buffer
+        self._notify = notify
+        self._read_committed = options.isolation_level == "read_committed"
+        self._errors: deque[tuple[KafkaError, Sequence[PartitionState]]] = deque()
+        self._kicked = False
+        self._refresh: asyncio.Task[None] | None = None
+        self.lookup = OffsetLookup(cluster, options, read_committed=self._read_committed)
+        self.fetcher = Fetcher(
+            cluster,
+            subscription,
+            buffer,
+            options,
+            clock,
+            on_arrival=notify,
+            on_stale_metadata=self._on_stale_metadata,
+        )
+        self.membership: MembershipDriver | None = None
+        self.committer: OffsetCommitter | None = None
+        if options.group_id is not None:
+            group_options = group_options_of(options, options.group_id)
+            self.membership = make_membership(cluster, group_options, on_event=notify, clock=clock)
+            self.committer = OffsetCommitter(cluster, group_options, self.membership)
+            io.submit(self.membership.start())
+        self._positions = PositionKeeper(
+            cluster,
+            subscription,
+            self.lookup,
+            self.committer,
+            options,
+            clock,
+            on_ready=self._on_positions,
+            on_error=self._on_error,
+        )
+        cluster.on_metadata(lambda _: self._positions.kick())
+
+    def kick(self) -> None:
+        """From any thread: positions or assignment have changed, or there is room for more. Cheap when repeated."""
+        if not self._kicked:
+            self._kicked = True
+            self._io.call(self._run_kick)
+
+    def _run_kick(self) -> None:
+        self._kicked = False
+        self._positions.kick()
+
+    def _on_positions(self) -> None:
+        self.fetcher.kick()
+        self._notify()
+
+    def polled(self) -> None:
+        if self.membership is not None:
+            self.membership.polled(self._clock.monotonic_ms())
+
+    def next_event(self) -> RebalanceEvent | None:
+        return None if self.membership is None else self.membership.next_event()
+
+    def next_error(self) -> KafkaError | None:
+        """The next error that concerns the user; if its partitions have gone elsewhere since, it is no error."""
+        if self.membership is not None and self.membership.error is not None:
+            return self.membership.error
+        while self._errors:
+            error, states = self._errors.popleft()
+            with self._subscription.lock:
+                if any(state.parked for state in states):
+                    self._subscription.unpark()
+                    self.kick()
+                    return error
+        return None
+
+    def _on_error(self, error: KafkaError, states: Sequence[PartitionState]) -> None:
+        self._errors.append((error, states))
+        self._notify()
+
+    def _on_stale_metadata(self) -> None:
+        if self._refresh is None or self._refresh.done():
+            self._refresh = asyncio.get_running_loop().create_task(self._refresh_metadata())
+
+    async def _refresh_metadata(self) -> None:
+        topics = {entry.topic for entry in self._subscription.assignment()}
+        if topics:
+            try:
+                await self.cluster.refresh_metadata(topics)
+            except KafkaError as error:
+                logger.info("metadata could not be refreshed: %s", error)
+        self._positions.kick()
+
+    def metrics(self) -> dict[str, float]:
+        """Figures of this moment, by names like Kafka's."""
+        states = self._subscription.states()
+        lags = [lag for state in states if (lag := state.lag(self._read_committed)) is not None]
+        return {
+            "assigned-partitions": len(states),
+            "buffered-bytes": self._buffer.size,
+            "bytes-consumed-total": self.fetcher.bytes_fetched,
+            "fetch-total": self.fetcher.fetch_count,
+            "records-lag-max": max(lags, default=0),
+        }
+
+    async def close(self, *, leave: bool) -> None:
+        if self._refresh is not None:
+            self._refresh.cancel()
+        await self._positions.close()
+        await self.fetcher.close()
+        if self.membership is not None:
+            await self.membership.close(leave)
+        await self.fetcher.end_sessions()
+        await self.cluster.close()
+
+
+def group_options_of(options: ConsumerOptions, group_id: str) -> GroupOptions:
+    return GroupOptions(
+        group_id=group_id,
+        group_protocol=options.group_protocol,
+        group_instance_id=options.group_instance_id,
+        group_remote_assignor=options.group_remote_assignor,
+        client_rack=options.client_rack or None,
+        session_timeout_ms=options.session_timeout_ms,
+        heartbeat_interval_ms=options.heartbeat_interval_ms,
+        max_poll_interval_ms=options.max_poll_interval_ms,
+        partition_assignment_strategy=options.partition_assignment_strategy,
+        exclude_internal_topics=options.exclude_internal_topics,
+        allow_auto_create_topics=options.allow_auto_create_topics,
+        isolation_level=options.isolation_level,
+        request_timeout_ms=options.request_timeout_ms,
+        default_api_timeout_ms=options.default_api_timeout_ms,
+        retry_backoff_ms=options.retry_backoff_ms,
+        retry_backoff_max_ms=options.retry_backoff_max_ms,
+        metadata_max_age_ms=options.metadata_max_age_ms,
+    )

@@ -1,0 +1,129 @@
+"""The user's side of a consumer: a thread that blocks, or a task on the user's loop. The core is the same for both.
+
+The core's methods are coroutines that run where the user calls them. All they ever wait for is `wait`: on the blocking
+side it blocks the thread and never suspends, so `run` drives the coroutine to its end in one step; on the asyncio side
+it awaits. `notify` may be called from any thread.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from barnabas.client.errors import ClosedError, IllegalStateError
+
+T = TypeVar("T")
+
+
+class UserSide(Protocol):
+    def notify(self) -> None:
+        """Something has changed: whoever waits shall look again."""
+        ...
+
+    async def wait(self, timeout_s: float | None) -> None:
+        """Until notified, also if that was before the call; or until the time is over."""
+        ...
+
+    async def call(self, function: Callable[..., Any], *args: object) -> Any:
+        """A function of the user's; on the asyncio side it may be a coroutine function."""
+        ...
+
+    def token(self) -> object:
+        """Who is calling: two callers at a time are a mistake of the program."""
+        ...
+
+
+class BlockingSide:
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def notify(self) -> None:
+        self._event.set()
+
+    async def wait(self, timeout_s: float | None) -> None:
+        self._event.wait(timeout_s)
+        self._event.clear()
+
+    async def call(self, function: Callable[..., Any], *args: object) -> Any:
+        return function(*args)
+
+    def token(self) -> object:
+        return threading.get_ident()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        finally:
+            coroutine.close()
+        raise AssertionError("a coroutine of the core waited for something else than the user's side")
+
+
+class AsyncSide:
+    """Belongs to the loop of the first call."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def notify(self) -> None:
+        if self._loop is None:
+            self._event.set()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._event.set)
+        except RuntimeError:
+            pass  # the user's loop is closed: nobody waits on it
+
+    async def wait(self, timeout_s: float | None) -> None:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._event.wait()
+        except TimeoutError:
+            pass
+        self._event.clear()
+
+    async def call(self, function: Callable[..., Any], *args: object) -> Any:
+        result = function(*args)
+        return await result if inspect.isawaitable(result) else result
+
+    def token(self) -> object:
+        try:
+            return asyncio.current_task() or threading.get_ident()
+        except RuntimeError:
+            return threading.get_ident()
+
+
+class Guard:
+    """Lets one caller in at a time, as often as it likes, and nobody once the consumer is closed."""
+
+    def __init__(self, side: UserSide) -> None:
+        self._side = side
+        self._lock = threading.Lock()
+        self._owner: object = None
+        self._depth = 0
+        self.closed = False
+
+    def __enter__(self) -> None:
+        token = self._side.token()
+        with self._lock:
+            if self.closed:
+                raise ClosedError("the consumer is closed: make a new one")
+            if self._owner is not None and self._owner != token:
+                raise IllegalStateError(
+                    "the consumer is in use by another thread or task: it is for one at a time, only wakeup() may be"
+                    " called from elsewhere; give each thread a consumer of its own, or hand records to workers"
+                )
+            self._owner = token
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                self._owner = None
