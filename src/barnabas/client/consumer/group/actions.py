@@ -1,0 +1,80 @@
+"""What a membership machine asks its driver to do. The machine goes on when the driver reports back."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from barnabas.client.consumer.group.events import RebalanceEvent
+from barnabas.errors import KafkaError
+from barnabas.types import TopicId
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Send:
+    """To the group's coordinator, once; answered by `on_response` or `on_failure`."""
+
+    request: Any
+    timeout_ms: int
+    delay_ms: int = 0
+    min_version: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leave:
+    """Tell the coordinator that the member is gone. Nobody waits for the answer but `close`."""
+
+    request: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forget:
+    """The coordinator has moved: look it up before the next request."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refresh:
+    """Bring metadata of these topics (None: all) up to date; answered by `on_refreshed`."""
+
+    topics: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deliver:
+    """Queue for the user's thread; answered by `on_done`."""
+
+    event: RebalanceEvent
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Withdraw:
+    """Take it back if nobody has taken it yet; answered at once by `on_withdrawn`, or later by `on_done`."""
+
+    event: RebalanceEvent
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fail:
+    """Nothing that trying again would mend: poll raises it."""
+
+    error: KafkaError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Say:
+    level: int
+    text: str
+
+
+Action = Send | Leave | Forget | Refresh | Deliver | Withdraw | Fail | Say
+
+INFO, WARNING, ERROR, DEBUG = logging.INFO, logging.WARNING, logging.ERROR, logging.DEBUG
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """What metadata says about topics at one moment."""
+
+    partition_counts: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[TopicId, str] = field(default_factory=dict)
+    internal: frozenset[str] = frozenset()

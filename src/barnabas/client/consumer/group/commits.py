@@ -1,0 +1,175 @@
+"""Offsets of a group: committed and fetched at its coordinator, tried again until the deadline.
+
+Used by the consumer (commit, auto-commit, positions, `committed`), on the I/O loop. With a membership every request is
+made in the name of the member, so that one that was thrown out cannot overwrite what its successor has committed. A
+commit that has to be tried again is given up when the group has moved on and the partitions are not ours any more.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.consumer.group import commit_texts
+from barnabas.client.consumer.group.driver import NO_ANSWER, MembershipDriver
+from barnabas.client.consumer.group.machine import GroupMetadata
+from barnabas.client.consumer.group.offset_requests import (
+    MAX_VERSION,
+    commit_errors,
+    commit_request,
+    fetch_request,
+    fetched_offsets,
+    group_error,
+)
+from barnabas.client.consumer.group.options import CONSUMER, GroupOptions
+from barnabas.client.consumer.group.refusals import MOVED
+from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.errors import RebalanceInProgressError, error_code, error_for
+from barnabas.client.retry import Backoff, Deadline, retrying
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.offset_commit import OffsetCommitResponse
+from barnabas.types import TopicPartition
+
+T = TypeVar("T")
+NOT_A_MEMBER = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_MEMBER_EPOCH})
+LATE_EPOCH = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
+"""The next heartbeat brings the epoch; then the same request may succeed."""
+
+
+class OffsetCommitter:
+    def __init__(self, cluster: ClusterClient, options: GroupOptions, membership: MembershipDriver | None) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._membership = membership
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], *, timeout_ms: int | None = None
+    ) -> None:
+        """Returns when all of them are stored. `timeout_ms` is default.api.timeout.ms unless given."""
+        if not offsets:
+            return
+        started_as = self._committing_identity(None, offsets)
+
+        async def attempt() -> None:
+            identity = self._committing_identity(started_as, offsets)
+            response = await self._send(commit_request(identity, offsets), MAX_VERSION)
+            self._check_commit(identity, response)
+
+        await self._retrying(attempt, timeout_ms)
+
+    async def fetch(
+        self, partitions: Collection[TopicPartition], *, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What was committed last; None where nothing was.
+
+        With read_committed an offset that an open transaction may still change is waited for.
+        """
+        if not partitions:
+            return {}
+
+        async def attempt() -> dict[TopicPartition, OffsetAndMetadata | None]:
+            return await self._fetch_once(partitions)
+
+        return await self._retrying(attempt, timeout_ms)
+
+    async def _fetch_once(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        options = self._options
+        node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, options.group_id)
+        version = await self._cluster.version_of(node_id, ApiKey.OFFSET_FETCH, max_version=MAX_VERSION)
+        member = self._fetching_identity()
+        stable = options.isolation_level == "read_committed"
+        request = fetch_request(options.group_id, member, partitions, version, require_stable=stable)
+        response = await self._send(request, version)
+        self._check_fetch(group_error(response), member)
+        found: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
+        for partition, code, committed in fetched_offsets(response):
+            if code:
+                raise error_for(code, topic=partition.topic, partition=partition.partition, group=options.group_id)
+            found[partition] = committed
+        return found
+
+    # Who speaks
+
+    def _committing_identity(
+        self, started_as: GroupMetadata | None, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> GroupMetadata:
+        membership = self._membership
+        if membership is None or not membership.is_subscribed:
+            return GroupMetadata(self._options.group_id)
+        if membership.is_rebalancing:
+            raise commit_texts.rebalancing(self._options)
+        if membership.is_lost:
+            raise commit_texts.not_a_member(self._options)
+        identity = membership.group_metadata()
+        if started_as is not None and identity != started_as and not membership.owns(offsets.keys()):
+            raise commit_texts.moved_on(self._options, started_as, ErrorCode.ILLEGAL_GENERATION)
+        return identity
+
+    def _fetching_identity(self) -> GroupMetadata | None:
+        membership = self._membership
+        if membership is None or self._options.group_protocol != CONSUMER or membership.is_lost:
+            return None
+        return membership.group_metadata()
+
+    # Answers
+
+    def _check_commit(self, identity: GroupMetadata, response: OffsetCommitResponse) -> None:
+        for partition, number in commit_errors(response).items():
+            code = error_code(number)
+            if code in MOVED:
+                self._forget_coordinator()
+            elif code is ErrorCode.REBALANCE_IN_PROGRESS:
+                if self._membership is not None:
+                    self._membership.request_rejoin("a commit was refused: the group is rebalancing")
+                raise commit_texts.rebalancing(self._options)
+            elif code in NOT_A_MEMBER:
+                self._report_refused(identity)
+                raise commit_texts.moved_on(self._options, identity, code)
+            elif code in LATE_EPOCH:
+                self._report_refused(identity)
+            raise error_for(code, topic=partition.topic, partition=partition.partition, group=self._options.group_id)
+
+    def _check_fetch(self, number: int, member: GroupMetadata | None) -> None:
+        code = error_code(number)
+        if code in MOVED:
+            self._forget_coordinator()
+        elif member is not None and (code in NOT_A_MEMBER or code in LATE_EPOCH):
+            self._report_refused(member)
+            code = ErrorCode.STALE_MEMBER_EPOCH  # tried again under the next epoch, or in nobody's name
+        if code is not ErrorCode.NONE:
+            raise error_for(code, group=self._options.group_id)
+
+    def _report_refused(self, identity: GroupMetadata) -> None:
+        if self._membership is not None:
+            self._membership.on_commit_refused(identity)
+
+    def _forget_coordinator(self) -> None:
+        self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
+
+    async def _send(self, request: Any, max_version: int) -> Any:
+        node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id)
+        try:
+            return await self._cluster.send(
+                node_id, request, timeout_ms=self._options.request_timeout_ms, max_version=max_version
+            )
+        except KafkaError as error:
+            if error.code in NO_ANSWER:
+                self._forget_coordinator()
+            raise
+
+    async def _retrying(self, attempt: Callable[[], Awaitable[T]], timeout_ms: int | None) -> T:
+        timeout_ms = self._options.default_api_timeout_ms if timeout_ms is None else timeout_ms
+        return await retrying(
+            attempt,
+            deadline=Deadline(timeout_ms),
+            backoff=Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms),
+            retriable=_may_succeed_later,
+        )
+
+
+def _may_succeed_later(error: KafkaError) -> bool:
+    if isinstance(error, RebalanceInProgressError):
+        return False  # only poll can bring the rebalance to its end
+    return error.retriable or error.code in LATE_EPOCH

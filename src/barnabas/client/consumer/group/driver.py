@@ -1,0 +1,302 @@
+"""Runs a membership machine on the client's I/O loop: requests, metadata, timers, and the queue to the user's thread.
+
+Everything here happens on the loop except `subscribe`, `polled`, `next_event` and an event's `done`, which may be
+called from any thread. Heartbeats are sent from here whatever the user's thread does. Requests of the group go over a
+connection of their own, because the coordinator holds the answer to JoinGroup back, and with it everything behind it;
+only LeaveGroup takes the common one, so that it never waits for a JoinGroup.
+"""
+
+import asyncio
+import logging
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any
+
+from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.consumer.group.actions import (
+    Action,
+    Deliver,
+    Fail,
+    Forget,
+    Leave,
+    Refresh,
+    Say,
+    Send,
+    TopicView,
+    Withdraw,
+)
+from barnabas.client.consumer.group.events import RebalanceEvent
+from barnabas.client.consumer.group.machine import GroupMetadata, MemberMachine
+from barnabas.client.consumer.group.subscription import Subscription
+from barnabas.client.consumer.offsets import SubscriptionPattern
+from barnabas.client.metadata import MetadataCache
+from barnabas.client.node_connections import coordinator_id
+from barnabas.client.retry import Backoff
+from barnabas.clock import Clock, SystemClock
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest
+from barnabas.types import TopicPartition
+
+logger = logging.getLogger("barnabas.client.consumer.group")
+
+NO_ANSWER = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT})
+
+
+class MembershipDriver:
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        machine: MemberMachine,
+        *,
+        on_event: Callable[[], None] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._machine = machine
+        self._options = machine.options
+        self._on_event = on_event
+        self._clock: Clock = SystemClock() if clock is None else clock
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        """Calls that came before the start."""
+        self._events: deque[RebalanceEvent] = deque()
+        self._polled_ms = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._view = TopicView()
+        self._view_version = -1
+        self._is_closed = False
+
+    # For the consumer, from any thread
+
+    @property
+    def error(self) -> KafkaError | None:
+        return self._machine.error
+
+    @property
+    def is_lost(self) -> bool:
+        return self._machine.is_lost
+
+    @property
+    def is_rebalancing(self) -> bool:
+        return self._machine.is_rebalancing
+
+    @property
+    def subscription(self) -> frozenset[str]:
+        subscription = self._machine.subscription
+        return frozenset() if subscription is None else subscription.topics
+
+    @property
+    def is_subscribed(self) -> bool:
+        return self._machine.subscription is not None
+
+    def owns(self, partitions: Collection[TopicPartition]) -> bool:
+        return self._machine.owned.issuperset(partitions)
+
+    def group_metadata(self) -> GroupMetadata:
+        return self._machine.identity
+
+    def subscribe(
+        self, topics: frozenset[str] | None, pattern: re.Pattern[str] | SubscriptionPattern | None = None
+    ) -> None:
+        self._call(self._machine.subscribe, Subscription.of(topics, pattern))
+
+    def request_rejoin(self, reason: str) -> None:
+        self._call(self._machine.request_rejoin, reason)
+
+    def on_commit_refused(self, identity: GroupMetadata) -> None:
+        self._call(self._machine.on_commit_refused, identity)
+
+    def polled(self, now_ms: int) -> None:
+        """On the way of every poll, so the loop is only woken for a member that waits for it."""
+        self._polled_ms = now_ms
+        if self._machine.is_away:
+            self._call(self._machine.polled)
+
+    def next_event(self) -> RebalanceEvent | None:
+        try:
+            return self._events.popleft()
+        except IndexError:
+            return None
+
+    # On the loop
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._polled_ms = self._clock.monotonic_ms()
+        self._cluster.on_metadata(self._on_metadata)
+        waiting, self._waiting = self._waiting, []
+        for method, arguments in waiting:
+            self._feed(method, *arguments)
+
+    async def close(self, leave: bool) -> None:
+        """Without events: the consumer has run its callbacks and committed before."""
+        if self._is_closed:
+            return
+        self._machine.close(self._clock.monotonic_ms(), leave=leave)
+        self._carry_out()
+        self._is_closed = True
+        self._events.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, *self._leaving, return_exceptions=True)
+
+    def _call(self, method: Callable[..., None], *arguments: Any) -> None:
+        """On the loop, in the order of the calls of each thread."""
+        loop = self._loop
+        if loop is None:
+            self._waiting.append((method, arguments))
+            return
+        try:
+            loop.call_soon_threadsafe(self._feed, method, *arguments)
+        except RuntimeError:
+            logger.debug("group %s: called after the end", self._options.group_id)
+
+    def _feed(self, method: Callable[..., None], *arguments: Any, **named: Any) -> None:
+        """Tell the machine what has happened, and do what it wants done about it."""
+        if not self._is_closed:
+            method(*arguments, self._clock.monotonic_ms(), **named)
+            self._carry_out()
+
+    def _carry_out(self) -> None:
+        while actions := self._machine.take_actions():
+            for action in actions:
+                self._do(action)
+        self._set_timer()
+
+    def _do(self, action: Action) -> None:
+        match action:
+            case Send():
+                self._spawn(self._send(action), self._tasks)
+            case Leave(request):
+                self._spawn(self._leave(request), self._leaving)
+            case Refresh():
+                self._spawn(self._refresh(action), self._tasks)
+            case Forget():
+                self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
+            case Deliver(event):
+                event.bind(self._on_done)
+                self._events.append(event)
+                self._wake_user()
+            case Withdraw(event):
+                self._withdraw(event)
+            case Fail():
+                self._wake_user()
+            case Say(level, text):
+                logger.log(level, "group %s: %s", self._options.group_id, text)
+
+    def _withdraw(self, event: RebalanceEvent) -> None:
+        """One of the two gets it: `remove` here, or `popleft` in the user's thread."""
+        try:
+            self._events.remove(event)
+        except ValueError:
+            return
+        self._machine.on_withdrawn(event, self._clock.monotonic_ms())
+
+    def _on_done(self, event: RebalanceEvent, error: BaseException | None) -> None:
+        self._call(self._machine.on_done, event, error)
+
+    def _wake_user(self) -> None:
+        if self._on_event is not None:
+            self._on_event()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deadline_ms = self._machine.next_deadline_ms()
+        if deadline_ms is not None and self._loop is not None and not self._is_closed:
+            delay_ms = max(0, deadline_ms - self._clock.monotonic_ms())
+            self._timer = self._loop.call_later(delay_ms / 1000, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        polled_ms = self._polled_ms
+        self._machine.polled(polled_ms)
+        self._feed(self._machine.on_time)
+        if self._machine.is_away and self._polled_ms != polled_ms:
+            self._feed(self._machine.polled)  # a poll came just when it left
+
+    def _on_metadata(self, _metadata: MetadataCache) -> None:
+        self._feed_view(self._machine.on_topics)
+
+    def _feed_view(self, method: Callable[..., None], *arguments: Any) -> None:
+        self._feed(method, *arguments, self._current_view())
+
+    def _current_view(self) -> TopicView:
+        metadata = self._cluster.metadata
+        if metadata.version != self._view_version:
+            topics = metadata.topics
+            self._view_version = metadata.version
+            self._view = TopicView(
+                {name: len(topic.partitions) for name, topic in topics.items()},
+                metadata.names,
+                frozenset(name for name, topic in topics.items() if topic.is_internal),
+            )
+        return self._view
+
+    # Tasks
+
+    def _spawn(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        assert self._loop is not None
+        task = self._loop.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async def _send(self, action: Send) -> None:
+        if action.delay_ms:
+            await asyncio.sleep(action.delay_ms / 1000)
+        try:
+            response = await self._exchange(action)
+        except KafkaError as error:
+            self._feed(self._machine.on_failure, action.request, error)
+        except Exception as error:  # a bug: the consumer must hear of it rather than wait for ever
+            logger.exception("group %s: %s", self._options.group_id, type(action.request).__name__)
+            failure = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(action.request).__name__}: {error!r}")
+            self._feed(self._machine.on_failure, action.request, failure)
+        else:
+            self._feed(self._machine.on_response, action.request, response)
+
+    async def _exchange(self, action: Send) -> Any:
+        node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id)
+        try:
+            return await self._cluster.send(
+                node_id, action.request, timeout_ms=action.timeout_ms, min_version=action.min_version
+            )
+        except KafkaError as error:
+            if error.code in NO_ANSWER:
+                self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
+            raise
+
+    async def _leave(self, request: Any) -> None:
+        """Once: who does not hear of it finds out when the session ends."""
+        try:
+            node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id)
+            if isinstance(request, LeaveGroupRequest):
+                version = await self._cluster.version_of(node_id, ApiKey.LEAVE_GROUP)
+                if version < 3:
+                    request = LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
+            # Not behind a JoinGroup: over the connection to the same broker that everything else takes.
+            await self._cluster.send(coordinator_id(node_id), request, timeout_ms=self._options.request_timeout_ms)
+        except KafkaError as error:
+            logger.info("group %s: could not say that it leaves: %s", self._options.group_id, error)
+
+    async def _refresh(self, refresh: Refresh) -> None:
+        """Until it succeeds: without metadata nothing can be assigned."""
+        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        create = self._options.allow_auto_create_topics and refresh.topics is not None
+        while True:
+            try:
+                await self._cluster.refresh_metadata(refresh.topics, allow_auto_topic_creation=create)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                await asyncio.sleep(backoff.next_ms() / 1000)
+            else:
+                break
+        self._feed_view(lambda view, now_ms: self._machine.on_refreshed(refresh, view, now_ms))
