@@ -7,11 +7,14 @@ INSTALLED := $(VENV)/.installed
 .PHONY: run test check soak bench docs format clean
 .DEFAULT_GOAL := run
 
-$(INSTALLED): pyproject.toml
+NATIVE_SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+
+$(INSTALLED): pyproject.toml setup.py $(NATIVE_SOURCES)
 	@echo "Setting up $(VENV): a virtual environment with barnabas and its tools (a minute, once)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PY) -c "from barnabas.records import codec; codec.NATIVE or print('No C compiler: the record codec is pure Python')"
 	@touch $@
 
 run: $(INSTALLED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 _PURE_WANTED = os.environ.get("BARNABAS_PURE", "0") not in ("", "0")
 
 if TYPE_CHECKING:
-    from barnabas.records._pure import (
+    from barnabas.records._native import (
         ArrowReader,
         BatchBuffer,
         ConsumerRecord,

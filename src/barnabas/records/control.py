@@ -71,6 +71,13 @@ def read_end_marker(batch: Buffer) -> EndTxnMarker | None:
     return None
 
 
+def is_abort_marker(batch: Buffer) -> bool:
+    """Whether a control batch ends a transaction by abort; all that a consumer needs to know of it."""
+    for record in iter_records(batch):
+        return control_type(record.key) is ControlType.ABORT
+    return False
+
+
 def build_end_marker(
     marker: EndTxnMarker,
     producer_id: int,

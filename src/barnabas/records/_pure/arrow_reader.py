@@ -16,7 +16,9 @@ _MAX_COLUMN_BYTES: Final = 0x7FFF_FFFF
 class ArrowReader:
     """`add` fetched bytes of as many partitions as wanted, then `finish`; the reader is empty and ready again."""
 
-    def __init__(self, *, check_crcs: bool = True) -> None:
+    def __init__(self, *, check_crcs: bool = True, max_column_bytes: int = _MAX_COLUMN_BYTES) -> None:
+        """`max_column_bytes` bounds the records (decompressed) that one record batch takes."""
+        self._max_column_bytes = min(max_column_bytes, _MAX_COLUMN_BYTES)
         self._check_crcs = check_crcs
         self._pyarrow = load_pyarrow()
         self._reset()
@@ -42,8 +44,8 @@ class ArrowReader:
     ) -> int:
         """Reads all records from `start_offset` on and returns the position after them.
 
-        Stops early, with `full` set, before a batch that would take a column over 2 GiB: finish, then add again from
-        the returned position. Stops early also at a fault after good records; to add again from there raises it.
+        Stops early, with `full` set, before a batch that would take a column over its bound: finish, then add again
+        from the returned position. Stops early also at a fault after good records; to add again from there raises it.
         `leader_epoch` is then that of the last batch read.
         """
         batches = FetchedBatches(buffer, start_offset, aborted, self._check_crcs)
@@ -52,7 +54,7 @@ class ArrowReader:
         self.leader_epoch = None
         try:
             while (batch := batches.next_batch()) is not None:
-                if self._payload_bytes + len(batch[1]) > _MAX_COLUMN_BYTES:
+                if self.count and self._payload_bytes + len(batch[1]) > self._max_column_bytes:
                     self.full = True
                     break
                 self._payload_bytes += len(batch[1])

@@ -26,7 +26,7 @@ from barnabas.types import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, N
 
 RecordHeaders = Sequence[tuple[str, Buffer | None]]
 
-_MAX_RECORD_OVERHEAD: Final = 21
+_MAX_RECORD_OVERHEAD: Final = 31
 """Length, attributes, timestamp delta, offset delta and the lengths of key and value, each at its longest."""
 _MAX_LENGTH_BYTES: Final = 5
 _MAX_BATCH_BYTES: Final = 0x7FFF_FFFF
@@ -55,6 +55,22 @@ class BatchBuffer:
         self, timestamp: int, key: Buffer | None, value: Buffer | None, headers: RecordHeaders | None = None
     ) -> int:
         """Adds a record and returns its index in the batch. A record that is refused leaves the batch as it was."""
+        return self._append(timestamp, key, value, headers, _MAX_BATCH_BYTES)
+
+    def try_append(
+        self,
+        timestamp: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: RecordHeaders | None,
+        limit: int,
+    ) -> int:
+        """As `append`, but -1 if the record would take the batch over `limit`; an empty batch takes any record."""
+        return self._append(timestamp, key, value, headers, limit if self.count else _MAX_BATCH_BYTES)
+
+    def _append(
+        self, timestamp: int, key: Buffer | None, value: Buffer | None, headers: RecordHeaders | None, limit: int
+    ) -> int:
         if self._finished is not None:
             raise ValueError("the batch is finished: reset it first")
         if not -(1 << 63) <= timestamp < 1 << 63:
@@ -66,7 +82,9 @@ class BatchBuffer:
         )
         length = encode_varint(len(body))
         size = self.size + len(length) + len(body)
-        if size > _MAX_BATCH_BYTES:
+        if size > limit:
+            if size <= _MAX_BATCH_BYTES:
+                return -1
             raise OverflowError(f"a batch of {size} bytes: more than 2 GiB")
         self._parts.append(length)
         self._parts.append(body)
@@ -76,25 +94,15 @@ class BatchBuffer:
         self.count += 1
         return self.count - 1
 
-    def try_append(
-        self,
-        timestamp: int,
-        key: Buffer | None,
-        value: Buffer | None,
-        headers: RecordHeaders | None,
-        limit: int,
-    ) -> int:
-        """`would_fit` and `append` in one call: the index, or -1 if the record would take the batch over `limit`."""
-        if not self.would_fit(key, value, headers, limit):
-            return -1
-        return self.append(timestamp, key, value, headers)
-
     def would_fit(self, key: Buffer | None, value: Buffer | None, headers: RecordHeaders | None, limit: int) -> bool:
         """Whether the batch stays within `limit` bytes, by an upper bound; an empty batch takes any record."""
         if not self.count:
             return True
-        bound = self.size + _MAX_RECORD_OVERHEAD + _length(key) + _length(value) + 1
-        for name, data in headers or ():
+        bound = self.size + _MAX_RECORD_OVERHEAD + 1 + _length(key) + _length(value)
+        if not headers:
+            return bound <= limit
+        bound += _MAX_LENGTH_BYTES
+        for name, data in headers:
             bound += 2 * _MAX_LENGTH_BYTES + len(name.encode("utf-8", "surrogateescape")) + _length(data)
         return bound <= limit
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.records.compression import DEFAULT_MAX_OUTPUT_BYTES
-from barnabas.records.control import ControlType, control_type
+from barnabas.records.control import is_abort_marker
 from barnabas.records.header import (
     LOG_OVERHEAD,
     MAGIC_OFFSET,
@@ -35,14 +34,12 @@ class FetchedBatches:
         start_offset: int,
         aborted: Sequence[tuple[int, int]] | None,
         check_crcs: bool,
-        max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES,
     ) -> None:
         self.next_offset = start_offset
         self.leader_epoch: int | None = None
         self._view = memoryview(buffer)
         self._position = 0
         self._check_crcs = check_crcs
-        self._max_output_bytes = max_output_bytes
         self._to_abort = sorted(aborted or (), key=lambda entry: entry[1], reverse=True)
         self._aborted_producers: set[int] = set()
 
@@ -93,7 +90,7 @@ class FetchedBatches:
         aborted = self._is_aborted(header, end)
         if aborted or header.is_control or header.last_offset < self.next_offset or not header.record_count:
             return None
-        return read_payload(self._view[self._position : end], header, self._max_output_bytes)
+        return read_payload(self._view[self._position : end], header)
 
     def _is_aborted(self, header: BatchHeader, end: int) -> bool:
         if not header.has_producer_id:
@@ -102,12 +99,8 @@ class FetchedBatches:
             self._aborted_producers.add(self._to_abort.pop()[0])
         if header.producer_id not in self._aborted_producers or not header.is_transactional:
             return False
-        if header.is_control:
-            payload = read_payload(self._view[self._position : end], header, self._max_output_bytes)
-            for record in decode_records(header, payload):
-                if control_type(record.key) is ControlType.ABORT:
-                    self._aborted_producers.discard(header.producer_id)
-                break
+        if header.is_control and is_abort_marker(self._view[self._position : end]):
+            self._aborted_producers.discard(header.producer_id)
         return True
 
 

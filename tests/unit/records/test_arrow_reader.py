@@ -1,0 +1,150 @@
+"""ArrowReader of both twins against RecordReader: the same records, in columns."""
+
+import sys
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+from fetched import batch, marker, values
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.records import CompressionType, ControlType
+
+pyarrow = pytest.importorskip("pyarrow")
+
+BYTES = st.none() | st.binary(max_size=150) | st.integers(60, 9000).map(bytes)
+HEADERS = st.lists(st.tuples(st.text(max_size=8), st.none() | st.binary(max_size=70)), max_size=3).map(tuple)
+RECORDS = st.lists(st.tuples(st.integers(-1, 1 << 45), BYTES, BYTES, HEADERS), min_size=1, max_size=12)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _row(record: Any) -> dict[str, Any]:
+    return {
+        "key": record.key,
+        "value": record.value,
+        "headers": [{"key": key, "value": value} for key, value in record.headers] or None,
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": EPOCH + timedelta(milliseconds=record.timestamp),
+        "timestampType": int(record.timestamp_type),
+    }
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    fetches=st.lists(
+        st.lists(st.tuples(RECORDS, st.sampled_from(CompressionType), st.booleans()), max_size=3), max_size=3
+    ),
+    start=st.integers(0, 12),
+)
+def test_the_same_records_in_columns(codec: ModuleType, fetches: list[Any], start: int) -> None:
+    reader = codec.ArrowReader()
+    expected = []
+    for partition, batches in enumerate(fetches):
+        data, offset = b"", 0
+        for records, compression, append_time in batches:
+            data += batch(offset, records, codec=compression, append_time=77 if append_time else None)
+            offset += len(records)
+        assert reader.add(data, f"topic-{partition}", partition, start) == max(offset, start)
+        expected += codec.RecordReader(data, f"topic-{partition}", partition, start).take(1000)
+        assert reader.count == len(expected)
+    rows = reader.finish()
+    rows.validate(full=True)
+    assert rows.to_pylist() == [_row(record) for record in expected]
+
+
+def test_the_schema(codec: ModuleType) -> None:
+    reader = codec.ArrowReader()
+    empty = reader.finish()
+    assert empty.num_rows == 0
+    reader.add(values(0, b"a"), "t", 0)
+    header = pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])
+    expected = {
+        "key": pyarrow.binary(),
+        "value": pyarrow.binary(),
+        "headers": pyarrow.list_(header),
+        "topic": pyarrow.string(),
+        "partition": pyarrow.int32(),
+        "offset": pyarrow.int64(),
+        "timestamp": pyarrow.timestamp("ms", tz="UTC"),
+        "timestampType": pyarrow.int32(),
+    }
+    for rows in (empty, reader.finish()):
+        assert dict(zip(rows.schema.names, rows.schema.types)) == expected
+
+
+def test_large_answers_and_memory_used_again(codec: ModuleType) -> None:
+    """Earlier record batches keep their content while the reader goes on."""
+    reader = codec.ArrowReader()
+    kept = []
+    for turn in range(6):
+        data = b"".join(values(20 * n, *[bytes([turn]) * 1000] * 20) for n in range(20))
+        assert reader.add(data, "t", turn) == 400
+        kept.append(reader.finish())
+        if turn % 2:
+            kept.pop(0)
+        for rows in kept:
+            turn_of_rows = rows["partition"][0].as_py()
+            assert set(rows["value"].to_pylist()) == {bytes([turn_of_rows]) * 1000}
+            assert rows["offset"].to_pylist() == list(range(400))
+
+
+def test_what_a_consumer_does_not_see(codec: ModuleType) -> None:
+    data = (
+        values(0, b"gone", producer_id=1, transactional=True)
+        + marker(1, 1, ControlType.ABORT)
+        + values(2, b"seen", producer_id=1, transactional=True, codec=CompressionType.LZ4)
+        + marker(3, 1, ControlType.COMMIT)
+    )
+    reader = codec.ArrowReader()
+    assert reader.add(data, "t", 0, 0, aborted=[(1, 0)]) == 4
+    assert reader.leader_epoch == 3
+    assert reader.finish()["value"].to_pylist() == [b"seen"]
+    assert reader.add(data, "t", 0, 0) == 4
+    assert reader.finish()["value"].to_pylist() == [b"gone", b"seen"]
+
+
+@pytest.mark.parametrize("compression", [CompressionType.NONE, CompressionType.ZSTD])
+def test_a_column_has_a_bound(codec: ModuleType, compression: CompressionType) -> None:
+    data = values(0, b"a" * 400, codec=compression) + values(1, b"b" * 400, codec=compression)
+    reader = codec.ArrowReader(max_column_bytes=700)
+    assert (reader.add(data, "t", 0), reader.full) == (1, True)
+    assert (reader.add(data, "t", 0, 1), reader.full) == (1, True)
+    assert reader.finish()["offset"].to_pylist() == [0]
+    assert not reader.full
+    assert (reader.add(data, "t", 0, 1), reader.full) == (2, False)
+    assert reader.finish()["offset"].to_pylist() == [1]
+    # One batch alone is taken whatever its size.
+    assert codec.ArrowReader(max_column_bytes=1).add(values(0, b"a" * 400), "t", 0) == 1
+
+
+def test_a_fault_after_good_records(codec: ModuleType) -> None:
+    bad = bytearray(values(2, b"c"))
+    bad[-2] ^= 1
+    data = values(0, b"a", b"b") + bad
+    reader = codec.ArrowReader()
+    assert reader.add(data, "t", 4) == 2
+    with pytest.raises(KafkaError, match="t-4 at offset 2: the CRC") as caught:
+        reader.add(data, "t", 4, 2)
+    assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
+    assert reader.finish()["value"].to_pylist() == [b"a", b"b"]
+    assert codec.ArrowReader(check_crcs=False).add(data, "t", 4) == 3
+
+
+def test_header_keys_that_are_no_text(codec: ModuleType) -> None:
+    data = batch(0, [(1, None, None, (("\udcff", b"x"), ("ü", None))), (1, None, None, ())])
+    reader = codec.ArrowReader()
+    reader.add(data, "t", 0)
+    rows = reader.finish()
+    rows.validate(full=True)
+    assert rows["headers"].to_pylist() == [[{"key": "�", "value": b"x"}, {"key": "ü", "value": None}], None]
+
+
+def test_without_pyarrow(codec: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match="pip install 'barnabas"):
+        codec.ArrowReader()
