@@ -29,7 +29,10 @@ def topic_id_text(topic_id: TopicId) -> str:
 
 
 def topic_id_from_text(text: str) -> TopicId:
-    decoded = base64.urlsafe_b64decode(text + "==")
+    try:
+        decoded = base64.urlsafe_b64decode(text + "==")
+    except ValueError:
+        decoded = b""
     if len(decoded) != 16:
         raise ValueError(f"not a topic id: {text!r}")
     return decoded

@@ -169,7 +169,9 @@ class AdminCalls:
             pending = list(again)
             pause_ms = backoff.next_ms()
             if pending and (pause_ms >= deadline.remaining_ms or backoff.attempts > self._options.retries):
-                done.errors.update((key, _out_of_time(error)) for key, error in again.items())
+                done.errors.update(
+                    (key, error if error.code in soon else _out_of_time(error)) for key, error in again.items()
+                )
                 break
             if pending:
                 await asyncio.sleep(pause_ms / 1000)

@@ -56,30 +56,30 @@ class UserCalls(AdminCalls):
     async def alter_user_scram_credentials(
         self, changes: Iterable[ScramUpsertion | ScramDeletion], *, timeout: float | None = None
     ) -> None:
-        """Set or delete SCRAM credentials; each user's changes are made together or not at all."""
+        """Set or delete SCRAM credentials; each (user, mechanism) on its own."""
         deadline = self._deadline(timeout)
-        by_user: dict[str, list[ScramUpsertion | ScramDeletion]] = {}
-        for change in changes:
-            by_user.setdefault(change.user, []).append(change)
+        by_key: dict[tuple[str, ScramMechanism], ScramUpsertion | ScramDeletion] = {
+            (change.user, change.mechanism): change for change in changes
+        }
 
-        async def ask(node_id: int, asked: list[str]) -> Mapping[str, bool | KafkaError]:
-            given = [change for user in asked for change in by_user[user]]
-            request = scram_messages.AlterUserScramCredentialsRequest(
-                deletions=[
-                    scram_messages.ScramCredentialDeletion(name=each.user, mechanism=each.mechanism)
-                    for each in given
-                    if isinstance(each, ScramDeletion)
-                ],
-                upsertions=[_upsertion(each) for each in given if isinstance(each, ScramUpsertion)],
-            )
-            response = await self._send(node_id, request, deadline)
-            return {
-                each.user: admin_error(each.error_code, each.error_message) if each.error_code else True
-                for each in response.results
-            }
+        async def ask(
+            node_id: int, asked: list[tuple[str, ScramMechanism]]
+        ) -> Mapping[tuple[str, ScramMechanism], bool | KafkaError]:
+            answers: dict[tuple[str, ScramMechanism], bool | KafkaError] = {}
+            # Kafka refuses a request that names a user twice, be it for two mechanisms.
+            for mechanism in ScramMechanism:
+                keys = [key for key in asked if key[1] is mechanism]
+                if keys:
+                    response = await self._send(node_id, _scram_request(map(by_key.__getitem__, keys)), deadline)
+                    for each in response.results:
+                        refused = each.error_code and admin_error(each.error_code, each.error_message)
+                        answers[each.user, mechanism] = refused or True
+            return answers
 
         moved = self._look_for_controller
-        outcome: Outcome[str, bool] = await self._drive(by_user, self._on_controller, ask, deadline, moved=moved)
+        outcome: Outcome[tuple[str, ScramMechanism], bool] = await self._drive(
+            by_key, self._on_controller, ask, deadline, moved=moved
+        )
         outcome.all()
 
     async def describe_client_quotas(
@@ -129,6 +129,19 @@ class UserCalls(AdminCalls):
         moved = self._look_for_controller
         outcome: Outcome[QuotaEntity, bool] = await self._drive(changes, self._on_any_node, ask, deadline, moved=moved)
         outcome.all()
+
+
+def _scram_request(
+    changes: Iterable[ScramUpsertion | ScramDeletion],
+) -> scram_messages.AlterUserScramCredentialsRequest:
+    request = scram_messages.AlterUserScramCredentialsRequest()
+    for change in changes:
+        if isinstance(change, ScramUpsertion):
+            request.upsertions.append(_upsertion(change))
+        else:
+            deletion = scram_messages.ScramCredentialDeletion(name=change.user, mechanism=change.mechanism)
+            request.deletions.append(deletion)
+    return request
 
 
 def _upsertion(change: ScramUpsertion) -> scram_messages.ScramCredentialUpsertion:
