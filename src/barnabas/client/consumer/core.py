@@ -1,7 +1,7 @@
 """What a consumer does, whichever way it is called: the blocking class and the asyncio twin are facades over this.
 
 Methods that may wait are coroutines over the user's side (see user_side.py), the others plain functions. core_base.py
-has the parts and the way to the I/O thread, polling.py has poll, this file the rest.
+has the parts and the way to the I/O thread, polling.py has poll, core_lookups.py what can be asked; this file the rest.
 """
 
 # ruff: noqa: ASYNC109 - a time-out is part of the API, the same one for threads and tasks
@@ -12,14 +12,13 @@ from typing import Any
 
 from barnabas.client.consumer.commits import CommitCallback, Offsets
 from barnabas.client.consumer.core_base import Partition, logger, partitions_of
+from barnabas.client.consumer.core_lookups import LookupCore
 from barnabas.client.consumer.group import GroupMetadata
 from barnabas.client.consumer.listener import RebalanceListener
-from barnabas.client.consumer.offset_reset import EARLIEST, EARLIEST_TIMESTAMP, LATEST, LATEST_TIMESTAMP, OffsetReset
-from barnabas.client.consumer.offsets import OffsetAndMetadata, OffsetAndTimestamp, SubscriptionPattern
-from barnabas.client.consumer.polling import PollingCore
+from barnabas.client.consumer.offset_reset import EARLIEST, LATEST, OffsetReset
+from barnabas.client.consumer.offsets import OffsetAndMetadata, SubscriptionPattern
 from barnabas.client.consumer.subscription import SubscriptionKind
-from barnabas.client.errors import ClientTimeoutError, IllegalStateError
-from barnabas.client.metadata import PartitionMetadata, TopicMetadata
+from barnabas.client.errors import IllegalStateError
 from barnabas.client.retry import Deadline
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
@@ -27,7 +26,7 @@ from barnabas.types import TopicPartition
 CLOSE_TIMEOUT_S = 30.0
 
 
-class ConsumerCore(PollingCore):
+class ConsumerCore(LookupCore):
     # what to read
 
     def subscribe(
@@ -149,21 +148,6 @@ class ConsumerCore(PollingCore):
                     self._subscription.seek(entry, offset.offset, offset.leader_epoch)
             self._on_assignment()
 
-    async def position(self, partition: Partition, *, timeout: float | None = None) -> int:
-        """The offset of the next record that poll will return; waits until it is known."""
-        with self._guard:
-            state = self._subscription.state(TopicPartition(*partition))
-            deadline = self._deadline(timeout)
-            self._runtime.kick()
-            while not state.has_position:
-                self._check_woken()
-                if (error := self._runtime.next_error()) is not None:
-                    raise error
-                if deadline.expired:
-                    raise ClientTimeoutError(f"no position for {state.topic_partition} yet: try again, or seek")
-                await self._side.wait(deadline.remaining_s)
-            return state.offset
-
     # commits
 
     async def commit(
@@ -224,76 +208,6 @@ class ConsumerCore(PollingCore):
             if self._runtime.membership is None or not self._subscription.uses_group:
                 raise IllegalStateError("there is no group to rebalance: subscribe with a group_id")
             self._runtime.membership.request_rejoin(reason or "enforce_rebalance was called")
-
-    # looking things up
-
-    async def beginning_offsets(
-        self, partitions: Iterable[Partition], *, timeout: float | None = None
-    ) -> dict[TopicPartition, int]:
-        """The offset of the first record of each."""
-        return await self._list(partitions, EARLIEST_TIMESTAMP, timeout)
-
-    async def end_offsets(
-        self, partitions: Iterable[Partition], *, timeout: float | None = None
-    ) -> dict[TopicPartition, int]:
-        """The offset after the last record of each; with read_committed that of the first open transaction."""
-        return await self._list(partitions, LATEST_TIMESTAMP, timeout)
-
-    async def _list(
-        self, partitions: Iterable[Partition], timestamp: int, timeout: float | None
-    ) -> dict[TopicPartition, int]:
-        with self._guard:
-            deadline = self._deadline(timeout)
-            asked = dict.fromkeys(partitions_of(partitions), timestamp)
-            found = await self._on_io(self._runtime.lookup.list_offsets(asked, deadline), deadline)
-            return {entry: found[entry].offset for entry in asked}
-
-    async def offsets_for_times(
-        self, timestamps: Mapping[Any, int], *, timeout: float | None = None
-    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """For each partition the first record at or after its time in ms; None if there is none."""
-        with self._guard:
-            asked = {TopicPartition(*entry): timestamp for entry, timestamp in timestamps.items()}
-            if any(timestamp < 0 for timestamp in asked.values()):
-                raise ValueError("times are milliseconds since 1970, not negative; see beginning_offsets, end_offsets")
-            deadline = self._deadline(timeout)
-            found = await self._on_io(self._runtime.lookup.list_offsets(asked, deadline), deadline)
-            return {entry: None if found[entry].offset < 0 else OffsetAndTimestamp(*found[entry]) for entry in asked}
-
-    def current_lag(self, partition: Partition) -> int | None:
-        """How far the position is behind the end, as of the last fetch; None before the first."""
-        state = self._subscription.state(TopicPartition(*partition))
-        return state.lag(self.options.isolation_level == "read_committed")
-
-    async def lag(
-        self, partitions: Iterable[Partition] = (), *, timeout: float | None = None
-    ) -> dict[TopicPartition, int]:
-        """How far the positions are behind the end, asked of the brokers now; of all assigned if none is named."""
-        with self._guard:
-            chosen = partitions_of(partitions) or sorted(self._subscription.assignment())
-            deadline = self._deadline(timeout)
-            ends = await self.end_offsets(chosen, timeout=timeout)
-            return {
-                entry: max(0, ends[entry] - await self.position(entry, timeout=deadline.remaining_s))
-                for entry in chosen
-            }
-
-    async def partitions_for(self, topic: str, *, timeout: float | None = None) -> tuple[PartitionMetadata, ...]:
-        """The partitions of a topic with their leaders and replicas."""
-        with self._guard:
-            deadline = self._deadline(timeout)
-            found = await self._on_io(self._runtime.cluster.topic_metadata(topic, deadline), deadline)
-            return found.partitions
-
-    async def list_topics(self, *, timeout: float | None = None) -> dict[str, TopicMetadata]:
-        """Every topic this user may see."""
-        with self._guard:
-            deadline = self._deadline(timeout)
-            await self._on_io(self._runtime.cluster.refresh_metadata(None), deadline)
-            return dict(self._runtime.cluster.metadata.topics)
-
-    def metrics(self) -> dict[str, float]:
-        return self._runtime.metrics()
 
     # the end
 

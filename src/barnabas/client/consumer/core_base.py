@@ -41,7 +41,14 @@ def partitions_of(given: Iterable[Partition]) -> list[TopicPartition]:
 class CoreBase:
     _commits_when_leaving = True
 
-    def __init__(self, options: ConsumerOptions, side: UserSide, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        options: ConsumerOptions,
+        side: UserSide,
+        *,
+        cluster: ClusterClient | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self.options = options
         self._clock: Clock = clock or SystemClock()
         self._side = side
@@ -54,7 +61,7 @@ class CoreBase:
         self._runtime = ConsumerRuntime(
             options,
             self._io,
-            ClusterClient(options, clock=self._clock),
+            cluster or ClusterClient(options, clock=self._clock),
             self._subscription,
             self._buffer,
             self._clock,
