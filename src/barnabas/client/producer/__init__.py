@@ -6,7 +6,7 @@
 `sequences` keep retries from doubling or reordering records, `transactions` binds them together.
 """
 
-from barnabas.client.producer.delivery import Delivery
+from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.partitioner import Partitioner
 from barnabas.client.producer.producer import Producer
 from barnabas.client.producer.producer_record import ProducerRecord

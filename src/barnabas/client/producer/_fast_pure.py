@@ -1,15 +1,45 @@
-"""`Delivery` without a compiler; the twin of `_fast.pyx`, with the same behaviour.
+"""The short way of a record into its batch, and the handle it leaves behind; the twin of `_fast.pyx`.
 
-One is made for each record, so it holds no more than its batch, its place there and its time stamp; whatever takes
-longer is in `delivery_calls`, which both twins share.
+A handle is made for each record, so it holds no more than its batch, its place there and its time stamp. What takes
+longer is in `delivery_calls` and in the long way, which both twins share.
 """
 
-from collections.abc import Callable, Generator
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from barnabas.client.producer import delivery_calls as calls
 from barnabas.client.producer.record_metadata import RecordMetadata
 from barnabas.errors import KafkaError
+from barnabas.records.codec import BatchBuffer, partition_for_key
+
+
+class BatchSlot:
+    """The part of a batch that the short way looks at."""
+
+    __slots__ = ("buffer", "limit")
+
+    buffer: BatchBuffer | None
+    limit: int
+    """How large the batch may become before the accumulator has to look at it again."""
+
+
+class PartitionSlot:
+    """The open batch of a partition."""
+
+    __slots__ = ("open",)
+
+    open: Any
+
+
+class TopicSlot:
+    """The open batch of the sticky partition, and the partitions."""
+
+    __slots__ = ("current", "partitions")
+
+    current: Any
+    partitions: list[Any]
 
 
 class Delivery:
@@ -43,3 +73,58 @@ class Delivery:
 
     def __repr__(self) -> str:
         return calls.text(self)
+
+
+class SendPath:
+    """Base of the blocking producer: the short way, and `_send_slowly` for all that does not fit in here."""
+
+    __slots__ = ("_path_lock", "_topics")
+
+    def _open_path(self, topics: dict[str, Any], lock: threading.Lock) -> None:
+        """`topics`: those whose records may go straight into an open batch."""
+        self._topics = topics
+        self._path_lock = lock
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
+        on_delivery: Callable[[Delivery], object] | None = None,
+    ) -> Delivery:
+        """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
+
+        Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
+        called with the delivery on the I/O thread. `timestamp` is in milliseconds.
+        """
+        if partition is None and timestamp is None and on_delivery is None and headers is None:
+            slot = self._topics.get(topic)
+            plain = (key is None or type(key) is bytes) and (value is None or type(value) is bytes)
+            if slot is not None and plain:
+                now = time.time_ns() // 1_000_000
+                with self._path_lock:
+                    if key is None:
+                        batch = slot.current
+                    else:
+                        batch = slot.partitions[partition_for_key(key, len(slot.partitions))].open
+                    if batch is not None:
+                        index = batch.buffer.try_append(now, key, value, None, batch.limit)
+                        if index >= 0:
+                            return Delivery(batch, index, now)
+        return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+
+    def _send_slowly(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp: int | None,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+        on_delivery: Callable[[Delivery], object] | None,
+    ) -> Delivery:
+        raise NotImplementedError

@@ -13,9 +13,10 @@ from typing import Final
 
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.buffer_pool import BufferPool
-from barnabas.client.producer.delivery import Delivery
+from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.partitioner import StickyPartition
 from barnabas.client.producer.queues import PartitionQueue, TopicQueues
+from barnabas.client.producer.spare_buffers import SpareBuffers
 from barnabas.clock import Clock
 from barnabas.records.codec import BatchBuffer
 from barnabas.records.header import HEADER_SIZE
@@ -49,6 +50,7 @@ class Accumulator:
         self.clock = clock
         self.lock = threading.Lock()
         self.pool = BufferPool(limits.buffer_memory)
+        self._spare = SpareBuffers(self.pool)
         self.topics: dict[str, TopicQueues] = {}
         self.active: dict[PartitionQueue, None] = {}
         """Queues with batches in them."""
@@ -104,12 +106,18 @@ class Accumulator:
                 self._look_at(queue, batch, sticky=partition < 0)
                 return Delivery(batch, index, timestamp)
         needed = max(self._batch_size, size_bound(key, value, headers))
-        if not granted and not self.pool.try_take(needed):
+        if granted:
+            reserved, buffer = granted, BatchBuffer(granted)
+        elif (spare := self._spare.try_take(needed)) is not None:
+            reserved, buffer = spare
+        elif self.pool.try_take(needed):
+            reserved, buffer = needed, BatchBuffer(needed)
+        else:
             self._wake_for(queue)
             return needed
-        batch = ProducerBatch(queue, BatchBuffer(needed), granted or needed, self.clock.monotonic_ms())
+        batch = ProducerBatch(queue, buffer, reserved, self.clock.monotonic_ms())
         try:
-            index = batch.buffer.append(timestamp, key, value, headers)  # type: ignore[union-attr]
+            index = buffer.append(timestamp, key, value, headers)
         except BaseException:
             self.pool.give_back(batch.reserved_bytes)
             raise
@@ -148,8 +156,11 @@ class Accumulator:
     def finish(self, batch: ProducerBatch) -> None:
         """Gives the memory of a completed batch back; its bytes must not be in flight any more. Lock held."""
         self.incomplete.pop(batch, None)
+        buffer = batch.buffer
         batch.release_bytes()
         reserved, batch.reserved_bytes = batch.reserved_bytes, 0
+        if buffer is not None:
+            self._spare.keep(reserved, buffer)
         self.pool.give_back(reserved)
 
     def remove(self, batch: ProducerBatch) -> None:

@@ -11,7 +11,7 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.core import ProducerCore
-from barnabas.client.producer.delivery import Delivery
+from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.intake import OnDelivery
 from barnabas.client.producer.memory_wait import memory
 from barnabas.client.producer.producer_record import ProducerRecord

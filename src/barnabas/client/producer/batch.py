@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.client.errors import IllegalStateError
+from barnabas.client.producer.fast_path import BatchSlot
 from barnabas.client.producer.record_metadata import UNKNOWN_OFFSET, RecordMetadata
 from barnabas.errors import KafkaError
 from barnabas.records.codec import BatchBuffer
@@ -44,7 +45,7 @@ class FlushGroup:
             self.on_empty()
 
 
-class ProducerBatch:
+class ProducerBatch(BatchSlot):
     __slots__ = (
         "_callbacks",
         "_event",
@@ -53,13 +54,11 @@ class ProducerBatch:
         "attempts",
         "base_offset",
         "base_sequence",
-        "buffer",
         "created_ms",
         "done",
         "error",
         "flushes",
         "in_flight",
-        "limit",
         "log_append_time",
         "not_before_ms",
         "parts",
@@ -80,11 +79,10 @@ class ProducerBatch:
         self.accumulator: Accumulator = queue.accumulator
         self.queue = queue
         self.tp = queue.tp
-        self.buffer: BatchBuffer | None = buffer
+        self.buffer = buffer
         self.reserved_bytes = reserved_bytes
         self.created_ms = created_ms
         self.limit = CLOSED
-        """How large the batch may become before the accumulator has to look at it again."""
         self.signalled = False
         """The sender knows that this batch may be sent."""
         self.size = 0
@@ -122,8 +120,8 @@ class ProducerBatch:
         """No more records: the size is known and the sequence can be given. Lock held."""
         if not self._finished:
             assert self.buffer is not None
+            self.limit = CLOSED  # first: the compiled short way of `send` takes no lock
             self._finished = True
-            self.limit = CLOSED
             self.size = self.buffer.size
             self.record_count = self.buffer.count
 

@@ -18,7 +18,7 @@ from barnabas.client.errors import (
 from barnabas.client.options.plugins import Serializer
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator, size_bound
-from barnabas.client.producer.delivery import Delivery
+from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.interceptors import ProducerInterceptors
 from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.queues import TopicQueues
@@ -112,7 +112,7 @@ class Intake:
             "this producer was made in the parent process, and its I/O thread did not come along the fork:"
             " make a producer in the child"
         )
-        self.fast = {}
+        self.fast.clear()
 
     def _prepared(self, record: ProducerRecord, on_delivery: OnDelivery | None) -> PreparedRecord:
         topic = record.topic

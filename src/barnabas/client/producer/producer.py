@@ -1,7 +1,6 @@
 """`barnabas.Producer`: the blocking producer. Safe to use from many threads; nobody has to poll it."""
 
 import contextlib
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -11,18 +10,17 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.core import ProducerCore
-from barnabas.client.producer.delivery import Delivery
-from barnabas.client.producer.intake import OnDelivery, PreparedRecord
+from barnabas.client.producer.fast_path import Delivery, SendPath
+from barnabas.client.producer.intake import OnDelivery
 from barnabas.client.producer.memory_wait import wait_for_memory
 from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.retry import Deadline
 from barnabas.errors import KafkaError
-from barnabas.records.codec import partition_for_key
 from barnabas.types import TopicPartition
 
 
-class Producer:
+class Producer(SendPath):
     """Sends records. Options are Kafka's, with underscores.
 
     with Producer("localhost:9092", linger_ms=5) as producer:
@@ -45,45 +43,8 @@ class Producer:
         self._io = IoThread(options.client_id)
         self._core = ProducerCore(options, self._io)
         self._intake = self._core.intake
-        self._lock = self._core.accumulator.lock
+        self._open_path(self._intake.fast, self._core.accumulator.lock)
         self._max_block_ms = options.max_block_ms
-
-    def send(
-        self,
-        topic: str,
-        value: Any = None,
-        key: Any = None,
-        *,
-        partition: int | None = None,
-        timestamp: int | None = None,
-        headers: Sequence[tuple[str, bytes | None]] | None = None,
-        on_delivery: OnDelivery | None = None,
-    ) -> Delivery:
-        """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
-
-        Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
-        called with the delivery on the I/O thread. `timestamp` is in milliseconds.
-        """
-        # The short way, for what most records are: into the open batch of a known topic. Whatever does not fit in
-        # here (a new batch, a partitioner, the end of a transaction) is left to the long way.
-        queues = self._intake.fast.get(topic)
-        if queues is not None and partition is None and timestamp is None and on_delivery is None:
-            now = time.time_ns() // 1_000_000
-            try:
-                with self._lock:
-                    if key is None:
-                        batch = queues.current
-                    else:
-                        partitions = queues.partitions
-                        batch = partitions[partition_for_key(key, len(partitions))].open
-                    if batch is not None:
-                        index = batch.buffer.try_append(now, key, value, headers, batch.limit)  # type: ignore[union-attr]
-                        if index >= 0:
-                            return Delivery(batch, index, now)
-            except (TypeError, ValueError):
-                pass  # the long way says what is wrong with the record
-        record = ProducerRecord(topic, value, key, partition, timestamp, headers)
-        return self._send(self._intake.prepare(record, on_delivery))
 
     flush = blocking(ProducerCore.flush)
     partitions_for = blocking(ProducerCore.partitions_for)
@@ -136,7 +97,17 @@ class Producer:
     ) -> None:
         self.close()
 
-    def _send(self, record: PreparedRecord) -> Delivery:
+    def _send_slowly(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp: int | None,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+        on_delivery: OnDelivery | None,
+    ) -> Delivery:
+        record = self._intake.prepare(ProducerRecord(topic, value, key, partition, timestamp, headers), on_delivery)
         outcome = self._intake.try_append(record)
         if isinstance(outcome, Delivery):
             return outcome

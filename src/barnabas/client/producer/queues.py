@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from barnabas.client.producer.fast_path import PartitionSlot, TopicSlot
 from barnabas.client.producer.partitioner import RoundRobin, StickyPartition
 from barnabas.client.producer.sequences import MAX_SEQUENCE
 from barnabas.types import NO_LEADER, TopicPartition
@@ -16,16 +17,18 @@ if TYPE_CHECKING:
     from barnabas.client.producer.batch import ProducerBatch
 
 
-class PartitionQueue:
-    __slots__ = ("accumulator", "batches", "leader", "muted", "open", "topic", "tp")
+class PartitionQueue(PartitionSlot):
+    __slots__ = ("accumulator", "batches", "leader", "muted", "topic", "tp")
+
+    open: "ProducerBatch | None"
+    """The last batch, while it takes records."""
 
     def __init__(self, accumulator: "Accumulator", topic: "TopicQueues", partition: int) -> None:
         self.accumulator = accumulator
         self.topic = topic
         self.tp = TopicPartition(topic.name, partition)
         self.batches: deque[ProducerBatch] = deque()
-        self.open: ProducerBatch | None = None
-        """The last batch, while it takes records."""
+        self.open = None
         self.leader = NO_LEADER
         self.muted = False
         """A batch is on its way and the next must not overtake it (no idempotence, one request in flight)."""
@@ -49,31 +52,24 @@ class PartitionQueue:
         return iter(self.batches)
 
 
-class TopicQueues:
-    __slots__ = (
-        "_mark",
-        "accumulator",
-        "available",
-        "current",
-        "max_batch_bytes",
-        "name",
-        "partitions",
-        "round_robin",
-        "sticky",
-    )
+class TopicQueues(TopicSlot):
+    __slots__ = ("_mark", "accumulator", "available", "max_batch_bytes", "name", "round_robin", "sticky")
+
+    partitions: list[PartitionQueue]
+    current: "ProducerBatch | None"
+    """The open batch of the sticky partition: where `send` looks first."""
 
     def __init__(self, accumulator: "Accumulator", name: str, sticky: StickyPartition, max_batch_bytes: int) -> None:
         self.accumulator = accumulator
         self.name = name
-        self.partitions: list[PartitionQueue] = []
+        self.partitions = []
         self.available: list[int] = []
         """Partitions that have a leader."""
         self.sticky = sticky
         self.round_robin = RoundRobin()
         self.max_batch_bytes = max_batch_bytes
         """The broker's limit as far as it is known: MESSAGE_TOO_LARGE lowers it."""
-        self.current: ProducerBatch | None = None
-        """The open batch of the sticky partition: where `send` looks first."""
+        self.current = None
         self._mark = 0
 
     def grow(self, partition_count: int) -> None:
@@ -106,12 +102,14 @@ class TopicQueues:
 
     def bytes_to_switch(self, batch_size: int) -> int:
         """How many bytes the sticky partition may still get before the next look."""
+        if len(self.partitions) == 1:
+            return MAX_SEQUENCE
         produced = self.sticky.produced_bytes
         return (batch_size if produced < batch_size else 2 * batch_size) - produced
 
     def _had_enough(self, batch_size: int) -> bool:
         produced = self.sticky.produced_bytes
-        if produced < batch_size:
+        if produced < batch_size or len(self.partitions) == 1:
             return False
         full = self.current is None or self.current.current_size() >= batch_size
         return full or produced >= 2 * batch_size
