@@ -11,48 +11,54 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 SOURCE = Path("src")
+# Debug symbols would make the files three times as large.
+COMPILER_OPTIONS = [] if sys.platform == "win32" else ["-g0"]
 
 
 class OptionalBuild(build_ext):
-    """One line, instead of an error, when an extension cannot be compiled."""
+    """One line, instead of an error, when extensions cannot be compiled."""
 
     def run(self) -> None:
+        self.failed: dict[str, Exception] = {}
         try:
             super().run()
         except Exception as error:
-            _say_pure(error)
+            self.failed["all"] = error
+        if self.failed:
+            _say_pure(", ".join(self.failed), next(iter(self.failed.values())))
 
     def build_extension(self, extension: Extension) -> None:
         try:
             super().build_extension(extension)
         except Exception as error:
-            _say_pure(error)
+            self.failed[extension.name] = error
 
     def copy_extensions_to_source(self) -> None:
-        # An in-place build copies all of them, and those that failed are not there.
-        self.extensions = [e for e in self.extensions if Path(self.get_ext_fullpath(e.name)).exists() or self._built(e)]
+        # The in-place build would stumble over those that are not there to be copied.
+        self.extensions = [extension for extension in self.extensions if extension.name not in self.failed]
         super().copy_extensions_to_source()
 
-    def _built(self, extension: Extension) -> bool:
-        return (Path(self.build_lib) / self.get_ext_filename(extension.name)).exists()
 
-
-def _say_pure(error: object) -> None:
-    print(f"barnabas: the C extensions were not built ({error}); the pure Python twins are used", file=sys.stderr)
+def _say_pure(names: str, error: Exception) -> None:
+    print(f"barnabas: not compiled, pure Python is used instead: {names} ({type(error).__name__})", file=sys.stderr)
 
 
 def _extensions() -> list[Extension]:
-    found = sorted(SOURCE.glob("barnabas/**/*.pyx"))
     try:
         from Cython.Build import cythonize
 
         extensions = [
-            Extension(".".join(path.relative_to(SOURCE).with_suffix("").parts), [path.as_posix()], optional=True)
-            for path in found
+            Extension(
+                ".".join(path.relative_to(SOURCE).with_suffix("").parts),
+                [path.as_posix()],
+                depends=[header.as_posix() for header in path.parent.glob("*.h")],
+                extra_compile_args=COMPILER_OPTIONS,
+            )
+            for path in sorted(SOURCE.glob("barnabas/**/*.pyx"))
         ]
         return list(cythonize(extensions, include_path=[SOURCE.as_posix()], language_level=3, quiet=True))
     except Exception as error:
-        _say_pure(error)
+        _say_pure("all", error)
         return []
 
 
