@@ -16,6 +16,7 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode
 from barnabas.protocol.message_types import request_type
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from barnabas.protocol.schema import Schema
 
 SOFTWARE_NAME = "barnabas"
 NEWEST = 4
@@ -40,7 +41,7 @@ class BrokerVersions:
 
     def pick(self, api_key: ApiKey, *, min_version: int = 0, max_version: int | None = None) -> int:
         """The newest version that the broker, this package and the caller know. Raises UnsupportedVersionError."""
-        schema = request_type(api_key).__schema__
+        schema: Schema = request_type(api_key).__schema__
         least = max(min_version, schema.min_version)
         most = schema.max_version if max_version is None else min(max_version, schema.max_version)
         served = self.ranges.get(api_key)

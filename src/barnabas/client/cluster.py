@@ -182,8 +182,8 @@ class ClusterClient:
     async def any_node(self) -> int:
         """The least busy node that is connected, else any that is known."""
         await self.start()
-        candidates = self._candidates(True)
-        return candidates[0] if candidates else next(iter(self.metadata.brokers))
+        node_id = self._candidates(True)[0]
+        return coordinator_id(node_id) if is_coordinator_id(node_id) else node_id
 
     async def controller(self) -> int:
         """The node to send to what changes the cluster. In KRaft any broker passes it on."""
@@ -256,16 +256,12 @@ class ClusterClient:
         ready = self._connections.ready(node_id)
         if ready is not None:
             return ready
-        deadline = Deadline(self.options.request_timeout_ms if timeout_ms is None else timeout_ms, self.clock)
+        deadline = Deadline(timeout_ms, self.clock)  # without one, what opens a connection has time-outs of its own
         if node_id >= 0 and not self.metadata.brokers:
             await self.start()
-        while True:
-            connection = await self._connections.get(node_id, deadline)
-            self._take_features(connection)
-            pause_s = connection.throttled_s
-            if not pause_s:
-                return connection
-            await asyncio.sleep(pause_s)
+        connection = await self._connections.get_ready(node_id, deadline)
+        self._take_features(connection)
+        return connection
 
     def _find_node(self, node_id: int) -> Node | None:
         if node_id < 0:
@@ -277,16 +273,15 @@ class ClusterClient:
         """Nodes to ask, best first: the least busy connection, then nodes not tried lately, then the others."""
         if not known and self.metadata.brokers and self.options.metadata_recovery_strategy == "none":
             return []
-        nodes = self.metadata.brokers if known else self._bootstrap
-        busy = {node_id: connection.in_flight_count for node_id, connection in self._connections.connected()}
-        chance = {node_id: self._random.random() for node_id in nodes}
-
-        def rank(node_id: int) -> tuple[int, float]:
-            if node_id in busy:
-                return 0, busy[node_id]
-            return (2 if self._connections.is_backing_off(node_id) else 1), chance[node_id]
-
-        return sorted(nodes, key=rank)
+        best: dict[int, tuple[int, float, int]] = {}
+        for node_id in self.metadata.brokers if known else self._bootstrap:
+            best[node_id] = (2 if self._connections.is_backing_off(node_id) else 1), self._random.random(), node_id
+        for link_id, connection in self._connections.connected():
+            # A node may have two connections, and on one of them a long poll may keep answers waiting.
+            node_id = coordinator_id(link_id) if is_coordinator_id(link_id) else link_id
+            if node_id in best:
+                best[node_id] = min(best[node_id], (0, connection.in_flight_count, link_id))
+        return [link_id for _, _, link_id in sorted(best.values())]
 
     async def _send_metadata(self, node_id: int, request: MetadataRequest) -> Any:
         # Version 0 knows no way to ask for no topics; it has been gone since Kafka 0.10.
@@ -304,7 +299,8 @@ class ClusterClient:
                 logger.exception("a listener for metadata failed")
 
     async def _ask_for_coordinator(self, request: FindCoordinatorRequest) -> Any:
-        node_id = await self.any_node()
+        await self.start()
+        node_id = self._candidates(True)[0]
         return await self.send(node_id, request, max_version=LAST_VERSION_WITH_ONE_KEY)
 
     def _take_features(self, connection: Connection) -> None:

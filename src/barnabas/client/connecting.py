@@ -6,6 +6,7 @@ can tell a typo from a firewall from a wrong password.
 
 import asyncio
 import logging
+import random
 import socket
 import ssl
 
@@ -15,7 +16,7 @@ from barnabas.client.connection import Connection, reason
 from barnabas.client.errors import AuthenticationError, ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.options.common import CommonOptions
-from barnabas.client.sasl.authentication import authenticate
+from barnabas.client.sasl.authentication import REAUTHENTICATE_SHARE, authenticate
 from barnabas.client.security import tls_context, tls_handshake
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class Connector:
             versions = await ask_versions(connection)
             connection.on_handshake_done(versions)
             if options.uses_sasl:
-                await authenticate(connection, options)
+                _begin_session(connection, await authenticate(connection, options))
         except ClientTimeoutError as error:
             connection.close(error.message)
             raise UnreachableError(node.address, "it takes connections, but does not answer") from error
@@ -54,6 +55,29 @@ class Connector:
             raise
         logger.debug("%s: connected", node.address)
         return connection
+
+    def begin_reauthentication(self, connection: Connection) -> None:
+        """The session nears its end: close the gate for other requests, and open it when a new session has begun."""
+        gate = connection.gate = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._reauthenticate(connection))
+
+        def on_done(done: "asyncio.Task[None]") -> None:
+            connection.gate = None
+            if not gate.done():
+                gate.set_result(None)
+            if not done.cancelled() and done.exception() is not None:
+                logger.warning("%s", done.exception())
+
+        task.add_done_callback(on_done)
+
+    async def _reauthenticate(self, connection: Connection) -> None:
+        try:
+            lifetime_ms = await authenticate(connection, self._options)
+        except BaseException as error:
+            connection.close(f"authenticating again failed ({error})")
+            raise
+        _begin_session(connection, lifetime_ms)
+        logger.debug("%s: authenticated again", connection.address)
 
     async def _open(self, node: Node, timeout_s: float) -> socket.socket:
         try:
@@ -90,6 +114,15 @@ class Connector:
                 f"{node.address}: its certificate is not accepted ({error.verify_message}): check"
                 " ssl_truststore_location, and that the address is a name in the certificate"
             ) from error
+        except (ssl.SSLEOFError, ssl.SSLSyscallError, ssl.SSLZeroReturnError) as error:
+            sock.close()
+            raise OSError("it closed the connection during the TLS handshake: does this port speak TLS?") from error
+        except ssl.SSLError as error:
+            sock.close()
+            raise AuthenticationError(
+                f"{node.address}: the TLS handshake failed ({error.reason}): does this port speak TLS, and does it"
+                " accept ssl_keystore_location and ssl_enabled_protocols?"
+            ) from error
         except BaseException:
             sock.close()
             raise
@@ -102,3 +135,9 @@ class Connector:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._options.send_buffer_bytes)
         if self._options.receive_buffer_bytes >= 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
+
+
+def _begin_session(connection: Connection, lifetime_ms: int) -> None:
+    if lifetime_ms > 0:
+        share = random.uniform(*REAUTHENTICATE_SHARE)
+        connection.reauthenticate_at = asyncio.get_running_loop().time() + share * lifetime_ms / 1000

@@ -97,6 +97,19 @@ class Connection:
         """How long the broker wants to hear nothing."""
         return max(0.0, self._throttled_until - self._loop.time())
 
+    @property
+    def session_ends(self) -> bool:
+        """Whether it is time to authenticate again, before anything else is sent (KIP-368)."""
+        return self.reauthenticate_at is not None and self._loop.time() >= self.reauthenticate_at
+
+    @property
+    def takes_requests(self) -> bool:
+        """Whether nothing stands in the way of a request."""
+        if self.gate is not None or self.closed is not None:
+            return False
+        now = self._loop.time()
+        return now >= self._throttled_until and (self.reauthenticate_at is None or now < self.reauthenticate_at)
+
     def throttle(self, throttle_time_ms: int) -> None:
         """The broker said in an answer that a quota is used up (KIP-219)."""
         if throttle_time_ms > 0:

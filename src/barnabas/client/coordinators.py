@@ -38,9 +38,10 @@ class Coordinators:
         """Asks once. Raises what the broker answered, COORDINATOR_NOT_AVAILABLE for instance."""
         request = FindCoordinatorRequest(key=key, key_type=int(kind))
         response: FindCoordinatorResponse = await self._ask(request)
-        named = {"group": key} if kind is CoordinatorKind.GROUP else {"transactional_id": key}
         if response.error_code:
-            raise error_for(response.error_code, response.error_message, **named)
+            group = key if kind is CoordinatorKind.GROUP else None
+            transactional_id = key if kind is CoordinatorKind.TRANSACTION else None
+            raise error_for(response.error_code, response.error_message, group=group, transactional_id=transactional_id)
         if response.node_id < 0 or not response.host:
             raise UnreachableError(f"coordinator of {key}", "the broker named none")
         self.nodes[response.node_id] = Node(response.node_id, response.host, response.port)

@@ -22,7 +22,6 @@ FRAME_MAX_BYTES = 1 << 30
 class Incoming:
     __slots__ = (
         "_filled",
-        "_frame",
         "_is_tls",
         "_large",
         "_large_filled",
@@ -81,7 +80,6 @@ class Incoming:
                 break
             frame = memoryview(bytes(start[position + 4 : position + 4 + size]))
             position += 4 + size
-            self._filled = end
             self._on_frame(frame)
         if position:
             rest = bytes(start[position:end])

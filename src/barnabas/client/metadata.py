@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from barnabas.client.errors import error_code
-from barnabas.errors import ErrorCode
+from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from barnabas.types import NO_LEADER, NO_LEADER_EPOCH, NO_TOPIC_ID, TopicId, TopicPartition
 
@@ -149,6 +149,8 @@ class MetadataCache:
 def _topic(name: str, answered: MetadataResponseTopic) -> TopicMetadata:
     by_number = {partition.partition_index: _partition(partition) for partition in answered.partitions}
     count = max(by_number, default=-1) + 1
+    if count > 2 * len(by_number) or min(by_number, default=0) < 0:
+        raise ProtocolError(f"topic {name} is said to have {len(by_number)} partitions, numbered up to {count - 1}")
     partitions = tuple(
         by_number.get(number) or PartitionMetadata(number, error=ErrorCode.LEADER_NOT_AVAILABLE)
         for number in range(count)

@@ -13,7 +13,7 @@ from barnabas.client.errors import UnreachableError, error_for
 from barnabas.client.metadata import MetadataCache
 from barnabas.client.options.common import CommonOptions
 from barnabas.clock import Clock
-from barnabas.errors import ErrorCode, KafkaError
+from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,6 @@ class MetadataUpdates:
         self._waiting: dict[bool, Round] = {}
         self._task: asyncio.Task[None] | None = None
         self._failing_since_ms: int | None = None
-        self._updated = asyncio.Event()
         self.last_update_ms: int | None = None
 
     # --- which topics ---
@@ -99,7 +98,7 @@ class MetadataUpdates:
         max_age_ms = self._options.metadata_max_age_ms
         while True:
             age_ms = 0 if self.last_update_ms is None else self._clock.monotonic_ms() - self.last_update_ms
-            await asyncio.sleep(max(max_age_ms - age_ms, min(max_age_ms, self._options.retry_backoff_ms), 10) / 1000)
+            await asyncio.sleep(max(max_age_ms - age_ms, self._options.retry_backoff_ms, 10) / 1000)
             if self.last_update_ms is None or self._clock.monotonic_ms() - self.last_update_ms < max_age_ms:
                 continue
             try:
@@ -142,15 +141,14 @@ class MetadataUpdates:
                     response = await self._send(node_id, request)
                     if response.error_code:
                         raise error_for(response.error_code)
+                    self._take(node_id, response, asked, all_topics)
+                    return
                 except KafkaError as error:
                     failures.append(error)
                     if error.code == ErrorCode.REBOOTSTRAP_REQUIRED:
                         break
                     if not error.retriable:
                         raise
-                else:
-                    self._take(node_id, response, asked, all_topics)
-                    return
         if self._failing_since_ms is None:
             self._failing_since_ms = self._clock.monotonic_ms()
         raise _all_failed(failures)
@@ -177,8 +175,11 @@ class MetadataUpdates:
         if known_id is not None and response.cluster_id is not None and response.cluster_id != known_id:
             logger.warning("the cluster id was %s and is %s now: is it still the same?", known_id, response.cluster_id)
         if not response.brokers:
-            raise error_for(ErrorCode.BROKER_NOT_AVAILABLE, "the cluster has no brokers at present")
-        self._cache.update(response, all_topics=all_topics)
+            raise UnreachableError("the cluster", "it has no brokers at present")
+        try:
+            self._cache.update(response, all_topics=all_topics)
+        except ProtocolError as error:
+            raise UnreachableError("the cluster", str(error)) from error
         self._failing_since_ms = None
         if asked.followed or all_topics or self.last_update_ms is None:
             self.last_update_ms = self._clock.monotonic_ms()

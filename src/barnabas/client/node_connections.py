@@ -6,6 +6,7 @@ that its heartbeats never wait behind a long poll: `coordinator_id` gives it ano
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Iterator
 
@@ -18,7 +19,9 @@ from barnabas.client.retry import Backoff, Deadline
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 
+logger = logging.getLogger(__name__)
 COORDINATOR_BASE = (1 << 31) - 1
+GONE = "the broker has left the cluster or has another address now"
 
 
 def coordinator_id(node_id: int) -> int:
@@ -33,7 +36,7 @@ def is_coordinator_id(node_id: int) -> bool:
 class NodeLink:
     """What is known about one way to a node."""
 
-    __slots__ = ("backoff", "connection", "node", "not_before_ms", "opening")
+    __slots__ = ("backoff", "connection", "failure", "gone", "node", "not_before_ms", "opening")
 
     def __init__(self, node: Node, backoff: Backoff) -> None:
         self.node = node
@@ -41,6 +44,10 @@ class NodeLink:
         self.opening: asyncio.Task[Connection] | None = None
         self.backoff = backoff
         self.not_before_ms = 0
+        self.failure: KafkaError | None = None
+        """Why the last attempt failed."""
+        self.gone = False
+        """The broker is not at this address any more."""
 
 
 class NodeConnections:
@@ -58,10 +65,20 @@ class NodeConnections:
     def ready(self, node_id: int) -> Connection | None:
         """The connection, if there is one and nothing stands in the way of a request."""
         link = self._links.get(node_id)
-        if link is None or link.connection is None:
-            return None
-        connection = link.connection
-        return connection if connection.gate is None and not connection.throttled_s else None
+        connection = None if link is None else link.connection
+        return connection if connection is not None and connection.takes_requests else None
+
+    async def get_ready(self, node_id: int, deadline: Deadline) -> Connection:
+        """The connection to a node as soon as it takes requests. Raises UnreachableError, AuthenticationError."""
+        while True:
+            connection = await self.get(node_id, deadline)
+            if connection.takes_requests:
+                return connection
+            if connection.session_ends and connection.gate is None:
+                self._connector.begin_reauthentication(connection)
+            if connection.gate is not None:
+                await asyncio.shield(connection.gate)
+            await asyncio.sleep(connection.throttled_s)
 
     async def get(self, node_id: int, deadline: Deadline) -> Connection:
         """The connection to a node, opened if need be. Raises UnreachableError, AuthenticationError."""
@@ -76,7 +93,8 @@ class NodeConnections:
         try:
             return await asyncio.wait_for(asyncio.shield(link.opening), deadline.remaining_s)
         except TimeoutError:
-            raise ClientTimeoutError(f"{link.node.address}: no connection in time") from None
+            why = f" ({link.failure.why})" if isinstance(link.failure, UnreachableError) else ""
+            raise ClientTimeoutError(f"{link.node.address}: no connection in time{why}") from None
         except asyncio.CancelledError:
             if self._closed:
                 raise ClosedError("the client was closed") from None
@@ -109,10 +127,9 @@ class NodeConnections:
             node = self._find_node(node_id)
             if node is None or (node.host, node.port) != (link.node.host, link.node.port):
                 del self._links[node_id]
-                if link.opening is not None:
-                    link.opening.cancel()
+                link.gone = True
                 if link.connection is not None:
-                    link.connection.close("the broker has left the cluster or has another address now")
+                    link.connection.close(GONE)
 
     async def close(self) -> None:
         self._closed = True
@@ -143,12 +160,19 @@ class NodeConnections:
             await asyncio.sleep(wait_ms / 1000)
         try:
             connection = await self._connector.connect(link.node, link.backoff.attempts)
-        except KafkaError:
-            link.not_before_ms = self._clock.monotonic_ms() + int(link.backoff.next_ms())
+        except KafkaError as error:
+            pause_ms = link.backoff.next_ms()
+            link.not_before_ms = self._clock.monotonic_ms() + int(pause_ms)
+            link.failure = error
+            logger.warning("no connection to %s; next attempt in %.0f ms at the earliest", error.message, pause_ms)
             raise
         finally:
             link.opening = None
+        if link.gone:
+            connection.close(GONE)
+            raise UnreachableError(link.node.address, GONE)
         link.backoff.reset()
+        link.failure = None
         link.connection = connection
         connection.on_closed = lambda _: self._on_closed(link)
         return connection

@@ -91,12 +91,17 @@ async def tls_handshake(context: ssl.SSLContext, sock: socket.socket, host: str)
         raise
 
 
+def _done(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
 async def _ready(sock: socket.socket, *, reading: bool) -> None:
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     watch, forget = (loop.add_reader, loop.remove_reader) if reading else (loop.add_writer, loop.remove_writer)
     descriptor = sock.fileno()
-    watch(descriptor, lambda: ready.done() or ready.set_result(None))
+    watch(descriptor, _done, ready)
     try:
         await ready
     finally:

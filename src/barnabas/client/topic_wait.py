@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from barnabas.client.errors import UnknownTopicError, error_for
+from barnabas.client.errors import ClientTimeoutError, UnknownTopicError, error_for
 from barnabas.client.metadata import MetadataCache, NodeAndEpoch, TopicMetadata
 from barnabas.client.retry import Deadline
 from barnabas.errors import ErrorCode, KafkaError
@@ -37,32 +37,28 @@ async def _wait_for(
     what: str,
 ) -> T:
     backoff = cluster.new_backoff()
+    failure: KafkaError | None = None
     while True:
         found = look(cluster.metadata)
         if found is not None:
             return found
-        failure = await _refresh(cluster, topic, deadline, allow_auto_topic_creation)
-        found = look(cluster.metadata)
-        if found is not None:
-            return found
-        if failure is None:
+        try:
+            async with asyncio.timeout(deadline.remaining_s):
+                await cluster.refresh_metadata((topic,), allow_auto_topic_creation=allow_auto_topic_creation)
+        except KafkaError as error:
+            failure = error
+        except TimeoutError:
+            # What went wrong before tells the user more than that time has run out.
+            failure = failure or ClientTimeoutError(f"{what}: no broker told about it in time")
+        else:
+            found = look(cluster.metadata)
+            if found is not None:
+                return found
             failure = _failure(cluster.metadata, topic, what)
         pause_ms = backoff.next_ms()
         if not failure.retriable or pause_ms >= deadline.remaining_ms:
             raise failure
         await asyncio.sleep(pause_ms / 1000)
-
-
-async def _refresh(cluster: "ClusterClient", topic: str, deadline: Deadline, allow: bool) -> KafkaError | None:
-    """The failure is a value: at the deadline it tells the user more than the absence of the topic does."""
-    try:
-        async with asyncio.timeout(deadline.remaining_s):
-            await cluster.refresh_metadata((topic,), allow_auto_topic_creation=allow)
-    except KafkaError as error:
-        return error
-    except TimeoutError:
-        return error_for(ErrorCode.REQUEST_TIMED_OUT, f"topic {topic}: no metadata in time")
-    return None
 
 
 def _failure(cache: MetadataCache, topic: str, what: str) -> KafkaError:

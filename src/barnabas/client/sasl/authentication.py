@@ -40,7 +40,7 @@ async def authenticate(connection: "Connection", options: SecurityOptions) -> in
                 " and sasl_mechanism",
                 response.error_code,
             )
-        lifetime_ms = response.session_lifetime_ms
+        lifetime_ms = int(response.session_lifetime_ms)
         try:
             answer = mechanism.answer(response.auth_bytes)
         except SaslError as error:
