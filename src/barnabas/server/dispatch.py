@@ -138,9 +138,9 @@ class Dispatcher:
         request, _ = decode(row.request, header.api_version, frame, header.body_position)
         assert row.handle is not None
         answer = row.handle(context, request)
-        if isinstance(answer, LongPoll):
+        if type(answer) is LongPoll:
             return self._answer_later(context, row, answer.answer, answer.hurry)
-        if isinstance(answer, Awaitable):
+        if hasattr(answer, "__await__"):  # isinstance(answer, Awaitable) takes as long as the whole decoding
             return self._answer_later(context, row, answer)
         return encode_answer(context, row, answer)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CLIENT = AppendOrigin.CLIENT
 ACKS_ALL = -1
 NEVER = (1 << 63) - 1
 """flush.messages of a topic that leaves flushing to the operating system."""
@@ -62,9 +63,7 @@ class HostedPartition:
         self._flusher = flusher
         self._waiters: list[Waiter] = []
 
-    def append(
-        self, records: memoryview, acks: int, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
-    ) -> AppendInfo:
+    def append(self, records: memoryview, acks: int, now_ms: int, origin: AppendOrigin = CLIENT) -> AppendInfo:
         """Appends one batch as leader. Raises KafkaError with the code to answer, StorageError if the disk failed."""
         state = self.state
         if not state.is_leader:
@@ -73,9 +72,9 @@ class HostedPartition:
         if acks == ACKS_ALL:
             state.check_min_in_sync_replicas(log.config.min_insync_replicas)
         info = log.append_as_leader(records, state.leader_epoch, now_ms, origin)
-        if not info.duplicate:
+        if not info[-1]:
             # A marker may make a whole transaction readable, which was counted when it was not yet.
-            self._on_appended(len(records) if origin is AppendOrigin.CLIENT else ANY_NUMBER_OF_BYTES)
+            self._on_appended(len(records) if origin is CLIENT else ANY_NUMBER_OF_BYTES)
         return info
 
     def commits_at_once(self, acks: int) -> bool:

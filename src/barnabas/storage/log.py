@@ -66,7 +66,8 @@ class Log(LogAppends, LogReads, LogRetention):
         if not self.log_start_offset <= offset <= self.log_end_offset:
             offset = max(self.log_start_offset, min(offset, self.log_end_offset))
         self.high_watermark = offset
-        self.producers.on_high_watermark(offset)
+        if self.producers.unreplicated:
+            self.producers.on_high_watermark(offset)
 
     @property
     def last_stable_offset(self) -> int:

@@ -89,12 +89,12 @@ class ProducerEntry:
 class ProducerState:
     __slots__ = (
         "_ongoing",
-        "_unreplicated",
         "end_offset",
         "expiration_ms",
         "first_unstable_offset",
         "may_lack_batches",
         "producers",
+        "unreplicated",
     )
 
     def __init__(self, expiration_ms: int) -> None:
@@ -102,7 +102,7 @@ class ProducerState:
         self.producers: dict[int, ProducerEntry] = {}
         self._ongoing: dict[int, int] = {}
         """First offset of an open transaction -> producer id, ascending because transactions start in log order."""
-        self._unreplicated: dict[int, int] = {}
+        self.unreplicated: dict[int, int] = {}
         """First offset -> last offset of transactions whose end marker lies above the high watermark."""
         self.first_unstable_offset: int | None = None
         self.may_lack_batches = False
@@ -198,7 +198,7 @@ class ProducerState:
             return None
         self._ongoing.pop(first_offset, None)
         last_stable_offset = next(iter(self._ongoing), offset + 1)
-        self._unreplicated[first_offset] = offset
+        self.unreplicated[first_offset] = offset
         self._find_first_unstable()
         if not marker.is_abort:
             return None
@@ -206,16 +206,15 @@ class ProducerState:
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Transactions whose marker is replicated are stable from now on."""
-        if self._unreplicated:
-            for first_offset, last_offset in list(self._unreplicated.items()):
-                if last_offset < high_watermark:
-                    del self._unreplicated[first_offset]
-            self._find_first_unstable()
+        for first_offset, last_offset in list(self.unreplicated.items()):
+            if last_offset < high_watermark:
+                del self.unreplicated[first_offset]
+        self._find_first_unstable()
 
     def _find_first_unstable(self) -> None:
         first = next(iter(self._ongoing), None)
-        if self._unreplicated:
-            unreplicated = min(self._unreplicated)
+        if self.unreplicated:
+            unreplicated = min(self.unreplicated)
             first = unreplicated if first is None else min(first, unreplicated)
         self.first_unstable_offset = first
 
@@ -244,7 +243,7 @@ class ProducerState:
     def clear(self, end_offset: int) -> None:
         self.producers.clear()
         self._ongoing.clear()
-        self._unreplicated.clear()
+        self.unreplicated.clear()
         self.first_unstable_offset = None
         self.may_lack_batches = False
         self.end_offset = end_offset

@@ -26,7 +26,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.records.compression import CompressionType
 from barnabas.records.conversion import InvalidRecordsError, RecordError
-from barnabas.records.header import ATTRIBUTES_OFFSET, COMPRESSION_MASK
+from barnabas.records.header import ATTRIBUTES_OFFSET, COMPRESSION_MASK, HEADER_SIZE, TRANSACTIONAL_MASK
 from barnabas.server.dispatch import Handler, Reply, RequestContext
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.produce_frame import (
@@ -74,7 +74,9 @@ def try_produce_one(broker: "Broker", frame: memoryview) -> bytes | None:
         return None
     version, correlation_id, acks, topic, partition, records = one
     hosted = broker.replicas.find_ready(topic, partition)
-    if hosted is None or not hosted.commits_at_once(acks) or is_transactional(records):
+    if hosted is None or not hosted.commits_at_once(acks) or len(records) < HEADER_SIZE:
+        return None
+    if records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_MASK:
         return None
     try:
         first_offset, _, append_time_ms, log_start_offset, _ = hosted.append(records, acks, broker.clock.now_ms())
