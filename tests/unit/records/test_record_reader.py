@@ -1,5 +1,6 @@
 """RecordReader of both twins: what a consumer sees of a fetch answer, how far it gets, what it says of bad bytes."""
 
+import gc
 import struct
 from types import ModuleType
 from typing import Any
@@ -206,3 +207,14 @@ def test_the_buffer_may_be_gone_after_the_reader(codec: ModuleType) -> None:
 def test_header_keys_that_are_no_text(codec: ModuleType) -> None:
     data = batch(0, [(1, None, None, (("\udcff", b"x"), ("ü", None)))])
     assert codec.RecordReader(data, "t", 0).take(5)[0].headers == (("\udcff", b"x"), ("ü", None))
+
+
+def test_a_reader_in_a_cycle_is_collected(codec: ModuleType) -> None:
+    """The collector must not take the view away from under the reader: that was a crash, not an error."""
+    for _ in range(50):
+        reader = codec.RecordReader(memoryview(values(0, b"0", b"1")), "t", 0)
+        reader.take(1)
+        cycle: list[Any] = [reader]
+        cycle.append(cycle)
+    del reader, cycle
+    gc.collect()

@@ -54,7 +54,7 @@ class Collector:
         left = max_records
         while left > 0:
             fetch = self._buffer.head()
-            if fetch is None:
+            if fetch is None or (fetch.error is not None and chunks):
                 break
             try:
                 chunk = self._take_from(fetch, left)
@@ -146,7 +146,7 @@ class Collector:
         cut = None
         while size < max_bytes and (max_records is None or reader.count < max_records):
             fetch = self._buffer.head()
-            if fetch is None:
+            if fetch is None or (fetch.error is not None and reader.count):
                 break
             try:
                 complete, offset = self._add_to_arrow(reader, fetch)

@@ -5,6 +5,7 @@
 codec, an aborted transaction, an exception) it says so and `finish_step` does the rest for the batch at the position.
 """
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -44,6 +45,9 @@ cdef int64_t MAX_OFFSET = 0x7FFFFFFFFFFFFFFF
 crc32c_prepare()
 
 
+# Out of the collector's sight: it would clear a memoryview in a cycle while its buffer is still held here, and crash
+# when that is released. Nothing in here can lead back to it, so nothing is leaked.
+@cython.no_gc
 cdef class FetchedBatches:
     def __cinit__(self, buffer, int64_t start_offset, aborted, bint check_crcs):
         PyObject_GetBuffer(buffer, &self.view, PyBUF_SIMPLE)
