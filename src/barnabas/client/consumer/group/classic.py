@@ -120,10 +120,10 @@ class ClassicMachine(ClassicMember):
         self.phase = Phase.SYNCING
         self._heartbeat_at_ms = now_ms + self.options.heartbeat_interval_ms
         self._leadership = None
-        self._refresh_at_ms = self._next_refresh_ms(now_ms)
         leads = response.leader == self.member_id
-        role = f"leader of {len(response.members)} members" if leads else "member"
+        role = f"leader (members: {len(response.members)})" if leads else "member"
         self._say(INFO, f"in generation {self.generation} as {role}, partitions are assigned by {self._protocol}")
+        self._refresh_at_ms = self._next_refresh_ms(now_ms)
         if not leads:
             self._send_sync({})
             return

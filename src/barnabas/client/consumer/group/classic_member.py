@@ -111,9 +111,13 @@ class ClassicMember(MemberMachine):
             if self._rejoin is None:
                 self._rejoin = "has given up partitions, which others may have now"
             self._deliver(Revoked(revoked))
+            return
+        self._target = None
+        added = target.difference(self.owned)
+        if added or self._rejoin is None:
+            self._deliver(Assigned(added))
         else:
-            self._target = None
-            self._deliver(Assigned(target.difference(self.owned)))
+            self._advance()  # nothing to tell, and the others wait for what was given up
 
     def _prepare_and_join(self, subscription: Subscription) -> None:
         if not subscription.is_resolved:
@@ -163,7 +167,7 @@ class ClassicMember(MemberMachine):
         self.generation = self._owned_generation = NO_GENERATION
         if not keep_id:
             self.member_id = ""
-        self._awaited = self._target = self._leadership = self._heartbeat = self._rejoin = None
+        self._awaited = self._target = self._leadership = self._heartbeat = self._rejoin = self._refresh_at_ms = None
         self._withdraw_outstanding()
 
     def _step_away(self, now_ms: int) -> None:
@@ -240,4 +244,7 @@ class ClassicMember(MemberMachine):
         """The leader looks for new partitions, whoever has a pattern for new topics."""
         if self._leadership is not None and self._leadership.has_missing_topics():
             return now_ms + MISSING_TOPIC_REFRESH_MS
+        has_pattern = self.subscription is not None and self.subscription.pattern is not None
+        if self._leadership is None and not has_pattern:
+            return None
         return now_ms + self.options.metadata_max_age_ms

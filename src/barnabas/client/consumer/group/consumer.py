@@ -57,6 +57,7 @@ class ConsumerMachine(MemberMachine):
         """Topic ids of what is owned, or on its way to the user."""
         self._names: dict[TopicId, str] = {}
         self._looking_up: Refresh | None = None
+        self._look_up_at_ms: int | None = None
 
     @property
     def identity(self) -> GroupMetadata:
@@ -80,8 +81,7 @@ class ConsumerMachine(MemberMachine):
             deadlines.append(self._poll_deadline_ms())
         if self.phase in (Phase.JOINING, Phase.MEMBER) and self._in_flight is None:
             deadlines.append(self._heartbeat_at_ms)
-        if self._refresh_at_ms is not None:
-            deadlines.append(self._refresh_at_ms)
+        deadlines += [each for each in (self._refresh_at_ms, self._look_up_at_ms) if each is not None]
         return min(deadlines, default=None)
 
     def on_time(self, now_ms: int) -> None:
@@ -93,7 +93,10 @@ class ConsumerMachine(MemberMachine):
             self._send_heartbeat()
         if self._refresh_at_ms is not None and now_ms >= self._refresh_at_ms:
             self._refresh_at_ms = None
-            self._look_up_topics()
+            self._actions.append(Refresh(None))
+        if self._look_up_at_ms is not None and now_ms >= self._look_up_at_ms:
+            self._look_up_at_ms = None
+            self._advance()
 
     def request_rejoin(self, reason: str, now_ms: int) -> None:
         """There is nothing to join again: the coordinator assigns on its own. A heartbeat asks for news."""
@@ -162,7 +165,7 @@ class ConsumerMachine(MemberMachine):
         if refresh is self._looking_up:
             self._looking_up = None
             if self._unknown_ids(view):
-                self._refresh_at_ms = now_ms + UNKNOWN_TOPIC_REFRESH_MS
+                self._look_up_at_ms = now_ms + UNKNOWN_TOPIC_REFRESH_MS
         if self.subscription is not None and self.subscription.pattern is not None and self._refresh_at_ms is None:
             self._refresh_at_ms = now_ms + self.options.metadata_max_age_ms
         super().on_refreshed(refresh, view, now_ms)
@@ -275,6 +278,10 @@ class ConsumerMachine(MemberMachine):
             epoch = LEAVE_EPOCH if self.options.group_instance_id is None else STATIC_LEAVE_EPOCH
             self._actions.append(Leave(self._heartbeats.leave(self.member_id, epoch)))
 
+    def _announces_absence(self) -> bool:
+        """Else the next with the same group.instance.id would be refused until the session ends."""
+        return self.options.group_instance_id is not None
+
     def _give_up(self) -> None:
         self._drop_out(None)
         self.phase = Phase.FAILED
@@ -308,7 +315,7 @@ class ConsumerMachine(MemberMachine):
 
     def _look_up_topics(self) -> None:
         """Names for ids. What the coordinator matches is not known here, so then all topics are asked for."""
-        if self._looking_up is None and self.subscription is not None:
+        if self._looking_up is None and self._look_up_at_ms is None and self.subscription is not None:
             by_name = self.subscription.pattern is None and self.subscription.remote_pattern is None
             self._looking_up = Refresh(self.subscription.topics if by_name else None)
             self._actions.append(self._looking_up)

@@ -148,12 +148,16 @@ class MemberMachine(ABC):
 
     def close(self, now_ms: int, *, leave: bool) -> None:
         self._is_closed = True
-        if leave:
+        if leave or self._announces_absence():
             self._leave("the consumer is being closed")
         self._outstanding = None
         self._refresh_at_ms = None
 
     # What the two protocols do their own way
+
+    def _announces_absence(self) -> bool:
+        """Whether it is said even by a member that keeps its place."""
+        return False
 
     @abstractmethod
     def _on_subscribed(self, previous: Subscription | None) -> None: ...
