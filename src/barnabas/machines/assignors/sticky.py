@@ -35,15 +35,11 @@ def assign_sticky(
 def assign_cooperative_sticky(
     partition_counts: Mapping[str, int], members: Mapping[str, AssignorMember[str]]
 ) -> dict[str, list[TopicPartition]]:
+    """A partition that anybody claims goes to nobody but its believed owner."""
     assigned = assign_sticky(partition_counts, members)
-    owned_by = {member_id: frozenset(member.owned) for member_id, member in members.items()}
-    to_revoke: set[tuple[str, int]] = set()
-    for member_id, owned in owned_by.items():
-        to_revoke |= owned.difference(assigned[member_id])
+    owners = believed_owners(members)
     return {
-        member_id: [
-            partition for partition in partitions if partition in owned_by[member_id] or partition not in to_revoke
-        ]
+        member_id: [partition for partition in partitions if owners.get(partition, member_id) == member_id]
         for member_id, partitions in assigned.items()
     }
 

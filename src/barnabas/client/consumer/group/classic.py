@@ -81,9 +81,7 @@ class ClassicMachine(ClassicMember):
     def on_failure(self, request: Any, error: KafkaError, now_ms: int) -> None:
         """No answer. The driver has forgotten the coordinator where the connection failed."""
         if isinstance(request, HeartbeatRequest):
-            if request is self._heartbeat:
-                self._heartbeat = None
-                self._heartbeat_at_ms = now_ms + self._backoff_ms()
+            self._on_no_heartbeat(request, error, now_ms)
             return
         if request is not self._awaited:
             return
@@ -96,6 +94,14 @@ class ClassicMachine(ClassicMember):
         else:
             self._join_again(f"SyncGroup failed ({error.code.name})", self._backoff_ms())
         self._advance()
+
+    def _on_no_heartbeat(self, request: HeartbeatRequest, error: KafkaError, now_ms: int) -> None:
+        if request is not self._heartbeat:
+            return
+        self._heartbeat = None
+        self._heartbeat_at_ms = now_ms + self._backoff_ms()
+        if not error.retriable:
+            self._fail(error)
 
     def _on_joined(self, response: JoinGroupResponse, code: ErrorCode, now_ms: int) -> None:
         if code is ErrorCode.NONE:

@@ -50,9 +50,10 @@ class OffsetCommitter:
             return
         started_as = self._committing_identity(None, offsets)
 
-        async def attempt() -> None:
+        async def attempt(deadline: Deadline) -> None:
             identity = self._committing_identity(started_as, offsets)
-            response = await self._send(commit_request(identity, offsets), MAX_VERSION)
+            node_id = await self._coordinator(deadline)
+            response = await self._send(node_id, commit_request(identity, offsets), MAX_VERSION, deadline)
             self._check_commit(identity, response)
 
         await self._retrying(attempt, timeout_ms)
@@ -67,21 +68,21 @@ class OffsetCommitter:
         if not partitions:
             return {}
 
-        async def attempt() -> dict[TopicPartition, OffsetAndMetadata | None]:
-            return await self._fetch_once(partitions)
+        async def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata | None]:
+            return await self._fetch_once(partitions, deadline)
 
         return await self._retrying(attempt, timeout_ms)
 
     async def _fetch_once(
-        self, partitions: Collection[TopicPartition]
+        self, partitions: Collection[TopicPartition], deadline: Deadline
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         options = self._options
-        node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, options.group_id)
+        node_id = await self._coordinator(deadline)
         version = await self._cluster.version_of(node_id, ApiKey.OFFSET_FETCH, max_version=MAX_VERSION)
         member = self._fetching_identity()
         stable = options.isolation_level == "read_committed"
         request = fetch_request(options.group_id, member, partitions, version, require_stable=stable)
-        response = await self._send(request, version)
+        response = await self._send(node_id, request, version, deadline)
         self._check_fetch(group_error(response), member)
         found: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
         for partition, code, committed in fetched_offsets(response):
@@ -148,22 +149,23 @@ class OffsetCommitter:
     def _forget_coordinator(self) -> None:
         self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
 
-    async def _send(self, request: Any, max_version: int) -> Any:
-        node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id)
+    async def _coordinator(self, deadline: Deadline) -> int:
+        return await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id, deadline)
+
+    async def _send(self, node_id: int, request: Any, max_version: int, deadline: Deadline) -> Any:
+        timeout_ms = max(1, min(self._options.request_timeout_ms, deadline.remaining_ms))
         try:
-            return await self._cluster.send(
-                node_id, request, timeout_ms=self._options.request_timeout_ms, max_version=max_version
-            )
+            return await self._cluster.send(node_id, request, timeout_ms=timeout_ms, max_version=max_version)
         except KafkaError as error:
             if error.code in NO_ANSWER:
                 self._forget_coordinator()
             raise
 
-    async def _retrying(self, attempt: Callable[[], Awaitable[T]], timeout_ms: int | None) -> T:
-        timeout_ms = self._options.default_api_timeout_ms if timeout_ms is None else timeout_ms
+    async def _retrying(self, attempt: Callable[[Deadline], Awaitable[T]], timeout_ms: int | None) -> T:
+        deadline = Deadline(self._options.default_api_timeout_ms if timeout_ms is None else timeout_ms)
         return await retrying(
-            attempt,
-            deadline=Deadline(timeout_ms),
+            lambda: attempt(deadline),
+            deadline=deadline,
             backoff=Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms),
             retriable=_may_succeed_later,
         )

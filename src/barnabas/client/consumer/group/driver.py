@@ -41,6 +41,7 @@ from barnabas.types import TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer.group")
 
+LEAVE_TIMEOUT_MS = 5000
 NO_ANSWER = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT})
 
 
@@ -56,6 +57,8 @@ class MembershipDriver:
         self._cluster = cluster
         self._machine = machine
         self._options = machine.options
+        client_id = cluster.options.client_id
+        self._name = f"group {machine.options.group_id}" + (f" ({client_id})" if client_id else "")
         self._on_event = on_event
         self._clock: Clock = SystemClock() if clock is None else clock
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -155,7 +158,7 @@ class MembershipDriver:
         try:
             loop.call_soon_threadsafe(self._feed, method, *arguments)
         except RuntimeError:
-            logger.debug("group %s: called after the end", self._options.group_id)
+            logger.debug("%s: called after the end", self._name)
 
     def _feed(self, method: Callable[..., None], *arguments: Any, **named: Any) -> None:
         """Tell the machine what has happened, and do what it wants done about it."""
@@ -188,7 +191,7 @@ class MembershipDriver:
             case Fail():
                 self._wake_user()
             case Say(level, text):
-                logger.log(level, "group %s: %s", self._options.group_id, text)
+                logger.log(level, "%s: %s", self._name, text)
 
     def _withdraw(self, event: RebalanceEvent) -> None:
         """One of the two gets it: `remove` here, or `popleft` in the user's thread."""
@@ -256,7 +259,7 @@ class MembershipDriver:
         except KafkaError as error:
             self._feed(self._machine.on_failure, action.request, error)
         except Exception as error:  # a bug: the consumer must hear of it rather than wait for ever
-            logger.exception("group %s: %s", self._options.group_id, type(action.request).__name__)
+            logger.exception("%s: %s", self._name, type(action.request).__name__)
             failure = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(action.request).__name__}: {error!r}")
             self._feed(self._machine.on_failure, action.request, failure)
         else:
@@ -274,17 +277,19 @@ class MembershipDriver:
             raise
 
     async def _leave(self, request: Any) -> None:
-        """Once: who does not hear of it finds out when the session ends."""
+        """Once, and not for long: who does not hear of it finds out when the session ends."""
         try:
-            node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id)
-            if isinstance(request, LeaveGroupRequest):
-                version = await self._cluster.version_of(node_id, ApiKey.LEAVE_GROUP)
-                if version < 3:
-                    request = LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
-            # Not behind a JoinGroup: over the connection to the same broker that everything else takes.
-            await self._cluster.send(coordinator_id(node_id), request, timeout_ms=self._options.request_timeout_ms)
-        except KafkaError as error:
-            logger.info("group %s: could not say that it leaves: %s", self._options.group_id, error)
+            async with asyncio.timeout(LEAVE_TIMEOUT_MS / 1000):
+                node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id)
+                # Not behind a JoinGroup: over the connection to the same broker that everything else takes.
+                node_id = coordinator_id(node_id)
+                if isinstance(request, LeaveGroupRequest):
+                    version = await self._cluster.version_of(node_id, ApiKey.LEAVE_GROUP)
+                    if version < 3:
+                        request = LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
+                await self._cluster.send(node_id, request)
+        except (KafkaError, TimeoutError) as error:
+            logger.info("%s: could not say that it leaves: %r", self._name, error)
 
     async def _refresh(self, refresh: Refresh) -> None:
         """Until it succeeds: without metadata nothing can be assigned."""
@@ -295,7 +300,8 @@ class MembershipDriver:
                 await self._cluster.refresh_metadata(refresh.topics, allow_auto_topic_creation=create)
             except KafkaError as error:
                 if not error.retriable:
-                    raise
+                    self._feed(self._machine.on_refresh_failed, error)
+                    return
                 await asyncio.sleep(backoff.next_ms() / 1000)
             else:
                 break

@@ -105,6 +105,10 @@ class MemberMachine(ABC):
             self._resolving = None
         self.on_topics(view, now_ms, is_fresh=True, is_complete=refresh.topics is None)
 
+    def on_refresh_failed(self, error: KafkaError, now_ms: int) -> None:
+        """For good: not authorized, for instance."""
+        self._fail(error)
+
     def on_topics(self, view: TopicView, now_ms: int, *, is_fresh: bool = False, is_complete: bool = False) -> None:
         """Metadata has changed. Fresh: what this member watches was asked for; complete: all topics were."""
         self.view = view
