@@ -207,9 +207,12 @@ class AdminCalls:
                 missing = f"broker {node_id} left {key} out of its answer (is it a Kafka broker?)"
                 answers[key] = given.get(key, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, missing))
 
-        async with asyncio.TaskGroup() as group:
-            for node_id, asked in by_node.items():
-                group.create_task(ask_node(node_id, asked))
+        failures = await asyncio.gather(
+            *(ask_node(node_id, asked) for node_id, asked in by_node.items()), return_exceptions=True
+        )
+        for failure in failures:
+            if failure is not None:
+                raise failure
         return answers
 
     async def _reach(self) -> None:

@@ -24,7 +24,7 @@ from barnabas.types import TopicPartition
 GROUP = CoordinatorKind.GROUP
 BY_NAME = 9
 """Later versions of OffsetFetch and OffsetCommit name topics by id; offsets of deleted topics have names only."""
-MANY_GROUPS = 8
+MANY_GROUPS, STABLE_ONLY, ALL_PARTITIONS = 8, 7, 2
 _HAS_MEMBERS = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.STALE_MEMBER_EPOCH)
 
 
@@ -71,7 +71,10 @@ class GroupOffsetCalls(AdminCalls):
             answers: dict[str, GroupOffsets | KafkaError] = {}
             for group_id in asked:
                 old_request = _old_fetch_request(group_id, wanted[group_id], require_stable)
-                response = await self._send(node_id, old_request, deadline, max_version=MANY_GROUPS - 1, min_version=2)
+                oldest = STABLE_ONLY if require_stable else ALL_PARTITIONS
+                response = await self._send(
+                    node_id, old_request, deadline, max_version=MANY_GROUPS - 1, min_version=oldest
+                )
                 answers[group_id] = _offsets(response, group_id)
             return answers
 
