@@ -161,11 +161,12 @@ def test_versions_that_the_broker_does_not_speak(broker: Broker) -> None:
 
 def test_a_topic_that_does_not_exist(broker: Broker) -> None:
     async def use(cluster: ClusterClient) -> None:
+        await cluster.start()
         with pytest.raises(UnknownTopicError, match="topic nowhere: there is no such topic"):
-            await cluster.topic_metadata("nowhere", Deadline(100))
+            await cluster.topic_metadata("nowhere", Deadline(300))
         await create(cluster, "one")
         with pytest.raises(UnknownTopicError, match="one-7: the topic has 1 partitions"):
-            await cluster.leader(TopicPartition("one", 7), Deadline(100))
+            await cluster.leader(TopicPartition("one", 7), Deadline(300))
         with pytest.raises(KafkaError, match="INVALID_TOPIC"):
             await cluster.topic_metadata("no/slash", Deadline(60_000))
 
@@ -174,8 +175,9 @@ def test_a_topic_that_does_not_exist(broker: Broker) -> None:
 
 def test_a_topic_is_created_by_asking_for_it_if_that_is_wished(broker: Broker) -> None:
     async def use(cluster: ClusterClient) -> None:
+        await cluster.start()
         with pytest.raises(UnknownTopicError):
-            await cluster.topic_metadata("made-by-asking", Deadline(50))
+            await cluster.topic_metadata("made-by-asking", Deadline(300))
         found = await cluster.topic_metadata("made-by-asking", Deadline(10_000), allow_auto_topic_creation=True)
         assert found.partition_count == 1
 
