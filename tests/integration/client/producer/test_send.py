@@ -172,9 +172,9 @@ def test_waiting_in_a_callback_is_refused(bootstrap: str, topic: str, new_produc
 def test_bad_records_are_refused_in_words(bootstrap: str, topic: str, new_producer: NewProducer) -> None:
     producer = new_producer(bootstrap, max_request_size=10_000)
     producer.send(topic, b"warm").result(20)
-    with pytest.raises(SerializationError, match="the value is str.*value_serializer"):
+    with pytest.raises(SerializationError, match=r"the value is str.*value_serializer"):
         producer.send(topic, "text")
-    with pytest.raises(SerializationError, match="the key is int.*key_serializer"):
+    with pytest.raises(SerializationError, match=r"the key is int.*key_serializer"):
         producer.send(topic, b"x", key=5)
     with pytest.raises(SerializationError, match="header"):
         producer.send(topic, b"x", headers=[("a", "text")])  # type: ignore[list-item]
