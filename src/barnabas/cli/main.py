@@ -6,6 +6,11 @@ from collections.abc import Sequence
 
 COMMANDS = {
     "server": ("barnabas.cli.server", "run a broker"),
+    "topic": ("barnabas.cli.commands.topic", "create, list, describe, alter, delete topics; offsets; records"),
+    "group": ("barnabas.cli.commands.group", "groups, their members, offsets and lag; reset offsets"),
+    "config": ("barnabas.cli.commands.config", "settings of topics, brokers and groups"),
+    "cluster": ("barnabas.cli.commands.cluster", "brokers and controller, and whether all is well"),
+    "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),
 }
 
 USAGE_ERROR = 2

@@ -1,0 +1,119 @@
+"""`barnabas config`: settings of topics, brokers, groups: get, set, unset."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
+from barnabas.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.types import ConfigResource
+
+KINDS = ("topic", "broker", "group", "client-metrics", "broker-logger")
+ALL_BROKERS = "all"
+
+
+def main(arguments: Sequence[str]) -> int:
+    return run("config", "Settings of topics, brokers and groups.", VERBS, arguments)
+
+
+def _add_resource(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=KINDS, help="what the settings belong to")
+    parser.add_argument("name", metavar="NAME", help=f"its name or broker id; `{ALL_BROKERS}` is all brokers")
+
+
+def get_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_resource(parser)
+    parser.add_argument("keys", metavar="KEY", nargs="*", help="only these settings")
+    parser.add_argument("--all", action="store_true", help="settings that are at their default too")
+    parser.add_argument("--docs", action="store_true", help="with what each setting means")
+    add_json_argument(parser)
+
+
+def get(options: argparse.Namespace) -> None:
+    from barnabas.cli.connection import admin_client
+
+    with admin_client(options) as admin:
+        config = admin.describe_config(
+            _resource(options), names=options.keys or None, include_documentation=options.docs
+        )
+    unknown = [key for key in options.keys if key not in config]
+    if unknown:
+        raise UsageError(f"{options.kind} {options.name} has no setting {', '.join(unknown)}")
+    everything = options.all or options.keys
+    shown = [config[name] for name in sorted(config) if everything or not config[name].is_default]
+    if options.json:
+        print_json(shown)
+        return
+    headers = ["SETTING", "VALUE", "SOURCE"] + (["MEANING"] if options.docs else [])
+    rows = []
+    for entry in shown:
+        value = "(hidden)" if entry.is_sensitive else entry.value
+        row = [entry.name, "(empty)" if value == "" else value, entry.source.name.lower().replace("_", " ")]
+        rows.append(row + ([" ".join((entry.documentation or "").split())] if options.docs else []))
+    print_table(headers, rows)
+
+
+def set_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_resource(parser)
+    parser.add_argument("pairs", metavar="KEY=VALUE", nargs="+")
+    parser.add_argument("--append", action="store_true", help="add the values to lists instead")
+    parser.add_argument("--subtract", action="store_true", help="take the values from lists instead")
+    parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
+
+
+def set_values(options: argparse.Namespace) -> None:
+    from barnabas.cli.connection import admin_client
+
+    if options.append and options.subtract:
+        raise UsageError("--append and --subtract contradict each other")
+    values = key_values(options.pairs, "set")
+    with admin_client(options) as admin:
+        admin.alter_config(
+            _resource(options),
+            None if options.append or options.subtract else values,
+            append=values if options.append else None,
+            subtract=values if options.subtract else None,
+            validate_only=options.dry_run,
+        )
+    _print_done(options, list(values))
+
+
+def unset_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_resource(parser)
+    parser.add_argument("keys", metavar="KEY", nargs="+")
+    parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
+
+
+def unset(options: argparse.Namespace) -> None:
+    from barnabas.cli.connection import admin_client
+
+    with admin_client(options) as admin:
+        admin.alter_config(_resource(options), delete=options.keys, validate_only=options.dry_run)
+    _print_done(options, options.keys)
+
+
+def _print_done(options: argparse.Namespace, names: list[str]) -> None:
+    if options.dry_run:
+        print("dry run, nothing changed")
+    else:
+        print(f"{options.kind} {options.name}: {options.verb.name} {', '.join(names)}")
+
+
+def _resource(options: argparse.Namespace) -> "ConfigResource":
+    from barnabas.client.admin.types import ConfigResource, ConfigResourceType
+
+    kind = ConfigResourceType[options.kind.replace("-", "_").upper()]
+    if kind is ConfigResourceType.BROKER and options.name == ALL_BROKERS:
+        return ConfigResource.broker()
+    if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and not options.name.isdecimal():
+        raise UsageError(f"{options.name}: expected a broker id (or `{ALL_BROKERS}`)")
+    return ConfigResource(kind, options.name)
+
+
+VERBS = (
+    Verb("get", "show settings; those that differ from the default, unless asked for more", get_arguments, get),
+    Verb("set", "give settings a value", set_arguments, set_values),
+    Verb("unset", "put settings back to their default", unset_arguments, unset),
+)

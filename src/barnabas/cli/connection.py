@@ -1,0 +1,46 @@
+"""The admin client of a command, made from its options. Imports the clients, so only a verb that runs imports this."""
+
+import argparse
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from barnabas.cli.command import UsageError, key_values
+from barnabas.client.admin import Admin
+from barnabas.config.properties import parse_properties
+
+
+def client_config(options: argparse.Namespace) -> dict[str, str]:
+    """Client options by Kafka's names: --command-config, then -X, then the address and the time-out."""
+    config: dict[str, str] = {}
+    if options.command_config:
+        try:
+            config.update(parse_properties(Path(options.command_config).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else f"it is not a file of properties ({error})"
+            raise UsageError(f"cannot read {options.command_config}: {reason}") from None
+    config.update(key_values(options.client_options, "-X"))
+    config["bootstrap.servers"] = options.bootstrap_server
+    return config
+
+
+@contextmanager
+def admin_client(options: argparse.Namespace) -> Iterator[Admin]:
+    _set_up_logging(options.verbose)
+    config = client_config(options)
+    if options.timeout is not None:
+        config["default.api.timeout.ms"] = str(int(options.timeout * 1000))
+    admin = Admin.from_config(config)
+    try:
+        yield admin
+    finally:
+        admin.close()
+
+
+def _set_up_logging(verbose: bool) -> None:
+    """A failure is told once, as the command's own line; what the client tried on the way is for --verbose."""
+    if verbose:
+        logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    else:
+        logging.getLogger("barnabas").setLevel(logging.CRITICAL)
