@@ -5,7 +5,7 @@ strangers: nothing here may take more memory than `max_output_bytes`, and every 
 KafkaError(CORRUPT_MESSAGE).
 
 Levels: gzip takes 1 to 9 or -1, zstd takes -131072 to 22, lz4 takes 1 to 17 (the library treats everything from 12 up
-as its strongest setting). snappy has no levels.
+as its strongest setting; 9, Kafka's default, stands for the fast compressor, as it does there). snappy has no levels.
 """
 
 import struct
@@ -36,6 +36,8 @@ DEFAULT_MAX_OUTPUT_BYTES: Final = 128 * 1024 * 1024
 
 _COMPRESSION_TYPES: Final = tuple(CompressionType)
 _DEFAULT_LZ4_LEVEL: Final = 9
+_FAST_LZ4_LEVEL: Final = 1
+"""What the library calls the fast compressor; Kafka has it under its default level, ten times as quick as a real 9."""
 _GZIP_WINDOW_BITS: Final = 31
 """zlib's way of saying: 32 KiB window with gzip header and trailer."""
 
@@ -72,7 +74,9 @@ def compress(codec: CompressionType, data: Buffer, level: int | None = None) -> 
     if codec is CompressionType.LZ4:
         # Java's reader takes independent blocks only, and Kafka writes no content checksum: the batch has its CRC.
         lz4 = cramjam.lz4.Compressor(
-            level=_DEFAULT_LZ4_LEVEL if level is None else level, content_checksum=False, block_linked=False
+            level=_FAST_LZ4_LEVEL if level in (None, _DEFAULT_LZ4_LEVEL) else level,
+            content_checksum=False,
+            block_linked=False,
         )
         lz4.compress(bytes(data))
         return bytes(lz4.finish())

@@ -108,6 +108,14 @@ def test_lz4_blocks_are_independent_because_java_takes_no_others() -> None:
     assert flags & 0x20 and flags >> 6 == 1
 
 
+def test_lz4_by_default_is_the_fast_one_as_in_kafka() -> None:
+    words = random.Random(5)
+    text = b" ".join(b"%d" % words.randrange(500) for _ in range(20_000))
+    fast = compress(CompressionType.LZ4, text)
+    assert fast == compress(CompressionType.LZ4, text, 9)
+    assert len(fast) > len(compress(CompressionType.LZ4, text, 8)) > len(compress(CompressionType.LZ4, text, 10))
+
+
 def test_unknown_codec_is_corrupt() -> None:
     assert [compression_type(code) for code in range(5)] == CODECS
     with pytest.raises(KafkaError):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import weakref
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -91,6 +92,14 @@ def test_murmur2_gives_kafkas_own_examples(codec: ModuleType, key: bytes, hashed
     for kind in (bytes, bytearray, memoryview):
         assert codec.murmur2(kind(key)) == hashed
         assert codec.partition_for_key(kind(key), 12) == (hashed & 0x7FFF_FFFF) % 12
+
+
+@pytest.mark.parametrize("key", ["text", 5, None])
+def test_a_key_is_bytes(codec: ModuleType, key: Any) -> None:
+    with pytest.raises(TypeError):
+        codec.murmur2(key)
+    with pytest.raises(TypeError):
+        codec.partition_for_key(key, 3)
 
 
 def test_a_topic_has_partitions(codec: ModuleType) -> None:

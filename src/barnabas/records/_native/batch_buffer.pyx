@@ -52,16 +52,6 @@ _NO_COMPRESSION = CompressionType.NONE
 
 
 cdef class BatchBuffer:
-    cdef object _memory
-    cdef object _finished
-    cdef uint8_t* _data
-    cdef Py_ssize_t _capacity
-    cdef Py_ssize_t _finished_size
-    cdef readonly Py_ssize_t size
-    cdef readonly int64_t base_timestamp
-    cdef readonly int64_t max_timestamp
-    cdef readonly int count
-
     def __cinit__(self, Py_ssize_t capacity):
         self._take_memory(max(capacity, HEADER_SIZE))
         self.reset()
@@ -91,13 +81,14 @@ cdef class BatchBuffer:
 
     def append(self, int64_t timestamp, key, value, headers=None):
         """Adds a record and returns its index in the batch. A record that is refused leaves the batch as it was."""
-        return self._append(timestamp, key, value, headers, MAX_INT32)
+        return self.append_within(timestamp, key, value, headers, MAX_INT32)
 
     def try_append(self, int64_t timestamp, key, value, headers, Py_ssize_t limit):
         """As `append`, but -1 if the record would take the batch over `limit`; an empty batch takes any record."""
-        return self._append(timestamp, key, value, headers, limit if self.count else MAX_INT32)
+        return self.append_within(timestamp, key, value, headers, limit if self.count else MAX_INT32)
 
-    cdef int _append(self, int64_t timestamp, key, value, headers, Py_ssize_t limit) except -2:
+    cdef int append_within(self, int64_t timestamp, key, value, headers, Py_ssize_t limit) except -2:
+        """The index of the record, or -1 if it would take the batch, even an empty one, over `limit`."""
         cdef list pairs = None
         cdef Py_ssize_t headers_size = 1
         if self._finished is not None:

@@ -1,6 +1,7 @@
-# cython: language_level=3
+# cython: language_level=3, cdivision=True
 """murmur2 as in Java; see _pure/partition.py."""
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 
 cdef enum:
@@ -29,13 +30,17 @@ cdef int32_t _murmur2(const uint8_t* data, Py_ssize_t length) noexcept nogil:
     return <int32_t>(hashed ^ hashed >> 15)
 
 
+cdef int32_t murmur2_of(bytes key) noexcept:
+    """Of a key that is not None."""
+    return _murmur2(<const uint8_t*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+
+
 def murmur2(data):
-    cdef bytes content = bytes(data) if not isinstance(data, bytes) else data
-    return _murmur2(<const uint8_t*><const char*>content, len(content))
+    """The signed 32-bit hash that Java's Utils.murmur2 gives."""
+    return murmur2_of(data if isinstance(data, bytes) else memoryview(data).tobytes())
 
 
 def partition_for_key(key, int partitions):
     if partitions <= 0:
         raise ValueError(f"a topic cannot have {partitions} partitions")
-    cdef bytes content = bytes(key) if not isinstance(key, bytes) else key
-    return (_murmur2(<const uint8_t*><const char*>content, len(content)) & 0x7FFFFFFF) % partitions
+    return (murmur2_of(key if isinstance(key, bytes) else memoryview(key).tobytes()) & 0x7FFFFFFF) % partitions

@@ -9,7 +9,7 @@ _MASK: Final = 0xFFFF_FFFF
 
 def murmur2(data: bytes | bytearray | memoryview) -> int:
     """The signed 32-bit hash that Java's Utils.murmur2 gives."""
-    data = bytes(data)
+    data = memoryview(data).tobytes()
     length = len(data)
     whole = length & ~3
     hashed = _SEED ^ length
