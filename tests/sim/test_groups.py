@@ -153,7 +153,19 @@ class Simulation:
     def on_arrival(self, request: Request) -> None:
         if self.open.get(request.client) == request.number:
             request.acknowledged = dict(self.acknowledged)
-            self.driver.submit(request.command, request)
+            if not self.answers_at_rest(request):
+                self.driver.submit(request.command, request)
+
+    def answers_at_rest(self, request: Request) -> bool:
+        """As the broker does: a heartbeat that only moves a deadline needs no decision."""
+        if not isinstance(request.command, commands.Heartbeat) or self.committed < len(self.driver.log):
+            return False
+        shard = self.driver.machine
+        assert isinstance(shard, GroupShard)
+        response = shard.heartbeat_at_rest(request.command.request, self.driver.now_ms)
+        if response is not None:
+            self.driver.answer_at_once(request, response)
+        return response is not None
 
     def on_timeout(self, subject: tuple[Client, int]) -> None:
         client, number = subject

@@ -125,6 +125,11 @@ class CoordinatorShard:
         pending.future = self._loop.create_future()
         return pending.future
 
+    @property
+    def is_settled(self) -> bool:
+        """No step is under way and all that was applied is committed: the machine's memory may be answered from."""
+        return self.state is ShardState.ACTIVE and not self._uncommitted and not self._busy
+
     def tell(self, command: Any) -> None:
         """A command of the broker's own, whose reply nobody waits for."""
         if self.state is ShardState.ACTIVE:

@@ -17,6 +17,7 @@ from barnabas.metadata.image import Delta
 from barnabas.net.timers import Timers
 from barnabas.protocol.messages import consumer_group_records as consumer
 from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey, GroupMetadataValue
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
 from barnabas.records import CompressionType
 from barnabas.server.answers import when_all
@@ -54,6 +55,7 @@ class GroupCoordinator:
     ) -> None:
         self._settings = GroupSettings.of(config)
         self._random = random
+        self._clock = clock
         self.runtime = CoordinatorRuntime(
             GROUP_METADATA_TOPIC,
             CODEC,
@@ -72,6 +74,14 @@ class GroupCoordinator:
         )
         self.submit = self.runtime.submit
         self.partition_for = self.runtime.partition_for
+
+    def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse | None:
+        """The answer to a member of a group at rest, without a step of the shard; None: `submit` it."""
+        shard = self.runtime.shard_of(request.group_id)
+        if shard is None or not shard.is_settled:
+            return None
+        assert isinstance(shard.machine, GroupShard)
+        return shard.machine.heartbeat_at_rest(request, self._clock.monotonic_ms())
 
     def submit_each(
         self,

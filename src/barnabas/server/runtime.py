@@ -112,6 +112,11 @@ class CoordinatorRuntime:
         if shard is not None:
             shard.tell(command)
 
+    def shard_of(self, key: str) -> CoordinatorShard | None:
+        """If the key's partition is led here and the key has been here before."""
+        partition = self._partitions.get(key)
+        return None if partition is None else self._shards.get(partition)
+
     def shard(self, partition: int) -> CoordinatorShard | None:
         return self._shards.get(partition)
 

@@ -43,6 +43,7 @@ from barnabas.machines.group.outcome import Outcome, TimerName, read_timer_key
 from barnabas.machines.group.part import MemberRequests, ShardPart
 from barnabas.machines.group.registry import GroupRegistry, GroupType
 from barnabas.machines.group.settings import GroupSettings
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.leave_group import LeaveGroupResponse
 from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
 
@@ -88,6 +89,14 @@ class GroupShard:
         outcome = Outcome(now)
         self._commands[type(command)](command, token, outcome)
         return outcome.decision()
+
+    def heartbeat_at_rest(self, request: HeartbeatRequest, monotonic_ms: int) -> HeartbeatResponse | None:
+        """Of a member of a classic group that has nothing to tell it; None: `decide`. May be asked between two
+        decisions, when all that was applied is committed."""
+        group = self.registry.get(request.group_id)
+        if not isinstance(group, ClassicGroup):
+            return None
+        return self._classic.heartbeat_at_rest(group, request, monotonic_ms)
 
     def apply(self, key: Any, value: Any | None, context: ApplyContext) -> None:
         if self._replay.known:

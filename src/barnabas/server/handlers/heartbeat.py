@@ -15,7 +15,8 @@ from barnabas.server.dispatch import Handler, RequestContext
 
 
 def handle_heartbeat(context: RequestContext, request: HeartbeatRequest) -> Any:
-    return context.broker.groups.submit(
+    groups = context.broker.groups
+    return groups.heartbeat(request) or groups.submit(
         request.group_id, Heartbeat(request, context.version), partial(_refuse, context, request)
     )
 

@@ -13,6 +13,7 @@ from barnabas.machines.group import commands
 from barnabas.machines.group.offset_removal import OFFSETS_A_STEP, TOMBSTONES_A_STEP
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.machines.group.shard import GroupShard
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -83,6 +84,36 @@ def test_a_session_timer_that_fires_early_does_nothing(driver: MachineDriver) ->
     member_id = stable_group(driver)
     assert driver.machine.expire(f"session:g:{member_id}", driver.now).records == ()
     assert state_of(driver) == "Stable"
+
+
+def test_a_heartbeat_at_rest_only_moves_the_deadline(driver: MachineDriver) -> None:
+    """The timer fires early and is armed for the rest: the member goes once it has really fallen silent."""
+    member_id = stable_group(driver)
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id)
+    started_ms = driver.now_ms
+    while driver.now_ms < started_ms + 60_000:
+        driver.advance_to(driver.now_ms + 7000)
+        assert driver.machine.heartbeat_at_rest(request, driver.now_ms) == HeartbeatResponse()
+    heard_ms = driver.now_ms
+    driver.advance_to(heard_ms + 9999)
+    assert state_of(driver) == "Stable"
+    driver.advance_to(heard_ms + 10_000)
+    assert state_of(driver) == "Empty"
+
+
+def test_what_a_heartbeat_at_rest_leaves_to_the_usual_way(driver: MachineDriver) -> None:
+    member_id = stable_group(driver)
+    others = [
+        HeartbeatRequest(group_id="none", generation_id=1, member_id=member_id),
+        HeartbeatRequest(group_id="g", generation_id=0, member_id=member_id),
+        HeartbeatRequest(group_id="g", generation_id=1, member_id="somebody"),
+        HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id, group_instance_id="nobody"),
+    ]
+    assert [driver.machine.heartbeat_at_rest(request, driver.now_ms) for request in others] == [None] * 4
+    driver.submit(join_command(name="b"), "b")
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id)
+    assert driver.machine.heartbeat_at_rest(request, driver.now_ms) is None
+    assert driver.ask(commands.Heartbeat(request, 3)).error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_timers_of_what_is_gone_do_nothing(driver: MachineDriver) -> None:

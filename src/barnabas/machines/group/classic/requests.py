@@ -24,7 +24,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 
 class ClassicGroups:
-    __slots__ = ("_join", "_registry", "_sessions", "_settings", "_sync", "rebalance")
+    __slots__ = ("_join", "_registry", "_sessions", "_settings", "_sync", "heartbeat_at_rest", "rebalance")
 
     def __init__(self, registry: GroupRegistry, settings: GroupSettings, random: Random) -> None:
         self._registry = registry
@@ -33,6 +33,7 @@ class ClassicGroups:
         self._join = Join(registry, settings, random, self.rebalance)
         self._sync = Sync(self.rebalance)
         self._sessions = Sessions(self.rebalance)
+        self.heartbeat_at_rest = self._sessions.heartbeat_at_rest
 
     def commands(self) -> Commands:
         return {}

@@ -7,7 +7,7 @@ from barnabas.machines.group.classic.rebalance import SESSION_TIMER, Rebalance
 from barnabas.machines.group.classic.state import ClassicGroupState as State
 from barnabas.machines.group.commands import Heartbeat, LeaveGroup
 from barnabas.machines.group.outcome import Outcome, timer_key
-from barnabas.protocol.messages.heartbeat import HeartbeatResponse
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
@@ -51,6 +51,21 @@ class Sessions:
                 error = ErrorCode.REBALANCE_IN_PROGRESS
         outcome.reply(token, HeartbeatResponse(error_code=error))
 
+    def heartbeat_at_rest(
+        self, group: ClassicGroup, request: HeartbeatRequest, monotonic_ms: int
+    ) -> HeartbeatResponse | None:
+        """What nearly all heartbeats come to: a deadline moves. The timer stays as it is and finds out when it fires.
+
+        None if there is more to it; then nothing has changed.
+        """
+        if group.state is not State.STABLE or request.generation_id != group.generation:
+            return None
+        if group.check_member(request.member_id, request.group_instance_id):
+            return None
+        member = group.members[request.member_id]
+        member.session_deadline_ms = monotonic_ms + member.session_timeout_ms
+        return HeartbeatResponse()
+
     def on_offset_commit(self, group: ClassicGroup, member_id: str, outcome: Outcome) -> None:
         """A commit shows that the member is alive."""
         member = group.members.get(member_id)
@@ -88,7 +103,10 @@ class Sessions:
             if group.pending_joins.get(member_id, now_ms + 1) > now_ms:
                 return
             group.remove_member(member_id)
-        elif member.session_deadline_ms > now_ms or member.is_excused_from_heartbeats:
+        elif member.is_excused_from_heartbeats:
+            return
+        elif member.session_deadline_ms > now_ms:
+            self._rebalance.expect_within(group, member, member.session_deadline_ms - now_ms, outcome)
             return
         else:
             self._rebalance.drop_member(group, member, outcome)
