@@ -80,11 +80,11 @@ class PollingCore(CoreBase):
         if self._subscription.kind is SubscriptionKind.NONE:
             raise IllegalStateError("nothing to poll: subscribe to topics or assign partitions first")
         self._given_out = False
-        self._runtime.polled()
         return Deadline(None if timeout is None else timeout * 1000, self._clock)
 
     async def _take_turn(self) -> None:
-        """Everything but records."""
+        """Everything but records. A poll that waits for long is a poll all the while."""
+        self._runtime.polled()
         self._check_woken()
         await self._commits.run_callbacks()
         while (event := self._runtime.next_event()) is not None:
@@ -121,7 +121,8 @@ class PollingCore(CoreBase):
             self._runtime.kick()
 
     def _wait_s(self, deadline: Deadline) -> float | None:
-        """Until the deadline, but not beyond the next automatic commit."""
+        """Until the deadline, but not beyond the next automatic commit, nor so long that the group takes it for dead."""
+        deadline = deadline.sooner(self.options.max_poll_interval_ms // 2)
         due_in_ms = self._commits.auto_due_in_ms
         if due_in_ms is not None:
             deadline = deadline.sooner(due_in_ms)

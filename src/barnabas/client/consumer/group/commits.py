@@ -97,8 +97,8 @@ class OffsetCommitter:
         self, started_as: GroupMetadata | None, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> GroupMetadata:
         membership = self._membership
-        if membership is None or not membership.is_subscribed:
-            return GroupMetadata(self._options.group_id)
+        if membership is None or (membership.is_lost and not membership.is_subscribed):
+            return GroupMetadata(self._options.group_id)  # partitions assigned by hand
         if membership.is_rebalancing:
             raise commit_texts.rebalancing(self._options)
         if membership.is_lost:
