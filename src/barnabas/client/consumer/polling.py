@@ -121,7 +121,7 @@ class PollingCore(CoreBase):
             self._runtime.kick()
 
     def _wait_s(self, deadline: Deadline) -> float | None:
-        """Until the deadline, but not beyond the next automatic commit, nor so long that the group takes it for dead."""
+        """Until the deadline, but not beyond the next automatic commit, nor so long that the group gives it up."""
         deadline = deadline.sooner(self.options.max_poll_interval_ms // 2)
         due_in_ms = self._commits.auto_due_in_ms
         if due_in_ms is not None:
