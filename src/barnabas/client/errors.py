@@ -5,6 +5,7 @@ succeed when it is made again; the clients have by then retried on their own for
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
@@ -24,6 +25,16 @@ class ClientError(KafkaError):
 
     def __init__(self, message: str | None = None, code: int | None = None) -> None:
         super().__init__(self.default_code if code is None else error_code(code), message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Between processes errors go by what they hold: the classes have different constructors.
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[ClientError], args: tuple[Any, ...], state: dict[str, Any]) -> ClientError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class ConfigError(ClientError, ValueError):
@@ -251,8 +262,7 @@ def error_for(
     if known in _AUTHORIZATION:
         names = {"topic": topic, "group": group, "transactional_id": transactional_id}
         return AuthorizationError(text, known, names.get(_AUTHORIZATION[known]) or "")
-    made = _CLASSES.get(known)
-    return made(text, known) if made is not None else KafkaError(known, text)
+    return _CLASSES.get(known, ClientError)(text, known)
 
 
 def _about(topic: str | None, partition: int | None, group: str | None, transactional_id: str | None) -> str:
