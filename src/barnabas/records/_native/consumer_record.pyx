@@ -101,4 +101,4 @@ cdef class ConsumerRecord:
 
 
 cdef int32_t _size(data) except -2:
-    return len(data) if isinstance(data, (bytes, bytearray)) else -1
+    return len(data) if isinstance(data, bytes) else -1

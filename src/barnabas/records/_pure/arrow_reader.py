@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from barnabas.errors import KafkaError
-from barnabas.records._pure.fetched_batches import FetchedBatches, records_of
+from barnabas.records._pure.fetched_batches import FetchedBatches, offset_outside
 from barnabas.records.arrow_columns import load_pyarrow, record_schema
 from barnabas.records.header import BatchHeader, Buffer
 from barnabas.records.read_fault import read_fault
+from barnabas.records.reader import decode_records
 
 _MAX_COLUMN_BYTES: Final = 0x7FFF_FFFF
 """Arrow's binary columns count their bytes in 32 bits."""
@@ -69,7 +70,9 @@ class ArrowReader:
         self, batches: FetchedBatches, header: BatchHeader, payload: bytes, topic: str, partition: int
     ) -> None:
         timestamp_type = int(header.timestamp_type)
-        for offset, timestamp, key, value, headers in records_of(header, payload):
+        for offset, timestamp, key, value, headers in decode_records(header, payload):
+            if not header.base_offset <= offset <= header.last_offset:
+                raise offset_outside(header, offset)
             if offset < batches.next_offset:
                 continue
             # Header keys that are no UTF-8 cannot be in a column of strings.
@@ -79,7 +82,7 @@ class ArrowReader:
             row = (key, value, safe or None, topic, partition, offset, timestamp, timestamp_type)
             for column, cell in zip(self._columns, row):
                 column.append(cell)
-            batches.seen(header, offset)
+            batches.seen(header, offset + 1)
         batches.passed(header)
 
     def finish(self) -> Any:

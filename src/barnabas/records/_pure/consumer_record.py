@@ -49,8 +49,12 @@ class ConsumerRecord:
         self.value = value
         self.headers = headers
         self.leader_epoch = leader_epoch
-        self.serialized_key_size = _size(key) if serialized_key_size is None else serialized_key_size
-        self.serialized_value_size = _size(value) if serialized_value_size is None else serialized_value_size
+        if serialized_key_size is None:
+            serialized_key_size = len(key) if isinstance(key, bytes) else -1
+        if serialized_value_size is None:
+            serialized_value_size = len(value) if isinstance(value, bytes) else -1
+        self.serialized_key_size = serialized_key_size
+        self.serialized_value_size = serialized_value_size
 
     def deserialized(self, key: Any, value: Any) -> "ConsumerRecord":
         """The same record with these in place of the bytes."""
@@ -92,7 +96,3 @@ class ConsumerRecord:
             f"timestamp={self.timestamp}, timestamp_type={self.timestamp_type.name}, key={self.key!r}, "
             f"value={self.value!r}, headers={self.headers!r}, leader_epoch={self.leader_epoch})"
         )
-
-
-def _size(data: Any) -> int:
-    return len(data) if isinstance(data, bytes | bytearray) else -1

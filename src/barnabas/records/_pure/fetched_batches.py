@@ -7,7 +7,7 @@ Aborted transactions come with the answer as (producer id, first offset). A tran
 offset until its abort marker; the same producer may be aborted again later.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -21,8 +21,7 @@ from barnabas.records.header import (
     crc_matches,
     read_header,
 )
-from barnabas.records.reader import decode_records, read_payload
-from barnabas.records.record import Record
+from barnabas.records.reader import read_payload
 
 _MAX_OFFSET: Final = (1 << 63) - 1
 
@@ -67,14 +66,13 @@ class FetchedBatches:
 
     def passed(self, header: BatchHeader) -> None:
         """All records of the batch were seen."""
-        if header.next_offset > self.next_offset:
-            self.next_offset = header.next_offset
-            self.leader_epoch = _known(header.partition_leader_epoch)
+        self.seen(header, header.next_offset)
 
-    def seen(self, header: BatchHeader, offset: int) -> None:
-        """The record at `offset` was seen."""
-        self.next_offset = offset + 1
-        self.leader_epoch = _known(header.partition_leader_epoch)
+    def seen(self, header: BatchHeader, next_offset: int) -> None:
+        """The records of the batch before this offset were seen."""
+        if next_offset > self.next_offset:
+            self.next_offset = next_offset
+            self.leader_epoch = header.partition_leader_epoch if header.partition_leader_epoch >= 0 else None
 
     def _check(self, header: BatchHeader) -> None:
         if header.base_offset < 0 or header.last_offset_delta < 0 or header.last_offset >= _MAX_OFFSET:
@@ -104,16 +102,9 @@ class FetchedBatches:
         return True
 
 
-def records_of(header: BatchHeader, payload: bytes) -> Iterator[Record]:
-    """The records of a batch; each must lie within the offsets that the header claims."""
-    for record in decode_records(header, payload):
-        if not header.base_offset <= record.offset <= header.last_offset:
-            raise _corrupt(f"a record's offset delta {record.offset - header.base_offset} is outside its batch")
-        yield record
-
-
-def _known(leader_epoch: int) -> int | None:
-    return leader_epoch if leader_epoch >= 0 else None
+def offset_outside(header: BatchHeader, offset: int) -> KafkaError:
+    """What to raise for a record that does not lie within the offsets that its batch claims."""
+    return _corrupt(f"a record's offset delta {offset - header.base_offset} is outside its batch")
 
 
 def _corrupt(message: str) -> KafkaError:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from barnabas.errors import KafkaError
 from barnabas.records._pure.consumer_record import ConsumerRecord
-from barnabas.records._pure.fetched_batches import FetchedBatches, records_of
+from barnabas.records._pure.fetched_batches import FetchedBatches, offset_outside
 from barnabas.records.header import BatchHeader, Buffer
 from barnabas.records.read_fault import read_fault
+from barnabas.records.reader import decode_records
 from barnabas.records.record import Record
 
 
@@ -66,27 +67,38 @@ class RecordReader:
             if batch is None:
                 return False
             self._header = batch[0]
-            self._records = records_of(*batch)
+            self._records = decode_records(*batch)
             self._left = self._header.record_count
         return True
 
     def _take_from_batch(self, taken: list[ConsumerRecord], n: int) -> None:
         header = self._header
         assert header is not None
-        batches = self._batches
         topic, partition, timestamp_type = self.topic, self.partition, header.timestamp_type
         leader_epoch = header.partition_leader_epoch if header.partition_leader_epoch >= 0 else None
-        while self._left and len(taken) < n:
-            offset, timestamp, key, value, headers = next(self._records)
-            self._left -= 1
-            if offset >= batches.next_offset:
+        next_offset = self._batches.next_offset
+        next_record = self._records.__next__
+        first, last = header.base_offset, header.last_offset
+        left, room = self._left, n - len(taken)
+        try:
+            while left and room:
+                offset, timestamp, key, value, headers = next_record()
+                if not first <= offset <= last:
+                    raise offset_outside(header, offset)
+                left -= 1
+                if offset < next_offset:
+                    continue
                 taken.append(
                     ConsumerRecord(
                         topic, partition, offset, timestamp, timestamp_type, key, value, headers, leader_epoch
                     )
                 )
-                batches.seen(header, offset)
-        if not self._left:
+                next_offset = offset + 1
+                room -= 1
+        finally:
+            self._left = left
+            self._batches.seen(header, next_offset)
+        if not left:
             next(self._records, None)  # raises if bytes follow the last record
-            batches.passed(header)
+            self._batches.passed(header)
             self._header = None
