@@ -124,13 +124,13 @@ class ProducerIdentity:
     def resolve(self) -> bool:
         """Looks at the unresolved partitions; True if records may be missing and a transaction has to be aborted."""
         abort = False
-        for tp, following in list(self._unresolved.items()):
+        for tp in list(self._unresolved):
             sequences = self.partitions.get(tp)
             if sequences is not None and sequences.in_flight:
                 continue  # the batches behind it will tell
             del self._unresolved[tp]
-            if sequences is None or sequences.is_next(following):
-                continue
+            if sequences is None or sequences.is_next(sequences.next_sequence):
+                continue  # one behind it was taken, so it was as well
             if self.transactional:
                 abort = self.bump_required = True
             else:

@@ -82,10 +82,10 @@ class PartitionSequences:
 
     def close_gap(self, failed: SequencedBatch) -> None:
         """A batch that the broker refused leaves no hole: those after it move up (transactions only)."""
+        later = [batch for batch in self.in_flight if self._age(batch) > self._age(failed)]
+        for batch in later:
+            batch.reset_producer(*self.producer, sequence_before(batch.base_sequence, failed.record_count))
         self.next_sequence = sequence_before(self.next_sequence, failed.record_count)
-        for batch in self.in_flight:
-            if self._age(batch) > self._age(failed):
-                batch.reset_producer(*self.producer, sequence_before(batch.base_sequence, failed.record_count))
 
     def _age(self, batch: SequencedBatch) -> int:
         """The order of sequences, also where they went over the end: distance from the next one."""
