@@ -27,20 +27,22 @@ def client_config(options: argparse.Namespace) -> dict[str, str]:
 
 @contextmanager
 def admin_client(options: argparse.Namespace) -> Iterator[Admin]:
-    _set_up_logging(options.verbose)
     config = client_config(options)
     if options.timeout is not None:
         config["default.api.timeout.ms"] = str(int(options.timeout * 1000))
-    admin = Admin.from_config(config)
-    try:
+    with _log_level(options.verbose), Admin.from_config(config) as admin:
         yield admin
-    finally:
-        admin.close()
 
 
-def _set_up_logging(verbose: bool) -> None:
+@contextmanager
+def _log_level(verbose: bool) -> Iterator[None]:
     """A failure is told once, as the command's own line; what the client tried on the way is for --verbose."""
+    logger = logging.getLogger("barnabas")
+    before = logger.level
     if verbose:
-        logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    else:
-        logging.getLogger("barnabas").setLevel(logging.CRITICAL)
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logger.setLevel(logging.DEBUG if verbose else logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

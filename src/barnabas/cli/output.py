@@ -4,7 +4,6 @@ A table has its columns aligned and nothing else, so that `awk` and `cut` work t
 names of the fields.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -32,6 +31,8 @@ def print_fields(fields: Mapping[str, object]) -> None:
 
 
 def print_json(value: Any) -> None:
+    import json
+
     json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
     print()
 

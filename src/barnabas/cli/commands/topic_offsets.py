@@ -1,7 +1,6 @@
 """`barnabas topic offsets` and `barnabas topic delete-records`: offsets of partitions, and cutting their start."""
 
 import argparse
-import json
 from typing import Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument
@@ -129,6 +128,8 @@ def _from_options(admin: Any, options: argparse.Namespace) -> dict[TopicPartitio
 
 
 def _from_file(path: str) -> dict[TopicPartition, int]:
+    import json
+
     try:
         with open(path, encoding="utf-8") as file:
             given = json.load(file)["partitions"]
