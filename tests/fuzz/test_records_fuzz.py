@@ -2,6 +2,7 @@
 
 import random
 import struct
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 from fetched import batch, marker
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.records import CompressionType, ControlType, _pure
+from barnabas.records import CompressionType, ControlType, _pure, iter_records, read_header
 from barnabas.records.header import write_crc
+from barnabas.records.reader import decode_records, read_payload
 
 native = pytest.importorskip("barnabas.records._native", reason="the compiled codec is not built")
 
@@ -124,6 +126,31 @@ def test_damage_is_survived_and_seen_alike() -> None:
             rows = _read_arrow(native, data, start, aborted)
             assert rows == _read_arrow(_pure, data, start, aborted), why
             assert [row["offset"] for row in rows[0]] == [fields[2] for fields in seen[0]], why
+
+
+def _outcome(records: Iterator[Any]) -> tuple[list[Any], str]:
+    """What was read before the error, if there was one."""
+    seen: list[Any] = []
+    try:
+        seen.extend(records)
+    except KafkaError as error:
+        return seen, str(error)
+    return seen, ""
+
+
+def test_lists_of_records_are_those_of_the_slow_way() -> None:
+    origin = random.randrange(1 << 32)
+    for turn in range(ROUNDS):
+        seed = random.Random(f"{origin} {turn}")
+        data = _damage(seed, *_answer(seed))
+        try:
+            header = read_header(data)
+            payload = read_payload(data, header)
+        except KafkaError:
+            continue
+        if header.magic == 2:
+            slow = _outcome(decode_records(header, payload))
+            assert _outcome(iter_records(data)) == slow, f"origin {origin} turn {turn}: {data.hex()}"
 
 
 def test_noise_is_survived() -> None:

@@ -25,6 +25,7 @@ from barnabas.records.header import (
     read_header,
 )
 from barnabas.records.record import Headers, Record
+from barnabas.records.record_list import read_list
 from barnabas.records.varint import decode_varint, decode_varlong, wrap_int64
 
 _INT64_MAX: Final = (1 << 63) - 1
@@ -37,11 +38,13 @@ def read_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
 
 
 def iter_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> Iterator[Record]:
-    """The same, decoded one by one as they are asked for (the compressed block is decompressed at the first)."""
+    """The same, one by one. Where something is wrong with a record, those before it come first."""
     header = read_header(batch)
     if header.magic != CURRENT_MAGIC:
         check_batch_start(batch, 0)
-    yield from decode_records(header, read_payload(batch, header, max_output_bytes))
+    payload = read_payload(batch, header, max_output_bytes)
+    quick = read_list(payload, header.base_offset, header.base_timestamp, _append_time(header), header.record_count)
+    yield from decode_records(header, payload) if quick is None else quick
 
 
 def read_payload(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> bytes:
@@ -56,10 +59,10 @@ def read_payload(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEF
 
 
 def decode_records(header: BatchHeader, payload: bytes) -> Iterator[Record]:
-    """The records in a payload from `read_payload`; ends after as many as the header announces."""
+    """The records in a payload from `read_payload`, decoded as they are asked for, as many as the header announces."""
     if header.record_count < 0:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"a batch cannot have {header.record_count} records")
-    append_time = header.max_timestamp if header.timestamp_type == TimestampType.LOG_APPEND_TIME else None
+    append_time = _append_time(header)
     base_offset = header.base_offset
     base_timestamp = header.base_timestamp
     position = 0
@@ -71,6 +74,10 @@ def decode_records(header: BatchHeader, payload: bytes) -> Iterator[Record]:
         raise KafkaError(ErrorCode.INVALID_RECORD, "the records end before the last one is complete") from None
     if position != len(payload):
         raise KafkaError(ErrorCode.INVALID_RECORD, f"{len(payload) - position} bytes follow the last record")
+
+
+def _append_time(header: BatchHeader) -> int | None:
+    return header.max_timestamp if header.timestamp_type == TimestampType.LOG_APPEND_TIME else None
 
 
 def _decode_record(
