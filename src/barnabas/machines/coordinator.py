@@ -8,7 +8,7 @@ once the batch is committed. What it must keep:
   show an offset that a failover takes back.
 - If an append fails, every token that is unanswered (those of this decision and those the machine had parked) gets an
   error of the driver's, and the machine is built anew from the log. A machine never undoes a decision. The exception
-  are records too large for the log, of a decision with `if_too_large`: it alone is refused.
+  are records too large for the log, of a decision with `if_too_large`: it alone is refused, and `when_refused` is next.
 - Replay is `apply` and `apply_marker` for each record in the order of the log, then `on_loaded` once, then `on_image`
   once; only then is there a first `decide`.
 - `requests` are carried out after the records are committed, too.
@@ -18,7 +18,7 @@ once the batch is committed. What it must keep:
 A machine never does I/O, reads a clock, or draws an id except from the Random that it was given.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -70,8 +70,11 @@ class CoordinatorDecision:
     requests: tuple[Any, ...] = ()
     """What the driver is asked to do besides: send the markers of a transaction, say."""
     if_too_large: ErrorCode | None = None
-    """Given by decisions that have changed nothing in memory but timers, which are set in any case: the error for their
-    tokens should the records not fit into the log. So one client's large request is no other client's trouble."""
+    """Given by decisions that have changed nothing in memory but timers, which are set in any case, or that make up for
+    it by `when_refused`: the error for their tokens should the records not fit into the log. So one client's large
+    request is no other client's trouble."""
+    when_refused: Callable[[Now], "CoordinatorDecision"] | None = None
+    """Decides what follows if the records did not fit, at once and before anything else."""
 
 
 NOTHING = CoordinatorDecision()

@@ -273,12 +273,14 @@ class CoordinatorShard:
             self._enqueue(self.machine.expire, key)
 
     def _refuse(self, decision: CoordinatorDecision, error: ErrorCode, cause: KafkaError) -> None:
-        """The machine stands as if the request had never come, but for its timers."""
+        """The machine stands as if the request had never come, but for its timers, or decides what to do about it."""
         logger.warning("%s: a request is refused: %s", self.hosted.log.topic_partition, cause)
         if decision.timers:
             self._machine_timers.set(decision.timers)
         for token, _ in decision.replies:
             self._answer_failed(token, error)
+        if decision.when_refused is not None:
+            self._queue.appendleft((decision.when_refused, ()))
 
     def _fail(self, cause: Exception, asker: PendingAnswer | None = None) -> None:
         """Nothing that the machine holds in memory can be relied on any more."""

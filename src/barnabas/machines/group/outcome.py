@@ -4,6 +4,8 @@ A timer is named `kind:group` or `kind:group:member`, so that the one who sets i
 need no registry in between. A colon in the id of a group is written as %3A.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from barnabas.errors import ErrorCode
@@ -39,7 +41,7 @@ def read_timer_key(key: str) -> TimerName:
 class Outcome:
     """Filled by the parts of the shard during one `decide` or `expire`; never kept beyond it."""
 
-    __slots__ = ("if_too_large", "now", "records", "replies", "timers", "transaction")
+    __slots__ = ("if_too_large", "now", "records", "replies", "timers", "transaction", "when_refused")
 
     def __init__(self, now: Now) -> None:
         self.now = now
@@ -48,6 +50,7 @@ class Outcome:
         self.timers: dict[str, int | None] = {}
         self.transaction: ProducerIdAndEpoch | None = None
         self.if_too_large: ErrorCode | None = None
+        self.when_refused: Callable[[Outcome], None] | None = None
 
     def reply(self, token: Token, response: Any) -> None:
         self.replies.append((token, response))
@@ -70,4 +73,11 @@ class Outcome:
             timers=tuple(self.timers.items()),
             transaction=self.transaction,
             if_too_large=self.if_too_large,
+            when_refused=None if self.when_refused is None else partial(_decide, self.when_refused),
         )
+
+
+def _decide(step: Callable[[Outcome], None], now: Now) -> CoordinatorDecision:
+    outcome = Outcome(now)
+    step(outcome)
+    return outcome.decision()

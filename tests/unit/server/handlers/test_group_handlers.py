@@ -236,6 +236,48 @@ async def join(calls: HandlerCalls, group: str, version: int) -> Any:
     return answer
 
 
+async def sync(calls: HandlerCalls, group: str, joined: Any, assignment: bytes) -> ErrorCode:
+    assignments = [SyncGroupRequestAssignment(member_id=joined.member_id, assignment=assignment)]
+    request = SyncGroupRequest(
+        group_id=group, generation_id=joined.generation_id, member_id=joined.member_id, assignments=assignments
+    )
+    return ErrorCode((await calls.call(request, 3)).error_code)
+
+
+def test_an_assignment_too_large_for_the_log_is_its_groups_own_trouble(tmp_path: Path) -> None:
+    """It joins again, as Kafka has it; with a smaller one all is well. Nobody else notices."""
+
+    async def heartbeat(calls: HandlerCalls, group: str, joined: Any) -> int:
+        request = HeartbeatRequest(group_id=group, generation_id=joined.generation_id, member_id=joined.member_id)
+        error: int = (await calls.call(request, 3)).error_code
+        return error
+
+    async def scenario(calls: HandlerCalls) -> None:
+        calm, wide = [
+            await calls.call(join_request(group, rebalance_timeout_ms=60_000), 3) for group in ("calm", "wide")
+        ]
+        assert await sync(calls, "calm", calm, b"small") is ErrorCode.NONE
+        (shard,) = calls.broker.groups.shards()
+        before = shard.machine
+        assert await sync(calls, "wide", wide, bytes(5000)) is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert await heartbeat(calls, "wide", wide) == ErrorCode.REBALANCE_IN_PROGRESS
+        again = await calls.call(join_request("wide", wide.member_id, rebalance_timeout_ms=60_000), 3)
+        assert again.generation_id == wide.generation_id + 1
+        assert await sync(calls, "wide", again, b"small") is ErrorCode.NONE
+        assert await heartbeat(calls, "wide", again) == ErrorCode.NONE
+        assert await heartbeat(calls, "calm", calm) == ErrorCode.NONE
+        assert shard.machine is before and shard.state is ShardState.ACTIVE
+        before.check()
+
+    run(
+        tmp_path,
+        scenario,
+        message_max_bytes="1000",
+        offsets_topic_num_partitions="1",
+        group_initial_rebalance_delay_ms="0",
+    )
+
+
 def test_life_of_a_classic_group_in_every_version(tmp_path: Path) -> None:
     async def scenario(calls: HandlerCalls) -> None:
         for version in calls.versions(JoinGroupRequest):

@@ -1,5 +1,7 @@
 """SyncGroup to a classic group: the assignment of the leader is written and makes it stable; the others wait for it."""
 
+from functools import partial
+
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import Token
 from barnabas.machines.group.classic.group import ClassicGroup
@@ -56,6 +58,15 @@ class Sync:
                 # Its session may have run out unnoticed while the request was held.
                 self._rebalance.restart_session(group, member, outcome)
         outcome.records.append(group.record())
+        outcome.if_too_large = ErrorCode.UNKNOWN_SERVER_ERROR
+        outcome.when_refused = partial(self._on_refused, group)
+
+    def _on_refused(self, group: ClassicGroup, outcome: Outcome) -> None:
+        """Subscriptions and assignments do not fit into a record. As in Kafka all who waited hear of an error, and the
+        group begins anew: with fewer members, or smaller subscriptions, it may go well."""
+        for member in group.members.values():
+            member.assignment = b""
+        self._rebalance.prepare(group, outcome)
 
 
 def _assigned(group: ClassicGroup, assignment: bytes) -> SyncGroupResponse:
