@@ -46,6 +46,7 @@ class Connection:
         "_idle_timer",
         "_in_flight",
         "_incoming",
+        "_is_proven",
         "_last_used",
         "_loop",
         "_max_idle_s",
@@ -75,6 +76,7 @@ class Connection:
         self._incoming = Incoming(sock, self._on_frame)
         self._correlation_id = 0
         self._writing = False
+        self._is_proven = False  # whether anything but its versions was ever answered
         self._throttled_until = 0.0
         self.versions = BrokerVersions(address, {}, {})
         self.closed: KafkaError | None = None
@@ -181,18 +183,20 @@ class Connection:
         if not self._in_flight or self._in_flight[0].correlation_id != correlation_id:
             expected = self._in_flight[0].correlation_id if self._in_flight else "none"
             raise ProtocolError(f"it answered request {correlation_id}, expected was {expected}")
-        waiting = self._in_flight.popleft()
-        if waiting.timer is not None:
-            waiting.timer.cancel()
-        self._last_used = self._loop.time()
-        if waiting.answer.done():
-            return
+        waiting = self._in_flight[0]
         try:
             position = 4
             if waiting.tagged_header:
                 position = 5 if frame[4] == 0 else skip_tagged_fields(frame, 4)
         except IndexError:
             raise ProtocolError("the header of an answer is cut short") from None
+        self._in_flight.popleft()
+        if waiting.timer is not None:
+            waiting.timer.cancel()
+        self._last_used = self._loop.time()
+        if waiting.answer.done():
+            return
+        self._is_proven = bool(self.versions.ranges)
         waiting.answer.set_result(frame[position:])
 
     def _write(self) -> None:
@@ -230,9 +234,11 @@ class Connection:
     def _why_ended(self) -> str:
         if not self.versions.ranges:
             return (
-                "it closed the connection at the first request: it may expect TLS or SASL (security_protocol), or be no"
-                " Kafka broker"
+                "it closed the connection at the first request: it may expect TLS (security_protocol), or be no Kafka"
+                " broker"
             )
+        if not self._is_proven:
+            return "it told its versions and then closed the connection: it may expect SASL (security_protocol)"
         return "it closed the connection"
 
     def _end(self, error: KafkaError) -> None:
