@@ -1,0 +1,171 @@
+"""The two readers of `format("barnabas")`: one for a batch, one for a stream of micro-batches.
+
+They live on the driver and are pickled into tasks; whatever is connected is made where it is used and never pickled.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from barnabas.spark.cluster_view import ClusterView, Topics
+from barnabas.spark.data_loss import HINT, DataLossError
+from barnabas.spark.offsets import FROM_EARLIEST, FROM_LATEST, Position, position_of, read_position
+from barnabas.spark.options import SourceOptions
+from barnabas.spark.planning import OffsetRange, limit_end, ranges_between, split_ranges
+from barnabas.types import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class RangePartition(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, wanted: OffsetRange, topic_id: str) -> None:
+        super().__init__(wanted)
+        self.topic_id = topic_id
+
+
+class BatchReader(DataSourceReader):
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        options = self._options
+        view = ClusterView(options)
+        try:
+            topics = view.topics()
+            found = view.partitions(topics)
+            start = view.resolve(options.starting or FROM_EARLIEST, found, "startingOffsets")
+            end = view.resolve(options.ending or FROM_LATEST, found, "endingOffsets")
+        finally:
+            view.close()
+        return _tasks(start, end, topics.ids, options)
+
+    def read(self, partition: InputPartition) -> "Iterator[pyarrow.RecordBatch]":
+        return _read(partition, self._options)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._connected: ClusterView | None = None
+        self._target: dict[TopicPartition, int] | None = None
+        """For Trigger.AvailableNow: where the query ends."""
+        self._last_full_ms: float | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options, "_connected": None, "_target": None, "_last_full_ms": None}
+
+    def initialOffset(self) -> Position:
+        topics, found = self._found()
+        start = self._view.resolve(self._options.starting or FROM_LATEST, found, "startingOffsets")
+        return position_of(start, topics.ids)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        most = self._options.max_offsets_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def latestOffset(self, start: Position, limit: ReadLimit) -> Position:
+        offsets, ids = read_position(start)
+        topics, found = self._found()
+        self._check_recreated(ids, topics, offsets)
+        latest = self._latest(found)
+        # A partition that is new since the last batch is read from its beginning, as the official connector does.
+        offsets |= self._view.earliest([tp for tp in latest if tp not in offsets])
+        if not self._is_enough(offsets, latest, limit):
+            return start
+        end = limit_end(offsets, latest, limit.max_rows) if isinstance(limit, ReadMaxRows) else latest
+        # What was deleted meanwhile stays where it was; a position never goes back.
+        end = {tp: max(end.get(tp, offset), offset) for tp, offset in (offsets | end).items()}
+        return position_of(end, ids | topics.ids)
+
+    def reportLatestOffset(self) -> Position | None:
+        topics, found = self._found()
+        return position_of(self._view.latest(found), topics.ids)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        _, found = self._found()
+        self._target = self._view.latest(found)
+
+    def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
+        begin, _ = read_position(start)
+        until, ids = read_position(end)
+        new = [tp for tp in until if tp not in begin]
+        if new:
+            begin |= self._view.earliest(new)
+        return _tasks(begin, until, ids, self._options)
+
+    def read(self, partition: InputPartition) -> "Iterator[pyarrow.RecordBatch]":
+        return _read(partition, self._options)
+
+    def commit(self, end: Position) -> None:
+        if self._options.group_id is not None:
+            self._view.commit(self._options.group_id, read_position(end)[0])
+
+    def stop(self) -> None:
+        if self._connected is not None:
+            self._connected.close()
+            self._connected = None
+
+    @property
+    def _view(self) -> ClusterView:
+        if self._connected is None:
+            self._connected = ClusterView(self._options)
+        return self._connected
+
+    def _found(self) -> tuple[Topics, list[TopicPartition]]:
+        topics = self._view.topics()
+        return topics, self._view.partitions(topics)
+
+    def _latest(self, found: list[TopicPartition]) -> dict[TopicPartition, int]:
+        if self._target is None:
+            return self._view.latest(found)
+        return self._target
+
+    def _is_enough(self, start: dict[TopicPartition, int], latest: dict[TopicPartition, int], limit: ReadLimit) -> bool:
+        """minOffsetsPerTrigger: wait for that many, but not longer than maxTriggerDelay."""
+        least = self._options.min_offsets_per_trigger
+        now = time.monotonic() * 1000
+        if least is None or self._target is not None or (isinstance(limit, ReadAllAvailable) and self._target):
+            return True
+        if self._last_full_ms is None:
+            self._last_full_ms = now
+        available = sum(max(0, latest[tp] - start.get(tp, 0)) for tp in latest)
+        if available >= least or (available and now - self._last_full_ms >= self._options.max_trigger_delay_ms):
+            self._last_full_ms = now
+            return True
+        return False
+
+    def _check_recreated(self, ids: dict[str, str], topics: Topics, offsets: dict[TopicPartition, int]) -> None:
+        """A topic that is another one under the same name: its offsets mean nothing for the new one."""
+        for topic, topic_id in ids.items():
+            now = topics.ids.get(topic)
+            if now is None or now == topic_id:
+                continue
+            if self._options.fail_on_data_loss:
+                raise DataLossError(f"{topic} was deleted and created anew since the last batch; {HINT}")
+            for tp in [tp for tp in offsets if tp.topic == topic]:
+                del offsets[tp]
+
+
+def _tasks(
+    start: dict[TopicPartition, int], end: dict[TopicPartition, int], ids: dict[str, str], options: SourceOptions
+) -> list[InputPartition]:
+    ranges = split_ranges(ranges_between(start, end), options.min_partitions, options.max_records_per_partition)
+    return [RangePartition(each, ids.get(each.topic, "")) for each in ranges]
+
+
+def _read(partition: InputPartition, options: SourceOptions) -> "Iterator[pyarrow.RecordBatch]":
+    from barnabas.spark.tasks import read_range
+
+    assert isinstance(partition, RangePartition)
+    return read_range(partition.value, options, partition.topic_id)
