@@ -36,16 +36,33 @@ def main(bootstrap: str, source: str, target: str, transactional_id: str) -> Non
             "fetch.wait.max.ms": 50,
         }
     )
-    consumer.subscribe([source])
+    messages: list[Message] = []
+
+    def forget(*_: object) -> None:
+        """What was read before a rebalance may be another member's by now: it must not be copied after it."""
+        messages.clear()
+
+    consumer.subscribe([source], on_assign=forget, on_revoke=forget, on_lost=forget)
     producer = Producer(
         QUICK_RETRIES
         | {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "transaction.timeout.ms": 5000}
     )
     persistently(lambda: producer.init_transactions(10))
     while True:
-        messages = [message for message in consumer.consume(BATCH, 0.1) if message.error() is None]
+        read_batch(consumer, messages)
         if messages:
             copy(consumer, producer, messages, target)
+            messages.clear()
+
+
+def read_batch(consumer: Consumer, messages: list[Message]) -> None:
+    """One by one: librdkafka's own batches may span a rebalance and hold records from before it."""
+    for number in range(BATCH):
+        message = consumer.poll(0 if number else 0.1)
+        if message is None:
+            return
+        if message.error() is None:
+            messages.append(message)
 
 
 def copy(consumer: Consumer, producer: Producer, messages: list[Message], target: str) -> None:
