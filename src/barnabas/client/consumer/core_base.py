@@ -30,6 +30,8 @@ from barnabas.types import TopicPartition
 T = TypeVar("T")
 logger = logging.getLogger("barnabas.client.consumer")
 
+LATE_MS = 50
+
 Partition = TopicPartition | tuple[str, int]
 """Wherever a partition is asked for, a plain tuple will do."""
 
@@ -101,6 +103,8 @@ class CoreBase:
         """Runs it on the I/O thread while the user's side waits; a wake-up or a cancellation ends it."""
         future = self._io.submit(coroutine)
         future.add_done_callback(lambda _: self._side.notify())
+        # A little longer than it has: a coroutine that keeps the deadline by itself knows better what to say of it.
+        deadline = Deadline(deadline.remaining_ms + LATE_MS, self._clock)
         try:
             while not future.done():
                 self._check_woken()

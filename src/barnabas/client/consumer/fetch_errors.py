@@ -36,6 +36,7 @@ _LEADER_MOVED: Final = frozenset(
     }
 )
 _TRY_AGAIN: Final = frozenset({ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR})
+_SESSION_GONE: Final = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
 _WITH_LEADER_HINT: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
@@ -101,9 +102,15 @@ class FetchErrors:
             f"raise max_partition_fetch_bytes, or seek past it"
         )
 
-    def on_session_error(self, code: int) -> None:
-        if code:
-            self._on_stale_metadata()
+    def on_session_error(self, code: int, states: Sequence[PartitionState]) -> None:
+        """A whole response that is of no use. A lost session is begun anew at once; anything else after a pause."""
+        if code in _SESSION_GONE or not code:
+            return
+        retry_at_ms = self._clock.monotonic_ms() + self._options.retry_backoff_ms
+        with self._subscription.lock:
+            for state in states:
+                state.retry_at_ms = retry_at_ms
+        self._on_stale_metadata()
 
     def report(self, error: KafkaError, states: Sequence[PartitionState], buffer: FetchBuffer) -> None:
         """One that concerns a whole broker: the user hears of it once, then all its partitions are tried again."""

@@ -19,7 +19,6 @@ from barnabas.client.consumer.fetch_response import FetchAnswer, FetchedPartitio
 from barnabas.client.consumer.fetch_session import FetchPlan, FetchSession, SessionPartition
 from barnabas.client.consumer.partition_state import PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
-from barnabas.client.errors import AuthenticationError
 from barnabas.client.metadata import Node
 from barnabas.client.options import ConsumerOptions
 from barnabas.clock import Clock
@@ -74,7 +73,8 @@ class Fetcher:
         if self._closing:
             return
         now_ms = self._clock.monotonic_ms()
-        nodes = {state.read_replica(now_ms) for state in self._subscription.states() if state.is_fetchable}
+        with self._subscription.lock:
+            nodes = {self._node_of(state, now_ms) for state in self._subscription.states() if state.is_fetchable}
         for node_id in nodes:
             if node_id not in self._active:
                 task = asyncio.get_running_loop().create_task(self._serve(node_id))
@@ -112,15 +112,17 @@ class Fetcher:
         """Requests to one broker, one after the other, as long as there is something to ask for."""
         session = self._sessions.setdefault(node_id, FetchSession(node_id))
         while not self._closing:
-            wanted = self._wanted(node_id)
+            wanted, pause_ms = self._wanted(node_id)
             if not wanted:
-                return
+                if pause_ms is None:
+                    return
+                await asyncio.sleep(pause_ms / 1000)
+                continue
             try:
                 await self._fetch(node_id, session, wanted)
             except KafkaError as error:
                 session.handle_failure()
-                if not await self._on_failure(node_id, wanted, error):
-                    return
+                self._on_failure(node_id, wanted, error)
 
     async def _fetch(self, node_id: int, session: FetchSession, wanted: dict[TopicPartition, Wanted]) -> None:
         plan = session.build({entry: self._request_of(each.state) for entry, each in wanted.items()})
@@ -140,21 +142,32 @@ class Fetcher:
 
     # what to ask for
 
-    def _wanted(self, node_id: int) -> dict[TopicPartition, Wanted]:
-        """The partitions to ask this broker for; none while enough is buffered."""
+    def _node_of(self, state: PartitionState, now_ms: int) -> int:
+        """Where to fetch from: a follower only as long as the cluster knows it."""
+        node_id = state.read_replica(now_ms)
+        if node_id != state.leader and node_id not in self._cluster.metadata.brokers:
+            state.clear_preferred_read_replica()
+            return state.leader
+        return node_id
+
+    def _wanted(self, node_id: int) -> tuple[dict[TopicPartition, Wanted], int | None]:
+        """The partitions to ask this broker for; none while enough is buffered. If all of them wait: for how long."""
         now_ms = self._clock.monotonic_ms()
         wanted: dict[TopicPartition, Wanted] = {}
+        pauses: list[int] = []
         with self._subscription.lock:
             enough = self._buffer.size >= self._options.fetch_max_bytes // 2
             for state in self._subscription.states():
-                if not state.is_fetchable or state.read_replica(now_ms) != node_id:
+                if not state.is_fetchable or self._node_of(state, now_ms) != node_id:
                     continue
                 if enough or state.buffered_bytes >= self._partition_bound:
                     self._buffer.starve()
-                    return {}
-                if state.retry_at_ms <= now_ms:
+                    return {}, None
+                if state.retry_at_ms > now_ms:
+                    pauses.append(state.retry_at_ms - now_ms)
+                else:
                     wanted[state.topic_partition] = Wanted(state, state.version)
-        return wanted
+        return wanted, min(pauses, default=None)
 
     def _request_of(self, state: PartitionState) -> SessionPartition:
         return SessionPartition(
@@ -200,7 +213,7 @@ class Fetcher:
             answered[TopicPartition(name, fetched.partition)] = fetched
         asked = session.partitions
         if not session.handle_response(answer.error_code, answer.session_id, answered.keys(), answer.throttle_time_ms):
-            self._errors.on_session_error(answer.error_code)
+            self._errors.on_session_error(answer.error_code, [each.state for each in wanted.values()])
             return
         arrived = False
         with self._subscription.lock:
@@ -228,6 +241,7 @@ class Fetcher:
             until_ms = self._clock.monotonic_ms() + self._options.metadata_max_age_ms
             state.prefer_read_replica(fetched.preferred_read_replica, until_ms)
             logger.debug("%s is read from node %d", state.topic_partition, fetched.preferred_read_replica)
+            asyncio.get_running_loop().call_soon(self.kick)
         if not fetched.records:
             return False
         span = span_of(fetched.records)
@@ -240,19 +254,19 @@ class Fetcher:
         state.on_fetched(span.next_offset, span.leader_epoch, len(fetched.records))
         return True
 
-    async def _on_failure(self, node_id: int, wanted: dict[TopicPartition, Wanted], error: KafkaError) -> bool:
-        """No answer from a broker. True: try again after the pause; a leader may have moved meanwhile."""
+    def _on_failure(self, node_id: int, wanted: dict[TopicPartition, Wanted], error: KafkaError) -> None:
+        """No answer from a broker: after a pause it is tried again, or whoever leads its partitions by then."""
         logger.info("fetching from node %d failed: %s", node_id, error)
         with self._subscription.lock:
             for state, _ in wanted.values():
                 state.clear_preferred_read_replica()
-        if isinstance(error, AuthenticationError) or not error.retriable:
-            self._errors.report(error, [state for state, _ in wanted.values()], self._buffer)
+        states = [state for state, _ in wanted.values()]
+        if not error.retriable:
+            self._errors.report(error, states, self._buffer)
             self._on_arrival()
-            return False
-        self._errors.on_session_error(error.code)
-        await asyncio.sleep(self._options.retry_backoff_ms / 1000)
-        return True
+            return
+        self._errors.on_session_error(error.code, states)
+        self.kick()
 
 
 def _forgotten(plan: FetchPlan) -> list[ForgottenTopic]:

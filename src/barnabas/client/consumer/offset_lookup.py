@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from barnabas.client.cluster import ClusterClient
-from barnabas.client.errors import ClientTimeoutError, UnknownTopicError, error_for
+from barnabas.client.errors import ClientTimeoutError, UnknownTopicError, UnreachableError, error_for
 from barnabas.client.retry import Backoff, Deadline
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.list_offsets import (
@@ -83,7 +83,7 @@ class OffsetLookup:
             if pause_ms >= deadline.remaining_ms:
                 raise _timed_out(failed)
             await asyncio.sleep(pause_ms / 1000)
-            await self.refresh({entry.topic for entry in failed})
+            await self.refresh({entry.topic for entry in failed if self._cluster.metadata.leader(entry) is not None})
 
     async def list_offsets_once(
         self, timestamps: Mapping[TopicPartition, int]
@@ -91,13 +91,12 @@ class OffsetLookup:
         """One attempt: what was found, and what went wrong for the rest."""
         unknown = {entry.topic for entry in timestamps if self._cluster.metadata.leader(entry) is None}
         failed: dict[TopicPartition, KafkaError] = {}
-        if unknown:
-            await self.refresh(unknown)
+        why = await self.refresh(unknown)
         by_node: dict[int, dict[TopicPartition, tuple[int, int]]] = {}
         for entry, timestamp in timestamps.items():
             leader = self._cluster.metadata.leader(entry)
             if leader is None:
-                failed[entry] = _no_leader(entry, self._cluster)
+                failed[entry] = why or _no_leader(entry, self._cluster)
             else:
                 by_node.setdefault(leader.node_id, {})[entry] = (leader.leader_epoch, timestamp)
         found: dict[TopicPartition, FoundOffset] = {}
@@ -173,13 +172,16 @@ class OffsetLookup:
                     found[entry] = EpochEnd(answer.leader_epoch, answer.end_offset)
         return found, failed
 
-    async def refresh(self, topics: Collection[str]) -> None:
-        """Metadata of these topics; that it cannot be had now shows when a leader is missing."""
+    async def refresh(self, topics: Collection[str]) -> KafkaError | None:
+        """Metadata of these topics; the reason if it cannot be had now, but may be later."""
         try:
-            await self._cluster.refresh_metadata(topics)
+            if topics:
+                await self._cluster.refresh_metadata(topics)
         except KafkaError as error:
             if not error.retriable:
                 raise
+            return error
+        return None
 
 
 def _read_list_offsets(
@@ -214,7 +216,7 @@ def _no_leader(entry: TopicPartition, cluster: ClusterClient) -> KafkaError:
 
 def _timed_out(failed: Mapping[TopicPartition, KafkaError]) -> KafkaError:
     entry, error = next(iter(failed.items()))
-    if isinstance(error, UnknownTopicError):
+    if isinstance(error, UnknownTopicError | UnreachableError):
         return error
     return ClientTimeoutError(
         f"no offsets for {len(failed)} partition(s) in time, the first is {entry}: {error.message}; "
