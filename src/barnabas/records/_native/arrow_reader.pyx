@@ -8,12 +8,21 @@ Columns are plain memory that grows, laid out as Arrow wants it except for the n
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
+from barnabas.records._native.columns cimport (
+    BinaryColumn,
+    drop_binary,
+    put_binary,
+    put_int32,
+    put_int64,
+    reserve_binary,
+    reserve_offsets,
+)
 from barnabas.records._native.fetched_batches cimport AT_END, NEEDS_PYTHON, OPENED, FetchedBatches, Step
 from barnabas.records._native.memory cimport Block, MemoryPool, drop, reserve
 from barnabas.records._native.wire cimport NO_FAULT, RawHeader, RawRecord, get_header, wrapping_sum
 
 from barnabas.errors import KafkaError
-from barnabas.records.arrow_columns import headers_type, load_pyarrow, record_schema
+from barnabas.records.arrow_columns import load_pyarrow, record_schema
 from barnabas.records.read_fault import read_fault
 
 cdef enum:
@@ -27,17 +36,12 @@ cdef enum:
     WORTH_RELEASING = 65536
 
 
-cdef struct BinaryColumn:
-    Block offsets
-    Block data
-    Block valid
-    int64_t null_count
-
-
 cdef class ArrowReader:
     """`add` fetched bytes of as many partitions as wanted, then `finish`; the reader is empty and ready again."""
 
     cdef object _pyarrow
+    cdef object _schema
+    cdef list _types
     cdef MemoryPool _pool
     cdef bint _check_crcs
     cdef bint _busy
@@ -61,6 +65,8 @@ cdef class ArrowReader:
     def __init__(self, *, bint check_crcs=True, int64_t max_column_bytes=MAX_COLUMN_BYTES):
         """`max_column_bytes` bounds the records (decompressed) that one record batch takes."""
         self._pyarrow = load_pyarrow()
+        self._schema = record_schema(self._pyarrow)
+        self._types = self._schema.types
         self._pool = MemoryPool()
         self._check_crcs = check_crcs
         self._max_column_bytes = min(max_column_bytes, <int64_t>MAX_COLUMN_BYTES)
@@ -70,10 +76,10 @@ cdef class ArrowReader:
         self._drop_all()
 
     cdef void _drop_all(self) noexcept:
-        _drop_binary(&self._key)
-        _drop_binary(&self._value)
-        _drop_binary(&self._header_key)
-        _drop_binary(&self._header_value)
+        drop_binary(&self._key)
+        drop_binary(&self._value)
+        drop_binary(&self._header_key)
+        drop_binary(&self._header_value)
         drop(&self._header_ends)
         drop(&self._offset)
         drop(&self._timestamp)
@@ -212,17 +218,17 @@ cdef class ArrowReader:
         offset = batches.base_offset + raw.offset_delta
         if offset < batches.next_offset:
             return NO_FAULT
-        _put_binary(&self._key, raw.key, raw.key_length)
-        _put_binary(&self._value, raw.value, raw.value_length)
+        put_binary(&self._key, raw.key, raw.key_length)
+        put_binary(&self._value, raw.value, raw.value_length)
         if raw.header_count and not self._add_headers(&raw):
             return NO_MEMORY
-        _put_int32(&self._header_ends, self._header_count)
-        _put_int64(&self._offset, offset)
-        _put_int64(
+        put_int32(&self._header_ends, self._header_count)
+        put_int64(&self._offset, offset)
+        put_int64(
             &self._timestamp,
             batches.max_timestamp if append_time else wrapping_sum(batches.base_timestamp, raw.timestamp_delta),
         )
-        _put_int32(&self._timestamp_type, append_time)
+        put_int32(&self._timestamp_type, append_time)
         self.count += 1
         batches.next_offset = offset + 1
         batches.leader_epoch = batches.batch_epoch
@@ -233,9 +239,9 @@ cdef class ArrowReader:
         cdef const uint8_t* data = raw.headers
         cdef size_t size = raw.end - raw.headers
         cdef int32_t index
-        if not _reserve_binary(&self._header_key, raw.header_count, size):
+        if not reserve_binary(&self._header_key, raw.header_count, size):
             return False
-        if not _reserve_binary(&self._header_value, raw.header_count, size):
+        if not reserve_binary(&self._header_value, raw.header_count, size):
             return False
         for _ in range(raw.header_count):
             data = get_header(data, raw.end, &header)
@@ -244,16 +250,16 @@ cdef class ArrowReader:
             for index in range(header.key_length):
                 if header.key[index] >= 0x80:
                     self._header_keys_are_ascii = False
-            _put_binary(&self._header_key, header.key, header.key_length)
-            _put_binary(&self._header_value, header.value, header.value_length)
+            put_binary(&self._header_key, header.key, header.key_length)
+            put_binary(&self._header_value, header.value, header.value_length)
             self._header_count += 1
         return True
 
     cdef bint _reserve(self, size_t rows, size_t payload_bytes) noexcept nogil:
         return (
-            _reserve_binary(&self._key, rows, payload_bytes)
-            and _reserve_binary(&self._value, rows, payload_bytes)
-            and _reserve_offsets(&self._header_ends, rows)
+            reserve_binary(&self._key, rows, payload_bytes)
+            and reserve_binary(&self._value, rows, payload_bytes)
+            and reserve_offsets(&self._header_ends, rows)
             and reserve(&self._offset, 8 * rows)
             and reserve(&self._timestamp, 8 * rows)
             and reserve(&self._timestamp_type, 4 * rows)
@@ -263,12 +269,11 @@ cdef class ArrowReader:
         """A pyarrow.RecordBatch of all that was added, with the columns of arrow_columns.py."""
         self._check_idle()
         # Also makes sure that every column has its first offset.
-        if not self._reserve(0, 0) or not _reserve_binary(&self._header_key, 0, 0):
+        if not self._reserve(0, 0) or not reserve_binary(&self._header_key, 0, 0):
             raise MemoryError("no memory for Arrow columns")
-        if not _reserve_binary(&self._header_value, 0, 0):
+        if not reserve_binary(&self._header_value, 0, 0):
             raise MemoryError("no memory for Arrow columns")
-        schema = record_schema(self._pyarrow)
-        types = schema.types
+        types = self._types
         topics, partitions = self._topics_and_partitions()
         columns = [
             self._binary_array(&self._key, types[0], self.count),
@@ -281,7 +286,7 @@ cdef class ArrowReader:
             self._fixed_array(&self._timestamp_type, types[7]),
         ]
         self._reset()
-        return self._pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+        return self._pyarrow.RecordBatch.from_arrays(columns, schema=self._schema)
 
     cdef object _fixed_array(self, Block* block, type_):
         return self._pyarrow.Array.from_buffers(type_, self.count, [None, self._buffer(block)], 0)
@@ -299,7 +304,7 @@ cdef class ArrowReader:
         cdef int64_t nulls = 0
         cdef Block valid = Block(NULL, 0, 0)
         pyarrow = self._pyarrow
-        type_ = headers_type(pyarrow)
+        type_ = self._types[2]
         if not total:
             return pyarrow.nulls(self.count, type_)
         self._pool.grow(&valid, self.count)
@@ -333,7 +338,7 @@ cdef class ArrowReader:
         memset(&topics, 0, sizeof(BinaryColumn))
         try:
             self._grow_binary(&topics, 0, 0)
-            _put_int32(&topics.offsets, 0)
+            put_int32(&topics.offsets, 0)
             for topic, partition, rows in self._runs:
                 name = topic.encode()
                 if topics.data.size + <size_t>(rows * len(name)) > MAX_COLUMN_BYTES:
@@ -341,14 +346,14 @@ cdef class ArrowReader:
                 self._grow_binary(&topics, rows, rows * len(name))
                 self._pool.grow(&partitions, 4 * rows)
                 for _ in range(rows):
-                    _put_binary(&topics, <const uint8_t*><const char*>name, <int32_t>len(name))
-                    _put_int32(&partitions, partition)
+                    put_binary(&topics, <const uint8_t*><const char*>name, <int32_t>len(name))
+                    put_int32(&partitions, partition)
             return (
                 self._binary_array(&topics, self._pyarrow.string(), self.count),
                 self._fixed_array(&partitions, self._pyarrow.int32()),
             )
         finally:
-            _drop_binary(&topics)
+            drop_binary(&topics)
             drop(&partitions)
 
     cdef object _bitmap(self, const uint8_t* valid, Py_ssize_t rows):
@@ -363,45 +368,3 @@ cdef class ArrowReader:
 
     cdef object _buffer(self, Block* block):
         return self._pyarrow.py_buffer(self._pool.to_object(block))
-
-
-cdef void _drop_binary(BinaryColumn* column) noexcept nogil:
-    drop(&column.offsets)
-    drop(&column.data)
-    drop(&column.valid)
-    column.null_count = 0
-
-
-cdef bint _reserve_offsets(Block* offsets, size_t rows) noexcept nogil:
-    """Arrow has one offset more than rows; the first is there from the start."""
-    if not reserve(offsets, 4 * (rows + 1)):
-        return False
-    if not offsets.size:
-        _put_int32(offsets, 0)
-    return True
-
-
-cdef bint _reserve_binary(BinaryColumn* column, size_t rows, size_t more) noexcept nogil:
-    return _reserve_offsets(&column.offsets, rows) and reserve(&column.data, more) and reserve(&column.valid, rows)
-
-
-cdef inline void _put_binary(BinaryColumn* column, const uint8_t* data, int32_t length) noexcept nogil:
-    """The room is reserved."""
-    column.valid.data[column.valid.size] = length >= 0
-    column.valid.size += 1
-    if length > 0:
-        memcpy(column.data.data + column.data.size, data, <size_t>length)
-        column.data.size += <size_t>length
-    elif length < 0:
-        column.null_count += 1
-    _put_int32(&column.offsets, <int32_t>column.data.size)
-
-
-cdef inline void _put_int32(Block* block, int32_t value) noexcept nogil:
-    (<int32_t*>(block.data + block.size))[0] = value
-    block.size += 4
-
-
-cdef inline void _put_int64(Block* block, int64_t value) noexcept nogil:
-    (<int64_t*>(block.data + block.size))[0] = value
-    block.size += 8
