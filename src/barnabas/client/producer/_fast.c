@@ -1655,7 +1655,7 @@ struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot;
 struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery;
 struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath;
 
-/* "barnabas/client/producer/_fast.pyx":29
+/* "barnabas/client/producer/_fast.pyx":32
  * 
  * 
  * cdef class BatchSlot:             # <<<<<<<<<<<<<<
@@ -1669,7 +1669,7 @@ struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot {
 };
 
 
-/* "barnabas/client/producer/_fast.pyx":36
+/* "barnabas/client/producer/_fast.pyx":39
  * 
  * 
  * cdef class PartitionSlot:             # <<<<<<<<<<<<<<
@@ -1682,7 +1682,7 @@ struct __pyx_obj_8barnabas_6client_8producer_5_fast_PartitionSlot {
 };
 
 
-/* "barnabas/client/producer/_fast.pyx":42
+/* "barnabas/client/producer/_fast.pyx":45
  * 
  * 
  * cdef class TopicSlot:             # <<<<<<<<<<<<<<
@@ -1696,7 +1696,7 @@ struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot {
 };
 
 
-/* "barnabas/client/producer/_fast.pyx":50
+/* "barnabas/client/producer/_fast.pyx":53
  * 
  * # A delivery and its batch refer to each other only until the batch is done, so no cycle has to be looked for.
  * @cython.no_gc             # <<<<<<<<<<<<<<
@@ -1711,7 +1711,7 @@ struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery {
 };
 
 
-/* "barnabas/client/producer/_fast.pyx":87
+/* "barnabas/client/producer/_fast.pyx":125
  * 
  * 
  * cdef class SendPath:             # <<<<<<<<<<<<<<
@@ -1720,9 +1720,17 @@ struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery {
 */
 struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath {
   PyObject_HEAD
+  struct __pyx_vtabstruct_8barnabas_6client_8producer_5_fast_SendPath *__pyx_vtab;
   PyObject *_topics;
+  PyObject *_lock;
 };
 
+
+
+struct __pyx_vtabstruct_8barnabas_6client_8producer_5_fast_SendPath {
+  struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *(*_append_with)(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *, struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *, PyObject *, PyObject *, PyObject *, PyObject *, PyObject *, PyObject *);
+};
+static struct __pyx_vtabstruct_8barnabas_6client_8producer_5_fast_SendPath *__pyx_vtabptr_8barnabas_6client_8producer_5_fast_SendPath;
 /* #### Code section: utility_code_proto ### */
 
 /* --- Runtime support code (head) --- */
@@ -2221,26 +2229,11 @@ static CYTHON_INLINE int __Pyx_TypeTest(PyObject *obj, PyTypeObject *type);
 static PyObject *__Pyx_PyObject_FastCallMethod(PyObject *name, PyObject *const *args, size_t nargsf);
 #endif
 
-/* ArgTypeTestError.export */
-static void __Pyx_ArgTypeError(PyObject *obj, PyTypeObject *type, const char *name, int exact);
+/* PyObjectCompare.proto */
+static CYTHON_INLINE int __Pyx_PyObject_CompareBoolLe_int_object(PyObject *op1, PyObject *op2, int pyop);
 
-/* ArgTypeTest.proto */
-static CYTHON_INLINE int __Pyx_ArgTypeTest(PyObject *obj, PyTypeObject *type, int none_allowed, const char *name, int exact);
-
-/* dict_getitem_default.proto */
-static PyObject* __Pyx_PyDict_GetItemDefault(PyObject* d, PyObject* key, PyObject* default_value);
-
-/* PyObjectCall2Args.proto (used by CallUnboundCMethod1) */
-static CYTHON_INLINE PyObject* __Pyx_PyObject_Call2Args(PyObject* function, PyObject* arg1, PyObject* arg2);
-
-/* CallUnboundCMethod1.proto */
-CYTHON_UNUSED
-static PyObject* __Pyx__CallUnboundCMethod1(__Pyx_CachedCFunction* cfunc, PyObject* self, PyObject* arg);
-#if CYTHON_COMPILING_IN_CPYTHON
-static CYTHON_INLINE PyObject* __Pyx_CallUnboundCMethod1(__Pyx_CachedCFunction* cfunc, PyObject* self, PyObject* arg);
-#else
-#define __Pyx_CallUnboundCMethod1(cfunc, self, arg)  __Pyx__CallUnboundCMethod1(cfunc, self, arg)
-#endif
+/* PyObjectCompare.proto */
+static CYTHON_INLINE int __Pyx_PyObject_CompareBoolLt_object_int(PyObject *op1, PyObject *op2, int pyop);
 
 /* PyFrozenDict.proto (used by GetItemInt) */
 #if CYTHON_COMPILING_IN_LIMITED_API
@@ -2310,18 +2303,69 @@ static PyObject *__Pyx_GetItemInt_Generic(PyObject *o, PyObject* j);
 static CYTHON_INLINE PyObject *__Pyx_GetItemInt_Fast(PyObject *o, Py_ssize_t i,
                                                      int wraparound, int boundscheck, int unsafe_shared);
 
-/* RaiseErrorWithObjectType.proto (used by ObjectGetItem) */
-#define __Pyx_RaiseTypeErrorWithObjectType(message, obj)  __Pyx_RaiseErrorWithObjectType(PyExc_TypeError, message, obj)
-#define __Pyx_RaiseErrorWithObjectType(exc_type, message, obj)  __Pyx_RaiseErrorWithType(exc_type, message, Py_TYPE(obj))
-CYTHON_UNUSED
-static void __Pyx_RaiseErrorWithType(PyObject* exc_type, const char* message, PyTypeObject *type_obj);
+/* ArgTypeTestError.export */
+static void __Pyx_ArgTypeError(PyObject *obj, PyTypeObject *type, const char *name, int exact);
 
-/* ObjectGetItem.proto */
-#if CYTHON_USE_TYPE_SLOTS
-static CYTHON_INLINE PyObject *__Pyx_PyObject_GetItem(PyObject *obj, PyObject *key);
+/* ArgTypeTest.proto */
+static CYTHON_INLINE int __Pyx_ArgTypeTest(PyObject *obj, PyTypeObject *type, int none_allowed, const char *name, int exact);
+
+/* dict_getitem_default.proto */
+static PyObject* __Pyx_PyDict_GetItemDefault(PyObject* d, PyObject* key, PyObject* default_value);
+
+/* PyObjectCall2Args.proto (used by CallUnboundCMethod1) */
+static CYTHON_INLINE PyObject* __Pyx_PyObject_Call2Args(PyObject* function, PyObject* arg1, PyObject* arg2);
+
+/* CallUnboundCMethod1.proto */
+CYTHON_UNUSED
+static PyObject* __Pyx__CallUnboundCMethod1(__Pyx_CachedCFunction* cfunc, PyObject* self, PyObject* arg);
+#if CYTHON_COMPILING_IN_CPYTHON
+static CYTHON_INLINE PyObject* __Pyx_CallUnboundCMethod1(__Pyx_CachedCFunction* cfunc, PyObject* self, PyObject* arg);
 #else
-#define __Pyx_PyObject_GetItem(obj, key)  PyObject_GetItem(obj, key)
+#define __Pyx_CallUnboundCMethod1(cfunc, self, arg)  __Pyx__CallUnboundCMethod1(cfunc, self, arg)
 #endif
+
+/* PyObjectLookupSpecial.proto */
+#if CYTHON_USE_PYTYPE_LOOKUP && CYTHON_USE_TYPE_SLOTS
+#define __Pyx_PyObject_LookupSpecialNoError(obj, attr_name)  __Pyx__PyObject_LookupSpecial(obj, attr_name, 0)
+#define __Pyx_PyObject_LookupSpecial(obj, attr_name)  __Pyx__PyObject_LookupSpecial(obj, attr_name, 1)
+static CYTHON_INLINE PyObject* __Pyx__PyObject_LookupSpecial(PyObject* obj, PyObject* attr_name, int with_error);
+#else
+#define __Pyx_PyObject_LookupSpecialNoError(o,n) __Pyx_PyObject_GetAttrStrNoError(o,n)
+#define __Pyx_PyObject_LookupSpecial(o,n) __Pyx_PyObject_GetAttrStr(o,n)
+#endif
+
+/* GetTopmostException.proto (used by SaveResetException) */
+#if CYTHON_USE_EXC_INFO_STACK && CYTHON_FAST_THREAD_STATE
+static _PyErr_StackItem * __Pyx_PyErr_GetTopmostException(PyThreadState *tstate);
+#endif
+
+/* SaveResetException.proto */
+#if CYTHON_FAST_THREAD_STATE
+#define __Pyx_ExceptionSave(type, value, tb)  __Pyx__ExceptionSave(__pyx_tstate, type, value, tb)
+static CYTHON_INLINE void __Pyx__ExceptionSave(PyThreadState *tstate, PyObject **type, PyObject **value, PyObject **tb);
+#define __Pyx_ExceptionReset(type, value, tb)  __Pyx__ExceptionReset(__pyx_tstate, type, value, tb)
+static CYTHON_INLINE void __Pyx__ExceptionReset(PyThreadState *tstate, PyObject *type, PyObject *value, PyObject *tb);
+#else
+#define __Pyx_ExceptionSave(type, value, tb)   PyErr_GetExcInfo(type, value, tb)
+#define __Pyx_ExceptionReset(type, value, tb)  PyErr_SetExcInfo(type, value, tb)
+#endif
+
+/* PyTypeError_Check.proto */
+#define __Pyx_PyExc_TypeError_Check(obj)  __Pyx_TypeCheck(obj, PyExc_TypeError)
+
+/* PyValueError_Check.proto */
+#define __Pyx_PyExc_ValueError_Check(obj)  __Pyx_TypeCheck(obj, PyExc_ValueError)
+
+/* GetException.proto */
+#if CYTHON_FAST_THREAD_STATE
+#define __Pyx_GetException(type, value, tb)  __Pyx__GetException(__pyx_tstate, type, value, tb)
+static int __Pyx__GetException(PyThreadState *tstate, PyObject **type, PyObject **value, PyObject **tb);
+#else
+static int __Pyx_GetException(PyObject **type, PyObject **value, PyObject **tb);
+#endif
+
+/* RaiseUnboundLocalError.proto */
+static void __Pyx_RaiseUnboundLocalError(const char *varname);
 
 /* AllocateExtensionType.proto */
 static PyObject *__Pyx_AllocateExtensionType(PyTypeObject *t, int is_final);
@@ -2331,6 +2375,12 @@ static PyObject *__Pyx_AllocateExtensionType(PyTypeObject *t, int is_final);
 typedef PyObject * (*__Pyx_tpnewvectorcallfunc)(PyTypeObject* o, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 static PyObject * __Pyx_CallTpnewAsVectorcall(__Pyx_tpnewvectorcallfunc f, PyTypeObject* o, PyObject *a, PyObject *k);
 #endif
+
+/* RaiseErrorWithObjectType.proto (used by CallNewInitFromVectorcall) */
+#define __Pyx_RaiseTypeErrorWithObjectType(message, obj)  __Pyx_RaiseErrorWithObjectType(PyExc_TypeError, message, obj)
+#define __Pyx_RaiseErrorWithObjectType(exc_type, message, obj)  __Pyx_RaiseErrorWithType(exc_type, message, Py_TYPE(obj))
+CYTHON_UNUSED
+static void __Pyx_RaiseErrorWithType(PyObject* exc_type, const char* message, PyTypeObject *type_obj);
 
 /* CallNewInitFromVectorcall.proto */
 #if CYTHON_VECTORCALL_TPNEW
@@ -2399,6 +2449,15 @@ static int __Pyx__SetItemOnTypeDict(PyTypeObject *tp, PyObject *k, PyObject *v);
 
 /* SetupReduce.export */
 static int __Pyx_setup_reduce(PyObject* type_obj);
+
+/* GetVTable.proto (used by MergeVTables) */
+static int __Pyx_GetVtable(PyTypeObject *type, void** table);
+
+/* MergeVTables.proto (used by SetVTable) */
+static int __Pyx_MergeVtables(PyTypeObject *type);
+
+/* SetVTable.export */
+static int __Pyx_SetVtable(PyTypeObject* typeptr , void* vtable);
 
 /* HasAttr.proto (used by ImportImpl) */
 #if __PYX_LIMITED_VERSION_HEX >= 0x030d0000
@@ -2748,6 +2807,7 @@ static int __Pyx_State_RemoveModule(void*);
 #define __PYX_ABI_MODULE_NAME "_cython_" CYTHON_ABI
 #define __PYX_TYPE_MODULE_PREFIX __PYX_ABI_MODULE_NAME "."
 
+static struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_f_8barnabas_6client_8producer_5_fast_8SendPath__append_with(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *__pyx_v_topic, PyObject *__pyx_v_value, PyObject *__pyx_v_key, PyObject *__pyx_v_partition, PyObject *__pyx_v_timestamp, PyObject *__pyx_v_headers, PyObject *__pyx_v_on_delivery); /* proto*/
 
 /* Module declarations from "cython" */
 
@@ -2756,7 +2816,10 @@ static int __Pyx_State_RemoveModule(void*);
 /* Module declarations from "libc.time" */
 
 /* Module declarations from "barnabas.client.producer._fast" */
+static PY_LONG_LONG __pyx_v_8barnabas_6client_8producer_5_fast_MAX_TIMESTAMP;
 static CYTHON_INLINE PY_LONG_LONG __pyx_f_8barnabas_6client_8producer_5_fast_now_ms(void); /*proto*/
+static struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_f_8barnabas_6client_8producer_5_fast_open_batch(struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *, PyObject *, PyObject *); /*proto*/
+static struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_f_8barnabas_6client_8producer_5_fast_append(struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *, PyObject *, PyObject *, PyObject *, PyObject *); /*proto*/
 static PyObject *__pyx_f_8barnabas_6client_8producer_5_fast___pyx_unpickle_BatchSlot__set_state(struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *, PyObject *); /*proto*/
 static PyObject *__pyx_f_8barnabas_6client_8producer_5_fast___pyx_unpickle_PartitionSlot__set_state(struct __pyx_obj_8barnabas_6client_8producer_5_fast_PartitionSlot *, PyObject *); /*proto*/
 static PyObject *__pyx_f_8barnabas_6client_8producer_5_fast___pyx_unpickle_TopicSlot__set_state(struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *, PyObject *); /*proto*/
@@ -2772,8 +2835,8 @@ int __pyx_module_is_main_barnabas__client__producer___fast = 0;
 /* #### Code section: global_var ### */
 /* #### Code section: string_decls ### */
 static const char __pyx_k_open[] = "open";
-static const char __pyx_k_topics_2[] = "_topics";
 static const char __pyx_k_buffer_limit[] = "buffer, limit";
+static const char __pyx_k_lock__topics[] = "_lock, _topics";
 static const char __pyx_k_current_partitions[] = "current, partitions";
 static const char __pyx_k_batch_index_timestamp[] = "batch, index, timestamp";
 static const char __pyx_k_The_short_way_of_a_record_into_i[] = "The short way of a record into its batch, and the handle it leaves behind, compiled; the twin is `_fast_pure.py`.\n\n`SendPath.send` takes no lock: from the look at a batch\047s limit to the end of the append nothing here runs Python code,\nso with the GIL it is one step for all other threads. Whoever closes a batch sets its limit first and reads its size\nafterwards. What takes longer is in `delivery_calls` and in the long way, which both twins share.\n";
@@ -2810,7 +2873,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_9timestam
 static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_5index___get__(struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_v_self); /* proto */
 static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_14__reduce_cython__(struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_v_self); /* proto */
 static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_16__setstate_cython__(struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_v_self, PyObject *__pyx_v___pyx_state); /* proto */
-static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath__open_path(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, PyObject *__pyx_v_topics, CYTHON_UNUSED PyObject *__pyx_v_lock); /* proto */
+static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath__open_path(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, PyObject *__pyx_v_topics, PyObject *__pyx_v_lock); /* proto */
 static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, PyObject *__pyx_v_topic, PyObject *__pyx_v_value, PyObject *__pyx_v_key, PyObject *__pyx_v_partition, PyObject *__pyx_v_timestamp, PyObject *__pyx_v_headers, PyObject *__pyx_v_on_delivery); /* proto */
 static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce_cython__(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self); /* proto */
 static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_6__setstate_cython__(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, PyObject *__pyx_v___pyx_state); /* proto */
@@ -2977,10 +3040,10 @@ namespace {
     __Pyx_CachedCFunction __pyx_umethod_PyDict_Type_items;
     __Pyx_CachedCFunction __pyx_umethod_PyDict_Type_pop;
     __Pyx_CachedCFunction __pyx_umethod_PyDict_Type_values;
-    PyObject *__pyx_tuple[2];
+    PyObject *__pyx_tuple[3];
     PyObject *__pyx_codeobj_tab[21];
-    PyObject *__pyx_string_tab[122];
-    PyObject *__pyx_number_tab[5];
+    PyObject *__pyx_string_tab[123];
+    PyObject *__pyx_number_tab[6];
 /* #### Code section: module_state_contents ### */
 /* PyFrozenDict.module_state_decls */
 #if CYTHON_COMPILING_IN_LIMITED_API
@@ -3068,99 +3131,101 @@ static __pyx_mstatetype * const __pyx_mstate_global = &__pyx_mstate_global_stati
 #define __pyx_n_u_Pyx_PyDict_NextRef __pyx_string_tab[31]
 #define __pyx_n_u_annotate __pyx_string_tab[32]
 #define __pyx_n_u_await __pyx_string_tab[33]
-#define __pyx_n_u_class_getitem __pyx_string_tab[34]
-#define __pyx_n_u_dict __pyx_string_tab[35]
-#define __pyx_n_u_func __pyx_string_tab[36]
-#define __pyx_n_u_getstate __pyx_string_tab[37]
-#define __pyx_n_u_main __pyx_string_tab[38]
-#define __pyx_n_u_module __pyx_string_tab[39]
-#define __pyx_n_u_name __pyx_string_tab[40]
-#define __pyx_n_u_new __pyx_string_tab[41]
-#define __pyx_n_u_pyx_checksum __pyx_string_tab[42]
-#define __pyx_n_u_pyx_result __pyx_string_tab[43]
-#define __pyx_n_u_pyx_state __pyx_string_tab[44]
-#define __pyx_n_u_pyx_type __pyx_string_tab[45]
-#define __pyx_n_u_pyx_unpickle_BatchSlot __pyx_string_tab[46]
-#define __pyx_n_u_pyx_unpickle_Delivery __pyx_string_tab[47]
-#define __pyx_n_u_pyx_unpickle_PartitionSlot __pyx_string_tab[48]
-#define __pyx_n_u_pyx_unpickle_SendPath __pyx_string_tab[49]
-#define __pyx_n_u_pyx_unpickle_TopicSlot __pyx_string_tab[50]
-#define __pyx_n_u_qualname __pyx_string_tab[51]
-#define __pyx_n_u_reduce __pyx_string_tab[52]
-#define __pyx_n_u_reduce_cython __pyx_string_tab[53]
-#define __pyx_n_u_reduce_ex __pyx_string_tab[54]
-#define __pyx_n_u_set_name __pyx_string_tab[55]
-#define __pyx_n_u_setstate __pyx_string_tab[56]
-#define __pyx_n_u_setstate_cython __pyx_string_tab[57]
-#define __pyx_n_u_test __pyx_string_tab[58]
-#define __pyx_n_u_dict_2 __pyx_string_tab[59]
-#define __pyx_n_u_is_coroutine __pyx_string_tab[60]
-#define __pyx_n_u_open_path __pyx_string_tab[61]
-#define __pyx_n_u_send_slowly __pyx_string_tab[62]
-#define __pyx_n_u_add_callback __pyx_string_tab[63]
-#define __pyx_n_u_asyncio_coroutines __pyx_string_tab[64]
-#define __pyx_n_u_barnabas_client_producer __pyx_string_tab[65]
-#define __pyx_n_u_barnabas_client_producer__fast __pyx_string_tab[66]
-#define __pyx_n_u_barnabas_records_codec __pyx_string_tab[67]
-#define __pyx_n_u_batch __pyx_string_tab[68]
-#define __pyx_n_u_callback __pyx_string_tab[69]
-#define __pyx_n_u_calls __pyx_string_tab[70]
-#define __pyx_n_u_cline_in_traceback __pyx_string_tab[71]
-#define __pyx_n_u_delivery __pyx_string_tab[72]
-#define __pyx_n_u_delivery_calls __pyx_string_tab[73]
-#define __pyx_n_u_done __pyx_string_tab[74]
-#define __pyx_n_u_exception __pyx_string_tab[75]
-#define __pyx_n_u_found __pyx_string_tab[76]
-#define __pyx_n_u_get __pyx_string_tab[77]
-#define __pyx_n_u_headers __pyx_string_tab[78]
-#define __pyx_n_u_index __pyx_string_tab[79]
-#define __pyx_n_u_items __pyx_string_tab[80]
-#define __pyx_n_u_key __pyx_string_tab[81]
-#define __pyx_n_u_lock __pyx_string_tab[82]
-#define __pyx_n_u_now __pyx_string_tab[83]
-#define __pyx_n_u_on_delivery __pyx_string_tab[84]
-#define __pyx_n_u_partition __pyx_string_tab[85]
-#define __pyx_n_u_partition_for_key __pyx_string_tab[86]
-#define __pyx_n_u_pop __pyx_string_tab[87]
-#define __pyx_n_u_result __pyx_string_tab[88]
-#define __pyx_n_u_self __pyx_string_tab[89]
-#define __pyx_n_u_send __pyx_string_tab[90]
-#define __pyx_n_u_setdefault __pyx_string_tab[91]
-#define __pyx_n_u_slot __pyx_string_tab[92]
-#define __pyx_n_u_state __pyx_string_tab[93]
-#define __pyx_n_u_text __pyx_string_tab[94]
-#define __pyx_n_u_timeout __pyx_string_tab[95]
-#define __pyx_n_u_timestamp __pyx_string_tab[96]
-#define __pyx_n_u_topic __pyx_string_tab[97]
-#define __pyx_n_u_topics __pyx_string_tab[98]
-#define __pyx_n_u_try_append __pyx_string_tab[99]
-#define __pyx_n_u_update __pyx_string_tab[100]
-#define __pyx_n_u_use_setstate __pyx_string_tab[101]
-#define __pyx_n_u_value __pyx_string_tab[102]
-#define __pyx_n_u_values __pyx_string_tab[103]
-#define __pyx_n_u_wait_in_loop __pyx_string_tab[104]
-#define __pyx_kp_b_iso88591_avQ __pyx_string_tab[105]
-#define __pyx_kp_b_iso88591_q_a __pyx_string_tab[106]
-#define __pyx_kp_b_iso88591_1F __pyx_string_tab[107]
-#define __pyx_kp_b_iso88591_q_0_kQR_881A_7_nA_1 __pyx_string_tab[108]
-#define __pyx_kp_b_iso88591_q_0_kQR_9HAQ_7_1L_a_1 __pyx_string_tab[109]
-#define __pyx_kp_b_iso88591_q_0_kQR_7_q0_a_1 __pyx_string_tab[110]
-#define __pyx_kp_b_iso88591_Q_q_l_vWE_Q_q_t6_q_d_7_WA_d_7_Q __pyx_string_tab[111]
-#define __pyx_kp_b_iso88591_Q_q_l_vWE_Q_q_t9G1_q_Qg_q_Qg __pyx_string_tab[112]
-#define __pyx_kp_b_iso88591_XT_Q_q_l_vWE_Q_q_t7_q_Qg_q_Qg __pyx_string_tab[113]
-#define __pyx_kp_b_iso88591_Yd_q_l_vWE_Q_q_t87_q_awk_awk __pyx_string_tab[114]
-#define __pyx_kp_b_iso88591_Zt1_q_l_vWE_Q_q_t9G5_4_7_q_awk __pyx_string_tab[115]
-#define __pyx_kp_b_iso88591_A_Kq __pyx_string_tab[116]
-#define __pyx_kp_b_iso88591_A_6 __pyx_string_tab[117]
-#define __pyx_kp_b_iso88591_A_uE __pyx_string_tab[118]
-#define __pyx_kp_b_iso88591_Q_uG1F __pyx_string_tab[119]
-#define __pyx_kp_b_iso88591_uJavQ __pyx_string_tab[120]
-#define __pyx_kp_b_iso88591_M_mmn_S_T_3e4_3a_D_AQ_vWA_4s_D __pyx_string_tab[121]
-#define __pyx_int_18472920 __pyx_number_tab[0]
+#define __pyx_n_u_dict __pyx_string_tab[34]
+#define __pyx_n_u_enter __pyx_string_tab[35]
+#define __pyx_n_u_exit __pyx_string_tab[36]
+#define __pyx_n_u_func __pyx_string_tab[37]
+#define __pyx_n_u_getstate __pyx_string_tab[38]
+#define __pyx_n_u_main __pyx_string_tab[39]
+#define __pyx_n_u_module __pyx_string_tab[40]
+#define __pyx_n_u_name __pyx_string_tab[41]
+#define __pyx_n_u_new __pyx_string_tab[42]
+#define __pyx_n_u_pyx_checksum __pyx_string_tab[43]
+#define __pyx_n_u_pyx_result __pyx_string_tab[44]
+#define __pyx_n_u_pyx_state __pyx_string_tab[45]
+#define __pyx_n_u_pyx_type __pyx_string_tab[46]
+#define __pyx_n_u_pyx_unpickle_BatchSlot __pyx_string_tab[47]
+#define __pyx_n_u_pyx_unpickle_Delivery __pyx_string_tab[48]
+#define __pyx_n_u_pyx_unpickle_PartitionSlot __pyx_string_tab[49]
+#define __pyx_n_u_pyx_unpickle_SendPath __pyx_string_tab[50]
+#define __pyx_n_u_pyx_unpickle_TopicSlot __pyx_string_tab[51]
+#define __pyx_n_u_pyx_vtable __pyx_string_tab[52]
+#define __pyx_n_u_qualname __pyx_string_tab[53]
+#define __pyx_n_u_reduce __pyx_string_tab[54]
+#define __pyx_n_u_reduce_cython __pyx_string_tab[55]
+#define __pyx_n_u_reduce_ex __pyx_string_tab[56]
+#define __pyx_n_u_set_name __pyx_string_tab[57]
+#define __pyx_n_u_setstate __pyx_string_tab[58]
+#define __pyx_n_u_setstate_cython __pyx_string_tab[59]
+#define __pyx_n_u_test __pyx_string_tab[60]
+#define __pyx_n_u_dict_2 __pyx_string_tab[61]
+#define __pyx_n_u_is_coroutine __pyx_string_tab[62]
+#define __pyx_n_u_open_path __pyx_string_tab[63]
+#define __pyx_n_u_send_slowly __pyx_string_tab[64]
+#define __pyx_n_u_add_callback __pyx_string_tab[65]
+#define __pyx_n_u_asyncio_coroutines __pyx_string_tab[66]
+#define __pyx_n_u_barnabas_client_producer __pyx_string_tab[67]
+#define __pyx_n_u_barnabas_client_producer__fast __pyx_string_tab[68]
+#define __pyx_n_u_barnabas_records_codec __pyx_string_tab[69]
+#define __pyx_n_u_batch __pyx_string_tab[70]
+#define __pyx_n_u_callback __pyx_string_tab[71]
+#define __pyx_n_u_calls __pyx_string_tab[72]
+#define __pyx_n_u_cline_in_traceback __pyx_string_tab[73]
+#define __pyx_n_u_delivery __pyx_string_tab[74]
+#define __pyx_n_u_delivery_calls __pyx_string_tab[75]
+#define __pyx_n_u_done __pyx_string_tab[76]
+#define __pyx_n_u_exception __pyx_string_tab[77]
+#define __pyx_n_u_found __pyx_string_tab[78]
+#define __pyx_n_u_get __pyx_string_tab[79]
+#define __pyx_n_u_hang_on_locked __pyx_string_tab[80]
+#define __pyx_n_u_headers __pyx_string_tab[81]
+#define __pyx_n_u_index __pyx_string_tab[82]
+#define __pyx_n_u_items __pyx_string_tab[83]
+#define __pyx_n_u_key __pyx_string_tab[84]
+#define __pyx_n_u_lock __pyx_string_tab[85]
+#define __pyx_n_u_on_delivery __pyx_string_tab[86]
+#define __pyx_n_u_partition __pyx_string_tab[87]
+#define __pyx_n_u_partition_for_key __pyx_string_tab[88]
+#define __pyx_n_u_pop __pyx_string_tab[89]
+#define __pyx_n_u_result __pyx_string_tab[90]
+#define __pyx_n_u_self __pyx_string_tab[91]
+#define __pyx_n_u_send __pyx_string_tab[92]
+#define __pyx_n_u_setdefault __pyx_string_tab[93]
+#define __pyx_n_u_state __pyx_string_tab[94]
+#define __pyx_n_u_text __pyx_string_tab[95]
+#define __pyx_n_u_timeout __pyx_string_tab[96]
+#define __pyx_n_u_timestamp __pyx_string_tab[97]
+#define __pyx_n_u_topic __pyx_string_tab[98]
+#define __pyx_n_u_topics __pyx_string_tab[99]
+#define __pyx_n_u_try_append __pyx_string_tab[100]
+#define __pyx_n_u_update __pyx_string_tab[101]
+#define __pyx_n_u_use_setstate __pyx_string_tab[102]
+#define __pyx_n_u_value __pyx_string_tab[103]
+#define __pyx_n_u_values __pyx_string_tab[104]
+#define __pyx_n_u_wait_in_loop __pyx_string_tab[105]
+#define __pyx_kp_b_iso88591_avQ __pyx_string_tab[106]
+#define __pyx_kp_b_iso88591_q_a __pyx_string_tab[107]
+#define __pyx_kp_b_iso88591_1F __pyx_string_tab[108]
+#define __pyx_kp_b_iso88591_q_0_kQR_881A_7_nA_1 __pyx_string_tab[109]
+#define __pyx_kp_b_iso88591_q_0_kQR_9HAQ_7_1L_a_1 __pyx_string_tab[110]
+#define __pyx_kp_b_iso88591_q_0_kQR_7_q0_a_1 __pyx_string_tab[111]
+#define __pyx_kp_b_iso88591_Q_q_l_vWE_Q_q_t6_q_d_7_WA_d_7_Q __pyx_string_tab[112]
+#define __pyx_kp_b_iso88591_XT_q_l_vWE_Q_q_t7_c_YgQ_q_Qg_q __pyx_string_tab[113]
+#define __pyx_kp_b_iso88591_XT_Q_q_l_vWE_Q_q_t7_q_Qg_q_Qg __pyx_string_tab[114]
+#define __pyx_kp_b_iso88591_Yd_q_l_vWE_Q_q_t87_q_awk_awk __pyx_string_tab[115]
+#define __pyx_kp_b_iso88591_Zt1_q_l_vWE_Q_q_t9G5_4_7_q_awk __pyx_string_tab[116]
+#define __pyx_kp_b_iso88591_A_Kq_IQ __pyx_string_tab[117]
+#define __pyx_kp_b_iso88591_A_6 __pyx_string_tab[118]
+#define __pyx_kp_b_iso88591_A_uE __pyx_string_tab[119]
+#define __pyx_kp_b_iso88591_Q_uG1F __pyx_string_tab[120]
+#define __pyx_kp_b_iso88591_uJavQ __pyx_string_tab[121]
+#define __pyx_kp_b_iso88591_M_mmn_D_5_4q_S_uF_U_T_QTTU_D_AQ __pyx_string_tab[122]
+#define __pyx_int_0 __pyx_number_tab[0]
 #define __pyx_int_29223941 __pyx_number_tab[1]
 #define __pyx_int_36999065 __pyx_number_tab[2]
 #define __pyx_int_55779637 __pyx_number_tab[3]
-#define __pyx_int_222382248 __pyx_number_tab[4]
+#define __pyx_int_125684457 __pyx_number_tab[4]
+#define __pyx_int_222382248 __pyx_number_tab[5]
 /* #### Code section: module_state_clear ### */
 #if CYTHON_USE_MODULE_STATE
 static CYTHON_SMALL_CODE int __pyx_m_clear(PyObject *m) {
@@ -3189,10 +3254,10 @@ static CYTHON_SMALL_CODE int __pyx_m_clear(PyObject *m) {
   Py_CLEAR(clear_module_state->__pyx_umethod_PyDict_Type_items.method);
   Py_CLEAR(clear_module_state->__pyx_umethod_PyDict_Type_pop.method);
   Py_CLEAR(clear_module_state->__pyx_umethod_PyDict_Type_values.method);
-  for (int i=0; i<2; ++i) { Py_CLEAR(clear_module_state->__pyx_tuple[i]); }
+  for (int i=0; i<3; ++i) { Py_CLEAR(clear_module_state->__pyx_tuple[i]); }
   for (int i=0; i<21; ++i) { Py_CLEAR(clear_module_state->__pyx_codeobj_tab[i]); }
-  for (int i=0; i<122; ++i) { Py_CLEAR(clear_module_state->__pyx_string_tab[i]); }
-  for (int i=0; i<5; ++i) { Py_CLEAR(clear_module_state->__pyx_number_tab[i]); }
+  for (int i=0; i<123; ++i) { Py_CLEAR(clear_module_state->__pyx_string_tab[i]); }
+  for (int i=0; i<6; ++i) { Py_CLEAR(clear_module_state->__pyx_number_tab[i]); }
 /* #### Code section: module_state_clear_contents ### */
 /* CommonTypesMetaclass.module_state_clear */
 Py_CLEAR(clear_module_state->__pyx_CommonTypesMetaclassType);
@@ -3229,10 +3294,10 @@ static CYTHON_SMALL_CODE int __pyx_m_traverse(PyObject *m, visitproc visit, void
   Py_VISIT(traverse_module_state->__pyx_umethod_PyDict_Type_items.method);
   Py_VISIT(traverse_module_state->__pyx_umethod_PyDict_Type_pop.method);
   Py_VISIT(traverse_module_state->__pyx_umethod_PyDict_Type_values.method);
-  for (int i=0; i<2; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_tuple[i]); }
+  for (int i=0; i<3; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_tuple[i]); }
   for (int i=0; i<21; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_codeobj_tab[i]); }
-  for (int i=0; i<122; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_string_tab[i]); }
-  for (int i=0; i<5; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_number_tab[i]); }
+  for (int i=0; i<123; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_string_tab[i]); }
+  for (int i=0; i<6; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_number_tab[i]); }
 /* #### Code section: module_state_traverse_contents ### */
 /* CommonTypesMetaclass.module_state_traverse */
 Py_VISIT(traverse_module_state->__pyx_CommonTypesMetaclassType);
@@ -3246,7 +3311,7 @@ return 0;
 #endif
 /* #### Code section: module_code ### */
 
-/* "barnabas/client/producer/_fast.pyx":23
+/* "barnabas/client/producer/_fast.pyx":26
  * 
  * 
  * cdef inline long long now_ms() noexcept:             # <<<<<<<<<<<<<<
@@ -3258,7 +3323,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8barnabas_6client_8producer_5_fast_now
   struct timespec __pyx_v_now;
   PY_LONG_LONG __pyx_r;
 
-  /* "barnabas/client/producer/_fast.pyx":25
+  /* "barnabas/client/producer/_fast.pyx":28
  * cdef inline long long now_ms() noexcept:
  *     cdef timespec now
  *     clock_gettime(CLOCK_REALTIME, &now)             # <<<<<<<<<<<<<<
@@ -3267,7 +3332,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8barnabas_6client_8producer_5_fast_now
 */
   (void)(clock_gettime(CLOCK_REALTIME, (&__pyx_v_now)));
 
-  /* "barnabas/client/producer/_fast.pyx":26
+  /* "barnabas/client/producer/_fast.pyx":29
  *     cdef timespec now
  *     clock_gettime(CLOCK_REALTIME, &now)
  *     return <long long>now.tv_sec * 1000 + now.tv_nsec // 1000000             # <<<<<<<<<<<<<<
@@ -3280,7 +3345,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8barnabas_6client_8producer_5_fast_now
   }
   goto __pyx_L0;
 
-  /* "barnabas/client/producer/_fast.pyx":23
+  /* "barnabas/client/producer/_fast.pyx":26
  * 
  * 
  * cdef inline long long now_ms() noexcept:             # <<<<<<<<<<<<<<
@@ -3295,7 +3360,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8barnabas_6client_8producer_5_fast_now
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":32
+/* "barnabas/client/producer/_fast.pyx":35
  *     """The part of a batch that the short way looks at."""
  * 
  *     cdef public object buffer             # <<<<<<<<<<<<<<
@@ -3458,7 +3523,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_9BatchSlot_6buffer_4__del
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":33
+/* "barnabas/client/producer/_fast.pyx":36
  * 
  *     cdef public object buffer
  *     cdef public Py_ssize_t limit             # <<<<<<<<<<<<<<
@@ -3497,7 +3562,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_9BatchSlot_5limit__
       __Pyx_INCREF(__pyx_t_1);
       __Pyx_PyCriticalSection_Begin(&__pyx_cs, (PyObject*)__pyx_t_1);
       /*try:*/ {
-        __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_self->limit); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 33, __pyx_L4_error)
+        __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_self->limit); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 36, __pyx_L4_error)
         __Pyx_GOTREF(__pyx_t_2);
         {
           PyObject *__pyx_temp;
@@ -3570,7 +3635,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_9BatchSlot_5limit_2__set_
       __Pyx_INCREF(__pyx_t_1);
       __Pyx_PyCriticalSection_Begin(&__pyx_cs, (PyObject*)__pyx_t_1);
       /*try:*/ {
-        __pyx_t_2 = __Pyx_PyIndex_AsSsize_t(__pyx_v_value); if (unlikely((__pyx_t_2 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 33, __pyx_L4_error)
+        __pyx_t_2 = __Pyx_PyIndex_AsSsize_t(__pyx_v_value); if (unlikely((__pyx_t_2 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 36, __pyx_L4_error)
         __pyx_v_self->limit = __pyx_t_2;
       }
       /*finally:*/ {
@@ -4069,7 +4134,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_9BatchSlot_2__setst
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":39
+/* "barnabas/client/producer/_fast.pyx":42
  *     """The open batch of a partition."""
  * 
  *     cdef public BatchSlot open             # <<<<<<<<<<<<<<
@@ -4168,7 +4233,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_13PartitionSlot_4open_2__
       /*try:*/ {
         __pyx_t_2 = __pyx_v_value;
         __Pyx_INCREF(__pyx_t_2);
-        if (!(likely(((__pyx_t_2) == Py_None) || likely(__Pyx_TypeTest(__pyx_t_2, __pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot))))) __PYX_ERR(0, 39, __pyx_L4_error)
+        if (!(likely(((__pyx_t_2) == Py_None) || likely(__Pyx_TypeTest(__pyx_t_2, __pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot))))) __PYX_ERR(0, 42, __pyx_L4_error)
         __Pyx_GIVEREF(__pyx_t_2);
         __Pyx_GOTREF((PyObject *)__pyx_v_self->open);
         __Pyx_DECREF_SET(__pyx_v_self->open, ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *)__pyx_t_2));
@@ -4714,7 +4779,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_13PartitionSlot_2__
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":45
+/* "barnabas/client/producer/_fast.pyx":48
  *     """The open batch of the sticky partition, and the partitions."""
  * 
  *     cdef public BatchSlot current             # <<<<<<<<<<<<<<
@@ -4813,7 +4878,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_9TopicSlot_7current_2__se
       /*try:*/ {
         __pyx_t_2 = __pyx_v_value;
         __Pyx_INCREF(__pyx_t_2);
-        if (!(likely(((__pyx_t_2) == Py_None) || likely(__Pyx_TypeTest(__pyx_t_2, __pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot))))) __PYX_ERR(0, 45, __pyx_L4_error)
+        if (!(likely(((__pyx_t_2) == Py_None) || likely(__Pyx_TypeTest(__pyx_t_2, __pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot))))) __PYX_ERR(0, 48, __pyx_L4_error)
         __Pyx_GIVEREF(__pyx_t_2);
         __Pyx_GOTREF((PyObject *)__pyx_v_self->current);
         __Pyx_DECREF_SET(__pyx_v_self->current, ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *)__pyx_t_2));
@@ -4895,7 +4960,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_9TopicSlot_7current_4__de
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":46
+/* "barnabas/client/producer/_fast.pyx":49
  * 
  *     cdef public BatchSlot current
  *     cdef public list partitions             # <<<<<<<<<<<<<<
@@ -4994,7 +5059,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_9TopicSlot_10partitions_2
       /*try:*/ {
         __pyx_t_2 = __pyx_v_value;
         __Pyx_INCREF(__pyx_t_2);
-        if (!(likely(PyList_CheckExact(__pyx_t_2))||((__pyx_t_2) == Py_None) || __Pyx_RaiseUnexpectedTypeError("list", __pyx_t_2))) __PYX_ERR(0, 46, __pyx_L4_error)
+        if (!(likely(PyList_CheckExact(__pyx_t_2))||((__pyx_t_2) == Py_None) || __Pyx_RaiseUnexpectedTypeError("list", __pyx_t_2))) __PYX_ERR(0, 49, __pyx_L4_error)
         __Pyx_GIVEREF(__pyx_t_2);
         __Pyx_GOTREF(__pyx_v_self->partitions);
         __Pyx_DECREF_SET(__pyx_v_self->partitions, ((PyObject*)__pyx_t_2));
@@ -5556,7 +5621,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_9TopicSlot_2__setst
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":59
+/* "barnabas/client/producer/_fast.pyx":62
  *     cdef readonly int index
  * 
  *     def __init__(self, object batch, int index, long long timestamp):             # <<<<<<<<<<<<<<
@@ -5604,46 +5669,46 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_batch,&__pyx_mstate_global->__pyx_n_u_index,&__pyx_mstate_global->__pyx_n_u_timestamp,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL_TPNEW(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 59, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 62, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 59, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 62, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 59, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 62, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 59, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 62, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__init__", 0) < (0)) __PYX_ERR(0, 59, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__init__", 0) < (0)) __PYX_ERR(0, 62, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 3; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__init__", 1, 3, 3, i); __PYX_ERR(0, 59, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__init__", 1, 3, 3, i); __PYX_ERR(0, 62, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 3)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 59, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 62, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 59, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 62, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL_TPNEW(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 59, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 62, __pyx_L3_error)
     }
     __pyx_v_batch = values[0];
-    __pyx_v_index = __Pyx_PyLong_As_int(values[1]); if (unlikely((__pyx_v_index == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 59, __pyx_L3_error)
-    __pyx_v_timestamp = __Pyx_PyLong_As_PY_LONG_LONG(values[2]); if (unlikely((__pyx_v_timestamp == (PY_LONG_LONG)-1) && PyErr_Occurred())) __PYX_ERR(0, 59, __pyx_L3_error)
+    __pyx_v_index = __Pyx_PyLong_As_int(values[1]); if (unlikely((__pyx_v_index == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 62, __pyx_L3_error)
+    __pyx_v_timestamp = __Pyx_PyLong_As_PY_LONG_LONG(values[2]); if (unlikely((__pyx_v_timestamp == (PY_LONG_LONG)-1) && PyErr_Occurred())) __PYX_ERR(0, 62, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("__init__", 1, 3, 3, __pyx_nargs); __PYX_ERR(0, 59, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("__init__", 1, 3, 3, __pyx_nargs); __PYX_ERR(0, 62, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -5671,7 +5736,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery___init__(struct
   __Pyx_RefNannyDeclarations
   __Pyx_RefNannySetupContext("__init__", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":60
+  /* "barnabas/client/producer/_fast.pyx":63
  * 
  *     def __init__(self, object batch, int index, long long timestamp):
  *         self.batch = batch             # <<<<<<<<<<<<<<
@@ -5683,7 +5748,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery___init__(struct
   __Pyx_GOTREF(__pyx_v_self->batch);
   __Pyx_DECREF_SET(__pyx_v_self->batch, __pyx_v_batch);
 
-  /* "barnabas/client/producer/_fast.pyx":61
+  /* "barnabas/client/producer/_fast.pyx":64
  *     def __init__(self, object batch, int index, long long timestamp):
  *         self.batch = batch
  *         self.index = index             # <<<<<<<<<<<<<<
@@ -5692,7 +5757,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery___init__(struct
 */
   __pyx_v_self->index = __pyx_v_index;
 
-  /* "barnabas/client/producer/_fast.pyx":62
+  /* "barnabas/client/producer/_fast.pyx":65
  *         self.batch = batch
  *         self.index = index
  *         self.timestamp = timestamp             # <<<<<<<<<<<<<<
@@ -5701,7 +5766,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery___init__(struct
 */
   __pyx_v_self->timestamp = __pyx_v_timestamp;
 
-  /* "barnabas/client/producer/_fast.pyx":59
+  /* "barnabas/client/producer/_fast.pyx":62
  *     cdef readonly int index
  * 
  *     def __init__(self, object batch, int index, long long timestamp):             # <<<<<<<<<<<<<<
@@ -5716,7 +5781,7 @@ static int __pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery___init__(struct
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":64
+/* "barnabas/client/producer/_fast.pyx":67
  *         self.timestamp = timestamp
  * 
  *     def done(self):             # <<<<<<<<<<<<<<
@@ -5780,7 +5845,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_2done(str
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("done", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":66
+  /* "barnabas/client/producer/_fast.pyx":69
  *     def done(self):
  *         """Whether the record was acknowledged or has failed for good."""
  *         return calls.done(self)             # <<<<<<<<<<<<<<
@@ -5788,9 +5853,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_2done(str
  *     def result(self, timeout=None):
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 66, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 69, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_done); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 66, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_done); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 69, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_5 = 1;
@@ -5810,7 +5875,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_2done(str
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_4, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (__pyx_t_5*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 66, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 69, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   {
@@ -5824,7 +5889,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_2done(str
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "barnabas/client/producer/_fast.pyx":64
+  /* "barnabas/client/producer/_fast.pyx":67
  *         self.timestamp = timestamp
  * 
  *     def done(self):             # <<<<<<<<<<<<<<
@@ -5846,7 +5911,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_2done(str
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":68
+/* "barnabas/client/producer/_fast.pyx":71
  *         return calls.done(self)
  * 
  *     def result(self, timeout=None):             # <<<<<<<<<<<<<<
@@ -5894,24 +5959,24 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_timeout,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 68, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 71, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 68, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 71, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "result", 0) < (0)) __PYX_ERR(0, 68, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "result", 0) < (0)) __PYX_ERR(0, 71, __pyx_L3_error)
       if (!values[0]) values[0] = __Pyx_NewRef(((PyObject *)Py_None));
     } else {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 68, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 71, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
@@ -5922,7 +5987,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("result", 0, 0, 1, __pyx_nargs); __PYX_ERR(0, 68, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("result", 0, 0, 1, __pyx_nargs); __PYX_ERR(0, 71, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -5956,7 +6021,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_4result(s
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("result", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":70
+  /* "barnabas/client/producer/_fast.pyx":73
  *     def result(self, timeout=None):
  *         """Waits (seconds) for the acknowledgement; raises what the record failed with, or ClientTimeoutError."""
  *         return calls.result(self, timeout)             # <<<<<<<<<<<<<<
@@ -5964,9 +6029,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_4result(s
  *     def exception(self, timeout=None):
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 70, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 73, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_result); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 70, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_result); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 73, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_5 = 1;
@@ -5986,7 +6051,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_4result(s
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_4, __pyx_callargs+__pyx_t_5, (3-__pyx_t_5) | (__pyx_t_5*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 70, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 73, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   {
@@ -6000,7 +6065,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_4result(s
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "barnabas/client/producer/_fast.pyx":68
+  /* "barnabas/client/producer/_fast.pyx":71
  *         return calls.done(self)
  * 
  *     def result(self, timeout=None):             # <<<<<<<<<<<<<<
@@ -6022,7 +6087,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_4result(s
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":72
+/* "barnabas/client/producer/_fast.pyx":75
  *         return calls.result(self, timeout)
  * 
  *     def exception(self, timeout=None):             # <<<<<<<<<<<<<<
@@ -6070,24 +6135,24 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_timeout,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 72, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 75, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 72, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 75, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "exception", 0) < (0)) __PYX_ERR(0, 72, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "exception", 0) < (0)) __PYX_ERR(0, 75, __pyx_L3_error)
       if (!values[0]) values[0] = __Pyx_NewRef(((PyObject *)Py_None));
     } else {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 72, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 75, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
@@ -6098,7 +6163,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("exception", 0, 0, 1, __pyx_nargs); __PYX_ERR(0, 72, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("exception", 0, 0, 1, __pyx_nargs); __PYX_ERR(0, 75, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6132,7 +6197,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_6exceptio
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("exception", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":74
+  /* "barnabas/client/producer/_fast.pyx":77
  *     def exception(self, timeout=None):
  *         """Waits like `result` and returns what the record failed with, None if it was acknowledged."""
  *         return calls.exception(self, timeout)             # <<<<<<<<<<<<<<
@@ -6140,9 +6205,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_6exceptio
  *     def add_callback(self, callback):
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 74, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 77, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_exception); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 74, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_exception); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 77, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_5 = 1;
@@ -6162,7 +6227,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_6exceptio
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_4, __pyx_callargs+__pyx_t_5, (3-__pyx_t_5) | (__pyx_t_5*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 74, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 77, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   {
@@ -6176,7 +6241,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_6exceptio
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "barnabas/client/producer/_fast.pyx":72
+  /* "barnabas/client/producer/_fast.pyx":75
  *         return calls.result(self, timeout)
  * 
  *     def exception(self, timeout=None):             # <<<<<<<<<<<<<<
@@ -6198,7 +6263,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_6exceptio
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":76
+/* "barnabas/client/producer/_fast.pyx":79
  *         return calls.exception(self, timeout)
  * 
  *     def add_callback(self, callback):             # <<<<<<<<<<<<<<
@@ -6246,32 +6311,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_callback,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 76, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 79, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 76, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 79, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "add_callback", 0) < (0)) __PYX_ERR(0, 76, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "add_callback", 0) < (0)) __PYX_ERR(0, 79, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("add_callback", 1, 1, 1, i); __PYX_ERR(0, 76, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("add_callback", 1, 1, 1, i); __PYX_ERR(0, 79, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 76, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 79, __pyx_L3_error)
     }
     __pyx_v_callback = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("add_callback", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 76, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("add_callback", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 79, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6305,7 +6370,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_8add_call
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("add_callback", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":78
+  /* "barnabas/client/producer/_fast.pyx":81
  *     def add_callback(self, callback):
  *         """Calls `callback(delivery)` on the I/O thread when the record is done; at once if it is done already."""
  *         calls.add_callback(self, callback)             # <<<<<<<<<<<<<<
@@ -6313,9 +6378,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_8add_call
  *     def __await__(self):
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 78, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 81, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_add_callback); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 78, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_add_callback); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 81, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_5 = 1;
@@ -6335,12 +6400,12 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_8add_call
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_4, __pyx_callargs+__pyx_t_5, (3-__pyx_t_5) | (__pyx_t_5*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 78, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 81, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "barnabas/client/producer/_fast.pyx":76
+  /* "barnabas/client/producer/_fast.pyx":79
  *         return calls.exception(self, timeout)
  * 
  *     def add_callback(self, callback):             # <<<<<<<<<<<<<<
@@ -6364,7 +6429,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_8add_call
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":80
+/* "barnabas/client/producer/_fast.pyx":83
  *         calls.add_callback(self, callback)
  * 
  *     def __await__(self):             # <<<<<<<<<<<<<<
@@ -6402,7 +6467,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_10__await
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__await__", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":81
+  /* "barnabas/client/producer/_fast.pyx":84
  * 
  *     def __await__(self):
  *         return calls.wait_in_loop(self).__await__()             # <<<<<<<<<<<<<<
@@ -6410,9 +6475,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_10__await
  *     def __repr__(self):
 */
   __pyx_t_4 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 81, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 84, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  __pyx_t_6 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_wait_in_loop); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 81, __pyx_L1_error)
+  __pyx_t_6 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_wait_in_loop); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 84, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
   __pyx_t_7 = 1;
@@ -6432,7 +6497,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_10__await
     __pyx_t_3 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_6, __pyx_callargs+__pyx_t_7, (2-__pyx_t_7) | (__pyx_t_7*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 81, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 84, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
   __pyx_t_2 = __pyx_t_3;
@@ -6443,7 +6508,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_10__await
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod((PyObject*)__pyx_mstate_global->__pyx_n_u_await, __pyx_callargs+__pyx_t_7, (1-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 81, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 84, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   {
@@ -6457,7 +6522,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_10__await
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "barnabas/client/producer/_fast.pyx":80
+  /* "barnabas/client/producer/_fast.pyx":83
  *         calls.add_callback(self, callback)
  * 
  *     def __await__(self):             # <<<<<<<<<<<<<<
@@ -6481,7 +6546,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_10__await
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":83
+/* "barnabas/client/producer/_fast.pyx":86
  *         return calls.wait_in_loop(self).__await__()
  * 
  *     def __repr__(self):             # <<<<<<<<<<<<<<
@@ -6517,7 +6582,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_12__repr_
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__repr__", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":84
+  /* "barnabas/client/producer/_fast.pyx":87
  * 
  *     def __repr__(self):
  *         return calls.text(self)             # <<<<<<<<<<<<<<
@@ -6525,9 +6590,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_12__repr_
  * 
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 84, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_calls); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 87, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_text); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 84, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_text); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 87, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_5 = 1;
@@ -6547,7 +6612,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_12__repr_
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_4, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (__pyx_t_5*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 84, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 87, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   {
@@ -6561,7 +6626,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_12__repr_
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "barnabas/client/producer/_fast.pyx":83
+  /* "barnabas/client/producer/_fast.pyx":86
  *         return calls.wait_in_loop(self).__await__()
  * 
  *     def __repr__(self):             # <<<<<<<<<<<<<<
@@ -6583,7 +6648,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_12__repr_
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":55
+/* "barnabas/client/producer/_fast.pyx":58
  *     """What becomes of a record: `result()`, `await`, or a callback. Shares the completion of its batch."""
  * 
  *     cdef readonly object batch             # <<<<<<<<<<<<<<
@@ -6650,7 +6715,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_5batch___
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":56
+/* "barnabas/client/producer/_fast.pyx":59
  * 
  *     cdef readonly object batch
  *     cdef readonly long long timestamp             # <<<<<<<<<<<<<<
@@ -6689,7 +6754,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_9timestam
       __Pyx_INCREF(__pyx_t_1);
       __Pyx_PyCriticalSection_Begin(&__pyx_cs, (PyObject*)__pyx_t_1);
       /*try:*/ {
-        __pyx_t_2 = __Pyx_PyLong_From_PY_LONG_LONG(__pyx_v_self->timestamp); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 56, __pyx_L4_error)
+        __pyx_t_2 = __Pyx_PyLong_From_PY_LONG_LONG(__pyx_v_self->timestamp); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 59, __pyx_L4_error)
         __Pyx_GOTREF(__pyx_t_2);
         {
           PyObject *__pyx_temp;
@@ -6732,7 +6797,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_9timestam
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":57
+/* "barnabas/client/producer/_fast.pyx":60
  *     cdef readonly object batch
  *     cdef readonly long long timestamp
  *     cdef readonly int index             # <<<<<<<<<<<<<<
@@ -6771,7 +6836,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_5index___
       __Pyx_INCREF(__pyx_t_1);
       __Pyx_PyCriticalSection_Begin(&__pyx_cs, (PyObject*)__pyx_t_1);
       /*try:*/ {
-        __pyx_t_2 = __Pyx_PyLong_From_int(__pyx_v_self->index); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 57, __pyx_L4_error)
+        __pyx_t_2 = __Pyx_PyLong_From_int(__pyx_v_self->index); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 60, __pyx_L4_error)
         __Pyx_GOTREF(__pyx_t_2);
         {
           PyObject *__pyx_temp;
@@ -7290,8 +7355,543 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8Delivery_16__setst
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":92
- *     cdef dict _topics
+/* "barnabas/client/producer/_fast.pyx":90
+ * 
+ * 
+ * cdef BatchSlot open_batch(TopicSlot topic, object key, object partition):             # <<<<<<<<<<<<<<
+ *     """Where the record goes, if there is an open batch for it."""
+ *     cdef Py_ssize_t number
+*/
+
+static struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_f_8barnabas_6client_8producer_5_fast_open_batch(struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *__pyx_v_topic, PyObject *__pyx_v_key, PyObject *__pyx_v_partition) {
+  Py_ssize_t __pyx_v_number;
+  struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_r = NULL;
+  __Pyx_RefNannyDeclarations
+  int __pyx_t_1;
+  PyObject *__pyx_t_2 = NULL;
+  PyObject *__pyx_t_3 = NULL;
+  PyObject *__pyx_t_4 = NULL;
+  PyObject *__pyx_t_5 = NULL;
+  Py_ssize_t __pyx_t_6;
+  size_t __pyx_t_7;
+  int __pyx_t_8;
+  int __pyx_lineno = 0;
+  const char *__pyx_filename = NULL;
+  int __pyx_clineno = 0;
+  __Pyx_RefNannySetupContext("open_batch", 0);
+
+  /* "barnabas/client/producer/_fast.pyx":93
+ *     """Where the record goes, if there is an open batch for it."""
+ *     cdef Py_ssize_t number
+ *     if partition is None:             # <<<<<<<<<<<<<<
+ *         if key is None:
+ *             return topic.current
+*/
+  __pyx_t_1 = (__pyx_v_partition == Py_None);
+  if (__pyx_t_1) {
+
+
+    /* "barnabas/client/producer/_fast.pyx":94
+ *     cdef Py_ssize_t number
+ *     if partition is None:
+ *         if key is None:             # <<<<<<<<<<<<<<
+ *             return topic.current
+ *         number = partition_for_key(key, len(topic.partitions))
+*/
+    __pyx_t_1 = (__pyx_v_key == Py_None);
+    if (__pyx_t_1) {
+
+
+      /* "barnabas/client/producer/_fast.pyx":95
+ *     if partition is None:
+ *         if key is None:
+ *             return topic.current             # <<<<<<<<<<<<<<
+ *         number = partition_for_key(key, len(topic.partitions))
+ *     elif type(partition) is int and 0 <= partition < len(topic.partitions):
+*/
+      {
+        struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_temp;
+        {
+          __pyx_temp = __pyx_r;
+          __Pyx_INCREF((PyObject *)__pyx_v_topic->current);
+          __pyx_r = __pyx_v_topic->current;
+        }
+        __Pyx_XDECREF((PyObject *)__pyx_temp);
+      }
+      goto __pyx_L0;
+
+      /* "barnabas/client/producer/_fast.pyx":94
+ *     cdef Py_ssize_t number
+ *     if partition is None:
+ *         if key is None:             # <<<<<<<<<<<<<<
+ *             return topic.current
+ *         number = partition_for_key(key, len(topic.partitions))
+*/
+    }
+
+    /* "barnabas/client/producer/_fast.pyx":96
+ *         if key is None:
+ *             return topic.current
+ *         number = partition_for_key(key, len(topic.partitions))             # <<<<<<<<<<<<<<
+ *     elif type(partition) is int and 0 <= partition < len(topic.partitions):
+ *         number = partition
+*/
+    __pyx_t_3 = NULL;
+    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_partition_for_key); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 96, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_t_4);
+    __pyx_t_5 = __pyx_v_topic->partitions;
+    __Pyx_INCREF(__pyx_t_5);
+    if (unlikely(__pyx_t_5 == Py_None)) {
+      PyErr_SetString(PyExc_TypeError, "object of type \047NoneType\047 has no len()");
+      __PYX_ERR(0, 96, __pyx_L1_error)
+    }
+    __pyx_t_6 = __Pyx_PyList_GET_SIZE(__pyx_t_5); if (unlikely(__pyx_t_6 == ((Py_ssize_t)-1))) __PYX_ERR(0, 96, __pyx_L1_error)
+    __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
+    __pyx_t_5 = PyLong_FromSsize_t(__pyx_t_6); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 96, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_t_5);
+
+    __pyx_t_7 = 1;
+    #if CYTHON_UNPACK_METHODS
+    if (unlikely(PyMethod_Check(__pyx_t_4))) {
+      __pyx_t_3 = PyMethod_GET_SELF(__pyx_t_4);
+      assert(__pyx_t_3);
+      PyObject* __pyx__function = PyMethod_GET_FUNCTION(__pyx_t_4);
+      __Pyx_INCREF(__pyx_t_3);
+      __Pyx_INCREF(__pyx__function);
+      __Pyx_DECREF_SET(__pyx_t_4, __pyx__function);
+      __pyx_t_7 = 0;
+    }
+    #endif
+    {
+      PyObject *__pyx_callargs[3] = {__pyx_t_3, __pyx_v_key, __pyx_t_5};
+      __pyx_t_2 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_4, __pyx_callargs+__pyx_t_7, (3-__pyx_t_7) | (__pyx_t_7*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+      __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
+      __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
+      __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 96, __pyx_L1_error)
+      __Pyx_GOTREF(__pyx_t_2);
+    }
+    __pyx_t_6 = __Pyx_PyIndex_AsSsize_t(__pyx_t_2); if (unlikely((__pyx_t_6 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 96, __pyx_L1_error)
+    __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
+    __pyx_v_number = __pyx_t_6;
+
+    /* "barnabas/client/producer/_fast.pyx":93
+ *     """Where the record goes, if there is an open batch for it."""
+ *     cdef Py_ssize_t number
+ *     if partition is None:             # <<<<<<<<<<<<<<
+ *         if key is None:
+ *             return topic.current
+*/
+    goto __pyx_L3;
+  }
+
+  /* "barnabas/client/producer/_fast.pyx":97
+ *             return topic.current
+ *         number = partition_for_key(key, len(topic.partitions))
+ *     elif type(partition) is int and 0 <= partition < len(topic.partitions):             # <<<<<<<<<<<<<<
+ *         number = partition
+ *     else:
+*/
+  __pyx_t_8 = (((PyObject *)Py_TYPE(__pyx_v_partition)) == ((PyObject *)(&PyLong_Type)));
+  if (__pyx_t_8) {
+
+  } else {
+
+    __pyx_t_1 = __pyx_t_8;
+
+    goto __pyx_L5_bool_binop_done;
+  }
+  __pyx_t_8 = __Pyx_PyObject_CompareBoolLe_int_object(__pyx_mstate_global->__pyx_int_0, __pyx_v_partition, Py_LE); if (unlikely((__pyx_t_8 < 0))) __PYX_ERR(0, 97, __pyx_L1_error)
+  if (__pyx_t_8) {
+    __pyx_t_2 = __pyx_v_topic->partitions;
+    __Pyx_INCREF(__pyx_t_2);
+    if (unlikely(__pyx_t_2 == Py_None)) {
+      PyErr_SetString(PyExc_TypeError, "object of type \047NoneType\047 has no len()");
+      __PYX_ERR(0, 97, __pyx_L1_error)
+    }
+    __pyx_t_6 = __Pyx_PyList_GET_SIZE(__pyx_t_2); if (unlikely(__pyx_t_6 == ((Py_ssize_t)-1))) __PYX_ERR(0, 97, __pyx_L1_error)
+    __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
+    __pyx_t_2 = PyLong_FromSsize_t(__pyx_t_6); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 97, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_t_2);
+
+    __pyx_t_8 = __Pyx_PyObject_CompareBoolLt_object_int(__pyx_v_partition, __pyx_t_2, Py_LT); if (unlikely((__pyx_t_8 < 0))) __PYX_ERR(0, 97, __pyx_L1_error)
+    __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
+  }
+
+  __pyx_t_1 = __pyx_t_8;
+
+  __pyx_L5_bool_binop_done:;
+  if (__pyx_t_1) {
+
+
+    /* "barnabas/client/producer/_fast.pyx":98
+ *         number = partition_for_key(key, len(topic.partitions))
+ *     elif type(partition) is int and 0 <= partition < len(topic.partitions):
+ *         number = partition             # <<<<<<<<<<<<<<
+ *     else:
+ *         return None
+*/
+    __pyx_t_6 = __Pyx_PyIndex_AsSsize_t(__pyx_v_partition); if (unlikely((__pyx_t_6 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 98, __pyx_L1_error)
+    __pyx_v_number = __pyx_t_6;
+
+    /* "barnabas/client/producer/_fast.pyx":97
+ *             return topic.current
+ *         number = partition_for_key(key, len(topic.partitions))
+ *     elif type(partition) is int and 0 <= partition < len(topic.partitions):             # <<<<<<<<<<<<<<
+ *         number = partition
+ *     else:
+*/
+    goto __pyx_L3;
+  }
+
+  /* "barnabas/client/producer/_fast.pyx":100
+ *         number = partition
+ *     else:
+ *         return None             # <<<<<<<<<<<<<<
+ *     return (<PartitionSlot>topic.partitions[number]).open
+ * 
+*/
+  /*else*/ {
+    {
+      struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_temp;
+      {
+        __pyx_temp = __pyx_r;
+        __pyx_r = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *)Py_None); __Pyx_INCREF(Py_None);
+      }
+      __Pyx_XDECREF((PyObject *)__pyx_temp);
+    }
+    goto __pyx_L0;
+  }
+  __pyx_L3:;
+
+  /* "barnabas/client/producer/_fast.pyx":101
+ *     else:
+ *         return None
+ *     return (<PartitionSlot>topic.partitions[number]).open             # <<<<<<<<<<<<<<
+ * 
+ * 
+*/
+  if (unlikely(__pyx_v_topic->partitions == Py_None)) {
+    PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
+    __PYX_ERR(0, 101, __pyx_L1_error)
+  }
+  __pyx_t_2 = __Pyx_GetItemInt_List(__pyx_v_topic->partitions, __pyx_v_number, Py_ssize_t, 1, PyLong_FromSsize_t, 1, 1, 1, __Pyx_ReferenceSharing_SharedReference); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 101, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_2);
+  {
+    struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_temp;
+    {
+      __pyx_temp = __pyx_r;
+      __Pyx_INCREF((PyObject *)((struct __pyx_obj_8barnabas_6client_8producer_5_fast_PartitionSlot *)__pyx_t_2)->open);
+      __pyx_r = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_PartitionSlot *)__pyx_t_2)->open;
+    }
+    __Pyx_XDECREF((PyObject *)__pyx_temp);
+  }
+  __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
+  goto __pyx_L0;
+
+  /* "barnabas/client/producer/_fast.pyx":90
+ * 
+ * 
+ * cdef BatchSlot open_batch(TopicSlot topic, object key, object partition):             # <<<<<<<<<<<<<<
+ *     """Where the record goes, if there is an open batch for it."""
+ *     cdef Py_ssize_t number
+*/
+
+  /* function exit code */
+  __pyx_L1_error:;
+  __Pyx_XDECREF(__pyx_t_2);
+  __Pyx_XDECREF(__pyx_t_3);
+  __Pyx_XDECREF(__pyx_t_4);
+  __Pyx_XDECREF(__pyx_t_5);
+  __Pyx_AddTraceback("barnabas.client.producer._fast.open_batch", __pyx_clineno, __pyx_lineno, __pyx_filename);
+  __pyx_r = 0;
+  __pyx_L0:;
+
+  __Pyx_XGIVEREF((PyObject *)__pyx_r);
+  __Pyx_RefNannyFinishContext();
+  return __pyx_r;
+}
+
+/* "barnabas/client/producer/_fast.pyx":104
+ * 
+ * 
+ * cdef Delivery append(BatchSlot batch, object key, object value, object headers, object timestamp):             # <<<<<<<<<<<<<<
+ *     """The handle of the record, or None if it does not fit."""
+ *     cdef Delivery delivery
+*/
+
+static struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_f_8barnabas_6client_8producer_5_fast_append(struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_v_batch, PyObject *__pyx_v_key, PyObject *__pyx_v_value, PyObject *__pyx_v_headers, PyObject *__pyx_v_timestamp) {
+  struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_v_delivery = 0;
+  PY_LONG_LONG __pyx_v_time_ms;
+  int __pyx_v_index;
+  struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_r = NULL;
+  __Pyx_RefNannyDeclarations
+  int __pyx_t_1;
+  int __pyx_t_2;
+  PyObject *__pyx_t_3 = NULL;
+  PY_LONG_LONG __pyx_t_4;
+  PyObject *__pyx_t_5 = NULL;
+  PyObject *__pyx_t_6 = NULL;
+  PyObject *__pyx_t_7 = NULL;
+  size_t __pyx_t_8;
+  int __pyx_t_9;
+  int __pyx_lineno = 0;
+  const char *__pyx_filename = NULL;
+  int __pyx_clineno = 0;
+  __Pyx_RefNannySetupContext("append", 0);
+
+  /* "barnabas/client/producer/_fast.pyx":109
+ *     cdef long long time_ms
+ *     cdef int index
+ *     if timestamp is None:             # <<<<<<<<<<<<<<
+ *         time_ms = now_ms()
+ *     elif type(timestamp) is int and 0 <= timestamp < MAX_TIMESTAMP:
+*/
+  __pyx_t_1 = (__pyx_v_timestamp == Py_None);
+  if (__pyx_t_1) {
+
+
+    /* "barnabas/client/producer/_fast.pyx":110
+ *     cdef int index
+ *     if timestamp is None:
+ *         time_ms = now_ms()             # <<<<<<<<<<<<<<
+ *     elif type(timestamp) is int and 0 <= timestamp < MAX_TIMESTAMP:
+ *         time_ms = timestamp
+*/
+    __pyx_v_time_ms = __pyx_f_8barnabas_6client_8producer_5_fast_now_ms();
+
+    /* "barnabas/client/producer/_fast.pyx":109
+ *     cdef long long time_ms
+ *     cdef int index
+ *     if timestamp is None:             # <<<<<<<<<<<<<<
+ *         time_ms = now_ms()
+ *     elif type(timestamp) is int and 0 <= timestamp < MAX_TIMESTAMP:
+*/
+    goto __pyx_L3;
+  }
+
+  /* "barnabas/client/producer/_fast.pyx":111
+ *     if timestamp is None:
+ *         time_ms = now_ms()
+ *     elif type(timestamp) is int and 0 <= timestamp < MAX_TIMESTAMP:             # <<<<<<<<<<<<<<
+ *         time_ms = timestamp
+ *     else:
+*/
+  __pyx_t_2 = (((PyObject *)Py_TYPE(__pyx_v_timestamp)) == ((PyObject *)(&PyLong_Type)));
+  if (__pyx_t_2) {
+
+  } else {
+
+    __pyx_t_1 = __pyx_t_2;
+
+    goto __pyx_L4_bool_binop_done;
+  }
+  __pyx_t_2 = __Pyx_PyObject_CompareBoolLe_int_object(__pyx_mstate_global->__pyx_int_0, __pyx_v_timestamp, Py_LE); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 111, __pyx_L1_error)
+  if (__pyx_t_2) {
+    __pyx_t_3 = __Pyx_PyLong_From_PY_LONG_LONG(__pyx_v_8barnabas_6client_8producer_5_fast_MAX_TIMESTAMP); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 111, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_t_3);
+    __pyx_t_2 = __Pyx_PyObject_CompareBoolLt_object_int(__pyx_v_timestamp, __pyx_t_3, Py_LT); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 111, __pyx_L1_error)
+    __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
+  }
+
+  __pyx_t_1 = __pyx_t_2;
+
+  __pyx_L4_bool_binop_done:;
+  if (__pyx_t_1) {
+
+
+    /* "barnabas/client/producer/_fast.pyx":112
+ *         time_ms = now_ms()
+ *     elif type(timestamp) is int and 0 <= timestamp < MAX_TIMESTAMP:
+ *         time_ms = timestamp             # <<<<<<<<<<<<<<
+ *     else:
+ *         return None
+*/
+    __pyx_t_4 = __Pyx_PyLong_As_PY_LONG_LONG(__pyx_v_timestamp); if (unlikely((__pyx_t_4 == (PY_LONG_LONG)-1) && PyErr_Occurred())) __PYX_ERR(0, 112, __pyx_L1_error)
+    __pyx_v_time_ms = __pyx_t_4;
+
+    /* "barnabas/client/producer/_fast.pyx":111
+ *     if timestamp is None:
+ *         time_ms = now_ms()
+ *     elif type(timestamp) is int and 0 <= timestamp < MAX_TIMESTAMP:             # <<<<<<<<<<<<<<
+ *         time_ms = timestamp
+ *     else:
+*/
+    goto __pyx_L3;
+  }
+
+  /* "barnabas/client/producer/_fast.pyx":114
+ *         time_ms = timestamp
+ *     else:
+ *         return None             # <<<<<<<<<<<<<<
+ *     index = batch.buffer.try_append(time_ms, key, value, headers, batch.limit)
+ *     if index < 0:
+*/
+  /*else*/ {
+    {
+      struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_temp;
+      {
+        __pyx_temp = __pyx_r;
+        __pyx_r = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)Py_None); __Pyx_INCREF(Py_None);
+      }
+      __Pyx_XDECREF((PyObject *)__pyx_temp);
+    }
+    goto __pyx_L0;
+  }
+  __pyx_L3:;
+
+  /* "barnabas/client/producer/_fast.pyx":115
+ *     else:
+ *         return None
+ *     index = batch.buffer.try_append(time_ms, key, value, headers, batch.limit)             # <<<<<<<<<<<<<<
+ *     if index < 0:
+ *         return None
+*/
+  __pyx_t_5 = __pyx_v_batch->buffer;
+  __Pyx_INCREF(__pyx_t_5);
+  __pyx_t_6 = __Pyx_PyLong_From_PY_LONG_LONG(__pyx_v_time_ms); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 115, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_6);
+  __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_batch->limit); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 115, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_7);
+  __pyx_t_8 = 0;
+  {
+    PyObject *__pyx_callargs[6] = {__pyx_t_5, __pyx_t_6, __pyx_v_key, __pyx_v_value, __pyx_v_headers, __pyx_t_7};
+    __pyx_t_3 = __Pyx_PyObject_FastCallMethod((PyObject*)__pyx_mstate_global->__pyx_n_u_try_append, __pyx_callargs+__pyx_t_8, (6-__pyx_t_8) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+    __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
+    __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
+    __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 115, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_t_3);
+  }
+  __pyx_t_9 = __Pyx_PyLong_As_int(__pyx_t_3); if (unlikely((__pyx_t_9 == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 115, __pyx_L1_error)
+  __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
+  __pyx_v_index = __pyx_t_9;
+
+  /* "barnabas/client/producer/_fast.pyx":116
+ *         return None
+ *     index = batch.buffer.try_append(time_ms, key, value, headers, batch.limit)
+ *     if index < 0:             # <<<<<<<<<<<<<<
+ *         return None
+ *     delivery = Delivery.__new__(Delivery)
+*/
+  __pyx_t_1 = (__pyx_v_index < 0);
+
+  if (__pyx_t_1) {
+
+
+    /* "barnabas/client/producer/_fast.pyx":117
+ *     index = batch.buffer.try_append(time_ms, key, value, headers, batch.limit)
+ *     if index < 0:
+ *         return None             # <<<<<<<<<<<<<<
+ *     delivery = Delivery.__new__(Delivery)
+ *     delivery.batch = batch
+*/
+    {
+      struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_temp;
+      {
+        __pyx_temp = __pyx_r;
+        __pyx_r = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)Py_None); __Pyx_INCREF(Py_None);
+      }
+      __Pyx_XDECREF((PyObject *)__pyx_temp);
+    }
+    goto __pyx_L0;
+
+    /* "barnabas/client/producer/_fast.pyx":116
+ *         return None
+ *     index = batch.buffer.try_append(time_ms, key, value, headers, batch.limit)
+ *     if index < 0:             # <<<<<<<<<<<<<<
+ *         return None
+ *     delivery = Delivery.__new__(Delivery)
+*/
+  }
+
+  /* "barnabas/client/producer/_fast.pyx":118
+ *     if index < 0:
+ *         return None
+ *     delivery = Delivery.__new__(Delivery)             # <<<<<<<<<<<<<<
+ *     delivery.batch = batch
+ *     delivery.index = index
+*/
+  __pyx_t_3 = ((PyObject *)__pyx_tp_new_8barnabas_6client_8producer_5_fast_Delivery(((PyTypeObject *)__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery), __pyx_mstate_global->__pyx_empty_tuple, NULL)); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 118, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_3);
+  __pyx_v_delivery = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)__pyx_t_3);
+  __pyx_t_3 = 0;
+
+  /* "barnabas/client/producer/_fast.pyx":119
+ *         return None
+ *     delivery = Delivery.__new__(Delivery)
+ *     delivery.batch = batch             # <<<<<<<<<<<<<<
+ *     delivery.index = index
+ *     delivery.timestamp = time_ms
+*/
+  __Pyx_INCREF((PyObject *)__pyx_v_batch);
+  __Pyx_GIVEREF((PyObject *)__pyx_v_batch);
+  __Pyx_GOTREF(__pyx_v_delivery->batch);
+  __Pyx_DECREF_SET(__pyx_v_delivery->batch, ((PyObject *)__pyx_v_batch));
+
+  /* "barnabas/client/producer/_fast.pyx":120
+ *     delivery = Delivery.__new__(Delivery)
+ *     delivery.batch = batch
+ *     delivery.index = index             # <<<<<<<<<<<<<<
+ *     delivery.timestamp = time_ms
+ *     return delivery
+*/
+  __pyx_v_delivery->index = __pyx_v_index;
+
+  /* "barnabas/client/producer/_fast.pyx":121
+ *     delivery.batch = batch
+ *     delivery.index = index
+ *     delivery.timestamp = time_ms             # <<<<<<<<<<<<<<
+ *     return delivery
+ * 
+*/
+  __pyx_v_delivery->timestamp = __pyx_v_time_ms;
+
+  /* "barnabas/client/producer/_fast.pyx":122
+ *     delivery.index = index
+ *     delivery.timestamp = time_ms
+ *     return delivery             # <<<<<<<<<<<<<<
+ * 
+ * 
+*/
+  {
+    struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_temp;
+    {
+      __pyx_temp = __pyx_r;
+      __Pyx_INCREF((PyObject *)__pyx_v_delivery);
+      __pyx_r = __pyx_v_delivery;
+    }
+    __Pyx_XDECREF((PyObject *)__pyx_temp);
+  }
+  goto __pyx_L0;
+
+  /* "barnabas/client/producer/_fast.pyx":104
+ * 
+ * 
+ * cdef Delivery append(BatchSlot batch, object key, object value, object headers, object timestamp):             # <<<<<<<<<<<<<<
+ *     """The handle of the record, or None if it does not fit."""
+ *     cdef Delivery delivery
+*/
+
+  /* function exit code */
+  __pyx_L1_error:;
+  __Pyx_XDECREF(__pyx_t_3);
+  __Pyx_XDECREF(__pyx_t_5);
+  __Pyx_XDECREF(__pyx_t_6);
+  __Pyx_XDECREF(__pyx_t_7);
+  __Pyx_AddTraceback("barnabas.client.producer._fast.append", __pyx_clineno, __pyx_lineno, __pyx_filename);
+  __pyx_r = 0;
+  __pyx_L0:;
+  __Pyx_XDECREF((PyObject *)__pyx_v_delivery);
+
+
+  __Pyx_XGIVEREF((PyObject *)__pyx_r);
+  __Pyx_RefNannyFinishContext();
+  return __pyx_r;
+}
+
+/* "barnabas/client/producer/_fast.pyx":131
+ *     cdef object _lock
  * 
  *     def _open_path(self, dict topics, object lock):             # <<<<<<<<<<<<<<
  *         """`topics`: those whose records may go straight into an open batch."""
@@ -7316,7 +7916,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
 #endif
 ) {
   PyObject *__pyx_v_topics = 0;
-  CYTHON_UNUSED PyObject *__pyx_v_lock = 0;
+  PyObject *__pyx_v_lock = 0;
   #if !CYTHON_VECTORCALL
   CYTHON_UNUSED Py_ssize_t __pyx_nargs;
   #endif
@@ -7339,39 +7939,39 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_topics,&__pyx_mstate_global->__pyx_n_u_lock,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 92, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 131, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 92, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 131, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 92, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 131, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_open_path", 0) < (0)) __PYX_ERR(0, 92, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_open_path", 0) < (0)) __PYX_ERR(0, 131, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 2; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_open_path", 1, 2, 2, i); __PYX_ERR(0, 92, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_open_path", 1, 2, 2, i); __PYX_ERR(0, 131, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 2)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 92, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 131, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 92, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 131, __pyx_L3_error)
     }
     __pyx_v_topics = ((PyObject*)values[0]);
     __pyx_v_lock = values[1];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("_open_path", 1, 2, 2, __pyx_nargs); __PYX_ERR(0, 92, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("_open_path", 1, 2, 2, __pyx_nargs); __PYX_ERR(0, 131, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -7382,7 +7982,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   __Pyx_RefNannyFinishContext();
   return NULL;
   __pyx_L4_argument_unpacking_done:;
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_topics), (&PyDict_Type), 1, "topics", 1))) __PYX_ERR(0, 92, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_topics), (&PyDict_Type), 1, "topics", 1))) __PYX_ERR(0, 131, __pyx_L1_error)
   __pyx_r = __pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath__open_path(((struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *)__pyx_v_self), __pyx_v_topics, __pyx_v_lock);
 
   /* function exit code */
@@ -7402,25 +8002,37 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return __pyx_r;
 }
 
-static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath__open_path(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, PyObject *__pyx_v_topics, CYTHON_UNUSED PyObject *__pyx_v_lock) {
+static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath__open_path(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, PyObject *__pyx_v_topics, PyObject *__pyx_v_lock) {
   PyObject *__pyx_r = NULL;
   __Pyx_RefNannyDeclarations
   __Pyx_RefNannySetupContext("_open_path", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":94
+  /* "barnabas/client/producer/_fast.pyx":133
  *     def _open_path(self, dict topics, object lock):
  *         """`topics`: those whose records may go straight into an open batch."""
  *         self._topics = topics             # <<<<<<<<<<<<<<
+ *         self._lock = lock
  * 
- *     def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):
 */
   __Pyx_INCREF(__pyx_v_topics);
   __Pyx_GIVEREF(__pyx_v_topics);
   __Pyx_GOTREF(__pyx_v_self->_topics);
   __Pyx_DECREF_SET(__pyx_v_self->_topics, __pyx_v_topics);
 
-  /* "barnabas/client/producer/_fast.pyx":92
- *     cdef dict _topics
+  /* "barnabas/client/producer/_fast.pyx":134
+ *         """`topics`: those whose records may go straight into an open batch."""
+ *         self._topics = topics
+ *         self._lock = lock             # <<<<<<<<<<<<<<
+ * 
+ *     def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):
+*/
+  __Pyx_INCREF(__pyx_v_lock);
+  __Pyx_GIVEREF(__pyx_v_lock);
+  __Pyx_GOTREF(__pyx_v_self->_lock);
+  __Pyx_DECREF_SET(__pyx_v_self->_lock, __pyx_v_lock);
+
+  /* "barnabas/client/producer/_fast.pyx":131
+ *     cdef object _lock
  * 
  *     def _open_path(self, dict topics, object lock):             # <<<<<<<<<<<<<<
  *         """`topics`: those whose records may go straight into an open batch."""
@@ -7434,8 +8046,8 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath__open_pat
   return __pyx_r;
 }
 
-/* "barnabas/client/producer/_fast.pyx":96
- *         self._topics = topics
+/* "barnabas/client/producer/_fast.pyx":136
+ *         self._lock = lock
  * 
  *     def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):             # <<<<<<<<<<<<<<
  *         """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
@@ -7488,26 +8100,26 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_topic,&__pyx_mstate_global->__pyx_n_u_value,&__pyx_mstate_global->__pyx_n_u_key,&__pyx_mstate_global->__pyx_n_u_partition,&__pyx_mstate_global->__pyx_n_u_timestamp,&__pyx_mstate_global->__pyx_n_u_headers,&__pyx_mstate_global->__pyx_n_u_on_delivery,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 96, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 136, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 96, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 136, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 96, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 136, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 96, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 136, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "send", 0) < (0)) __PYX_ERR(0, 96, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "send", 0) < (0)) __PYX_ERR(0, 136, __pyx_L3_error)
       if (!values[1]) values[1] = __Pyx_NewRef(((PyObject *)Py_None));
       if (!values[2]) values[2] = __Pyx_NewRef(((PyObject *)Py_None));
       if (!values[3]) values[3] = __Pyx_NewRef(((PyObject *)Py_None));
@@ -7515,21 +8127,21 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
       if (!values[5]) values[5] = __Pyx_NewRef(((PyObject *)Py_None));
       if (!values[6]) values[6] = __Pyx_NewRef(((PyObject *)Py_None));
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("send", 0, 1, 3, i); __PYX_ERR(0, 96, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("send", 0, 1, 3, i); __PYX_ERR(0, 136, __pyx_L3_error) }
       }
     } else {
       switch (__pyx_nargs) {
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 96, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 136, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 96, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 136, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 96, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 136, __pyx_L3_error)
         break;
         default: goto __pyx_L5_argtuple_error;
       }
@@ -7550,7 +8162,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("send", 0, 1, 3, __pyx_nargs); __PYX_ERR(0, 96, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("send", 0, 1, 3, __pyx_nargs); __PYX_ERR(0, 136, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -7572,11 +8184,8 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
 }
 
 static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, PyObject *__pyx_v_topic, PyObject *__pyx_v_value, PyObject *__pyx_v_key, PyObject *__pyx_v_partition, PyObject *__pyx_v_timestamp, PyObject *__pyx_v_headers, PyObject *__pyx_v_on_delivery) {
-  struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *__pyx_v_slot = 0;
   struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_v_batch = 0;
   struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_v_delivery = 0;
-  PY_LONG_LONG __pyx_v_now;
-  int __pyx_v_index;
   PyObject *__pyx_v_found = NULL;
   PyObject *__pyx_r = NULL;
   __Pyx_RefNannyDeclarations
@@ -7584,24 +8193,27 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(str
   int __pyx_t_2;
   PyObject *__pyx_t_3 = NULL;
   PyObject *__pyx_t_4 = NULL;
-  PyObject *__pyx_t_5 = NULL;
-  PyObject *__pyx_t_6 = NULL;
-  Py_ssize_t __pyx_t_7;
-  size_t __pyx_t_8;
-  int __pyx_t_9;
+  size_t __pyx_t_5;
   int __pyx_lineno = 0;
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("send", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":107
- *         cdef long long now
- *         cdef int index
- *         if partition is None and timestamp is None and on_delivery is None:             # <<<<<<<<<<<<<<
+  /* "barnabas/client/producer/_fast.pyx":144
+ *         cdef BatchSlot batch
+ *         cdef Delivery delivery
+ *         if (key is None or type(key) is bytes) and (value is None or type(value) is bytes):             # <<<<<<<<<<<<<<
  *             found = self._topics.get(topic)
  *             if found is not None:
 */
-  __pyx_t_2 = (__pyx_v_partition == Py_None);
+  __pyx_t_2 = (__pyx_v_key == Py_None);
+  if (!__pyx_t_2) {
+
+  } else {
+
+    goto __pyx_L5_next_and;
+  }
+  __pyx_t_2 = (((PyObject *)Py_TYPE(__pyx_v_key)) == ((PyObject *)(&PyBytes_Type)));
   if (__pyx_t_2) {
 
   } else {
@@ -7610,8 +8222,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(str
 
     goto __pyx_L4_bool_binop_done;
   }
-  __pyx_t_2 = (__pyx_v_timestamp == Py_None);
-  if (__pyx_t_2) {
+  __pyx_L5_next_and:;
+  __pyx_t_2 = (__pyx_v_value == Py_None);
+  if (!__pyx_t_2) {
 
   } else {
 
@@ -7619,7 +8232,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(str
 
     goto __pyx_L4_bool_binop_done;
   }
-  __pyx_t_2 = (__pyx_v_on_delivery == Py_None);
+  __pyx_t_2 = (((PyObject *)Py_TYPE(__pyx_v_value)) == ((PyObject *)(&PyBytes_Type)));
 
   __pyx_t_1 = __pyx_t_2;
 
@@ -7627,201 +8240,50 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(str
   if (__pyx_t_1) {
 
 
-    /* "barnabas/client/producer/_fast.pyx":108
- *         cdef int index
- *         if partition is None and timestamp is None and on_delivery is None:
+    /* "barnabas/client/producer/_fast.pyx":145
+ *         cdef Delivery delivery
+ *         if (key is None or type(key) is bytes) and (value is None or type(value) is bytes):
  *             found = self._topics.get(topic)             # <<<<<<<<<<<<<<
  *             if found is not None:
- *                 slot = <TopicSlot>found
+ *                 if headers is None and on_delivery is None:
 */
     if (unlikely(__pyx_v_self->_topics == Py_None)) {
       PyErr_Format(PyExc_AttributeError, "\047NoneType\047 object has no attribute \047%.30s\047", "get");
-      __PYX_ERR(0, 108, __pyx_L1_error)
+      __PYX_ERR(0, 145, __pyx_L1_error)
     }
-    __pyx_t_3 = __Pyx_PyDict_GetItemDefault(__pyx_v_self->_topics, __pyx_v_topic, Py_None); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 108, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyDict_GetItemDefault(__pyx_v_self->_topics, __pyx_v_topic, Py_None); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 145, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __pyx_v_found = __pyx_t_3;
     __pyx_t_3 = 0;
 
-    /* "barnabas/client/producer/_fast.pyx":109
- *         if partition is None and timestamp is None and on_delivery is None:
+    /* "barnabas/client/producer/_fast.pyx":146
+ *         if (key is None or type(key) is bytes) and (value is None or type(value) is bytes):
  *             found = self._topics.get(topic)
  *             if found is not None:             # <<<<<<<<<<<<<<
- *                 slot = <TopicSlot>found
- *                 if key is None:
+ *                 if headers is None and on_delivery is None:
+ *                     batch = open_batch(<TopicSlot>found, key, partition)
 */
     __pyx_t_1 = (__pyx_v_found != Py_None);
     if (__pyx_t_1) {
 
 
-      /* "barnabas/client/producer/_fast.pyx":110
+      /* "barnabas/client/producer/_fast.pyx":147
  *             found = self._topics.get(topic)
  *             if found is not None:
- *                 slot = <TopicSlot>found             # <<<<<<<<<<<<<<
- *                 if key is None:
- *                     batch = slot.current
+ *                 if headers is None and on_delivery is None:             # <<<<<<<<<<<<<<
+ *                     batch = open_batch(<TopicSlot>found, key, partition)
+ *                     delivery = None if batch is None else append(batch, key, value, None, timestamp)
 */
-      __pyx_t_3 = __pyx_v_found;
-      __Pyx_INCREF(__pyx_t_3);
-      __pyx_v_slot = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *)__pyx_t_3);
-      __pyx_t_3 = 0;
-
-      /* "barnabas/client/producer/_fast.pyx":111
- *             if found is not None:
- *                 slot = <TopicSlot>found
- *                 if key is None:             # <<<<<<<<<<<<<<
- *                     batch = slot.current
- *                 elif type(key) is bytes:
-*/
-      __pyx_t_1 = (__pyx_v_key == Py_None);
-      if (__pyx_t_1) {
-
-
-        /* "barnabas/client/producer/_fast.pyx":112
- *                 slot = <TopicSlot>found
- *                 if key is None:
- *                     batch = slot.current             # <<<<<<<<<<<<<<
- *                 elif type(key) is bytes:
- *                     batch = (<PartitionSlot>slot.partitions[partition_for_key(key, len(slot.partitions))]).open
-*/
-        __pyx_t_3 = ((PyObject *)__pyx_v_slot->current);
-        __Pyx_INCREF(__pyx_t_3);
-        __pyx_v_batch = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *)__pyx_t_3);
-        __pyx_t_3 = 0;
-
-        /* "barnabas/client/producer/_fast.pyx":111
- *             if found is not None:
- *                 slot = <TopicSlot>found
- *                 if key is None:             # <<<<<<<<<<<<<<
- *                     batch = slot.current
- *                 elif type(key) is bytes:
-*/
-        goto __pyx_L8;
-      }
-
-      /* "barnabas/client/producer/_fast.pyx":113
- *                 if key is None:
- *                     batch = slot.current
- *                 elif type(key) is bytes:             # <<<<<<<<<<<<<<
- *                     batch = (<PartitionSlot>slot.partitions[partition_for_key(key, len(slot.partitions))]).open
- *                 else:
-*/
-      __pyx_t_1 = (((PyObject *)Py_TYPE(__pyx_v_key)) == ((PyObject *)(&PyBytes_Type)));
-      if (__pyx_t_1) {
-
-
-        /* "barnabas/client/producer/_fast.pyx":114
- *                     batch = slot.current
- *                 elif type(key) is bytes:
- *                     batch = (<PartitionSlot>slot.partitions[partition_for_key(key, len(slot.partitions))]).open             # <<<<<<<<<<<<<<
- *                 else:
- *                     batch = None
-*/
-        if (unlikely(__pyx_v_slot->partitions == Py_None)) {
-          PyErr_SetString(PyExc_TypeError, "\047NoneType\047 object is not subscriptable");
-          __PYX_ERR(0, 114, __pyx_L1_error)
-        }
-        __pyx_t_4 = NULL;
-        __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_partition_for_key); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 114, __pyx_L1_error)
-        __Pyx_GOTREF(__pyx_t_5);
-        __pyx_t_6 = __pyx_v_slot->partitions;
-        __Pyx_INCREF(__pyx_t_6);
-        if (unlikely(__pyx_t_6 == Py_None)) {
-          PyErr_SetString(PyExc_TypeError, "object of type \047NoneType\047 has no len()");
-          __PYX_ERR(0, 114, __pyx_L1_error)
-        }
-        __pyx_t_7 = __Pyx_PyList_GET_SIZE(__pyx_t_6); if (unlikely(__pyx_t_7 == ((Py_ssize_t)-1))) __PYX_ERR(0, 114, __pyx_L1_error)
-        __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-        __pyx_t_6 = PyLong_FromSsize_t(__pyx_t_7); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 114, __pyx_L1_error)
-        __Pyx_GOTREF(__pyx_t_6);
-
-        __pyx_t_8 = 1;
-        #if CYTHON_UNPACK_METHODS
-        if (unlikely(PyMethod_Check(__pyx_t_5))) {
-          __pyx_t_4 = PyMethod_GET_SELF(__pyx_t_5);
-          assert(__pyx_t_4);
-          PyObject* __pyx__function = PyMethod_GET_FUNCTION(__pyx_t_5);
-          __Pyx_INCREF(__pyx_t_4);
-          __Pyx_INCREF(__pyx__function);
-          __Pyx_DECREF_SET(__pyx_t_5, __pyx__function);
-          __pyx_t_8 = 0;
-        }
-        #endif
-        {
-          PyObject *__pyx_callargs[3] = {__pyx_t_4, __pyx_v_key, __pyx_t_6};
-          __pyx_t_3 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_5, __pyx_callargs+__pyx_t_8, (3-__pyx_t_8) | (__pyx_t_8*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
-          __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-          __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-          __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-          if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 114, __pyx_L1_error)
-          __Pyx_GOTREF(__pyx_t_3);
-        }
-        __pyx_t_5 = __Pyx_PyObject_GetItem(__pyx_v_slot->partitions, __pyx_t_3); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 114, __pyx_L1_error)
-        __Pyx_GOTREF(__pyx_t_5);
-        __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-        __pyx_t_3 = ((PyObject *)((struct __pyx_obj_8barnabas_6client_8producer_5_fast_PartitionSlot *)__pyx_t_5)->open);
-        __Pyx_INCREF(__pyx_t_3);
-        __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-        __pyx_v_batch = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *)__pyx_t_3);
-        __pyx_t_3 = 0;
-
-        /* "barnabas/client/producer/_fast.pyx":113
- *                 if key is None:
- *                     batch = slot.current
- *                 elif type(key) is bytes:             # <<<<<<<<<<<<<<
- *                     batch = (<PartitionSlot>slot.partitions[partition_for_key(key, len(slot.partitions))]).open
- *                 else:
-*/
-        goto __pyx_L8;
-      }
-
-      /* "barnabas/client/producer/_fast.pyx":116
- *                     batch = (<PartitionSlot>slot.partitions[partition_for_key(key, len(slot.partitions))]).open
- *                 else:
- *                     batch = None             # <<<<<<<<<<<<<<
- *                 if batch is not None and (value is None or type(value) is bytes) and headers is None:
- *                     now = now_ms()
-*/
-      /*else*/ {
-        __Pyx_INCREF(Py_None);
-        __pyx_v_batch = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *)Py_None);
-      }
-      __pyx_L8:;
-
-      /* "barnabas/client/producer/_fast.pyx":117
- *                 else:
- *                     batch = None
- *                 if batch is not None and (value is None or type(value) is bytes) and headers is None:             # <<<<<<<<<<<<<<
- *                     now = now_ms()
- *                     index = batch.buffer.try_append(now, key, value, None, batch.limit)
-*/
-      __pyx_t_2 = (((PyObject *)__pyx_v_batch) != Py_None);
-      if (__pyx_t_2) {
-
-      } else {
-
-        __pyx_t_1 = __pyx_t_2;
-
-        goto __pyx_L10_bool_binop_done;
-      }
-      __pyx_t_2 = (__pyx_v_value == Py_None);
-      if (!__pyx_t_2) {
-
-      } else {
-
-        goto __pyx_L12_next_and;
-      }
-      __pyx_t_2 = (((PyObject *)Py_TYPE(__pyx_v_value)) == ((PyObject *)(&PyBytes_Type)));
-      if (__pyx_t_2) {
-
-      } else {
-
-        __pyx_t_1 = __pyx_t_2;
-
-        goto __pyx_L10_bool_binop_done;
-      }
-      __pyx_L12_next_and:;
       __pyx_t_2 = (__pyx_v_headers == Py_None);
+      if (__pyx_t_2) {
+
+      } else {
+
+        __pyx_t_1 = __pyx_t_2;
+
+        goto __pyx_L10_bool_binop_done;
+      }
+      __pyx_t_2 = (__pyx_v_on_delivery == Py_None);
 
       __pyx_t_1 = __pyx_t_2;
 
@@ -7829,162 +8291,136 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(str
       if (__pyx_t_1) {
 
 
-        /* "barnabas/client/producer/_fast.pyx":118
- *                     batch = None
- *                 if batch is not None and (value is None or type(value) is bytes) and headers is None:
- *                     now = now_ms()             # <<<<<<<<<<<<<<
- *                     index = batch.buffer.try_append(now, key, value, None, batch.limit)
- *                     if index >= 0:
-*/
-        __pyx_v_now = __pyx_f_8barnabas_6client_8producer_5_fast_now_ms();
-
-        /* "barnabas/client/producer/_fast.pyx":119
- *                 if batch is not None and (value is None or type(value) is bytes) and headers is None:
- *                     now = now_ms()
- *                     index = batch.buffer.try_append(now, key, value, None, batch.limit)             # <<<<<<<<<<<<<<
- *                     if index >= 0:
- *                         delivery = Delivery.__new__(Delivery)
-*/
-        __pyx_t_5 = __pyx_v_batch->buffer;
-        __Pyx_INCREF(__pyx_t_5);
-        __pyx_t_6 = __Pyx_PyLong_From_PY_LONG_LONG(__pyx_v_now); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 119, __pyx_L1_error)
-        __Pyx_GOTREF(__pyx_t_6);
-        __pyx_t_4 = PyLong_FromSsize_t(__pyx_v_batch->limit); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 119, __pyx_L1_error)
-        __Pyx_GOTREF(__pyx_t_4);
-        __pyx_t_8 = 0;
-        {
-          PyObject *__pyx_callargs[6] = {__pyx_t_5, __pyx_t_6, __pyx_v_key, __pyx_v_value, Py_None, __pyx_t_4};
-          __pyx_t_3 = __Pyx_PyObject_FastCallMethod((PyObject*)__pyx_mstate_global->__pyx_n_u_try_append, __pyx_callargs+__pyx_t_8, (6-__pyx_t_8) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
-          __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-          __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-          __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-          if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 119, __pyx_L1_error)
-          __Pyx_GOTREF(__pyx_t_3);
-        }
-        __pyx_t_9 = __Pyx_PyLong_As_int(__pyx_t_3); if (unlikely((__pyx_t_9 == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 119, __pyx_L1_error)
-        __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-        __pyx_v_index = __pyx_t_9;
-
-        /* "barnabas/client/producer/_fast.pyx":120
- *                     now = now_ms()
- *                     index = batch.buffer.try_append(now, key, value, None, batch.limit)
- *                     if index >= 0:             # <<<<<<<<<<<<<<
- *                         delivery = Delivery.__new__(Delivery)
- *                         delivery.batch = batch
-*/
-        __pyx_t_1 = (__pyx_v_index >= 0);
-
-        if (__pyx_t_1) {
-
-
-          /* "barnabas/client/producer/_fast.pyx":121
- *                     index = batch.buffer.try_append(now, key, value, None, batch.limit)
- *                     if index >= 0:
- *                         delivery = Delivery.__new__(Delivery)             # <<<<<<<<<<<<<<
- *                         delivery.batch = batch
- *                         delivery.index = index
-*/
-          __pyx_t_3 = ((PyObject *)__pyx_tp_new_8barnabas_6client_8producer_5_fast_Delivery(((PyTypeObject *)__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery), __pyx_mstate_global->__pyx_empty_tuple, NULL)); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 121, __pyx_L1_error)
-          __Pyx_GOTREF(__pyx_t_3);
-          __pyx_v_delivery = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)__pyx_t_3);
-          __pyx_t_3 = 0;
-
-          /* "barnabas/client/producer/_fast.pyx":122
- *                     if index >= 0:
- *                         delivery = Delivery.__new__(Delivery)
- *                         delivery.batch = batch             # <<<<<<<<<<<<<<
- *                         delivery.index = index
- *                         delivery.timestamp = now
-*/
-          __Pyx_INCREF((PyObject *)__pyx_v_batch);
-          __Pyx_GIVEREF((PyObject *)__pyx_v_batch);
-          __Pyx_GOTREF(__pyx_v_delivery->batch);
-          __Pyx_DECREF_SET(__pyx_v_delivery->batch, ((PyObject *)__pyx_v_batch));
-
-          /* "barnabas/client/producer/_fast.pyx":123
- *                         delivery = Delivery.__new__(Delivery)
- *                         delivery.batch = batch
- *                         delivery.index = index             # <<<<<<<<<<<<<<
- *                         delivery.timestamp = now
- *                         return delivery
-*/
-          __pyx_v_delivery->index = __pyx_v_index;
-
-          /* "barnabas/client/producer/_fast.pyx":124
- *                         delivery.batch = batch
- *                         delivery.index = index
- *                         delivery.timestamp = now             # <<<<<<<<<<<<<<
- *                         return delivery
- *         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
-*/
-          __pyx_v_delivery->timestamp = __pyx_v_now;
-
-          /* "barnabas/client/producer/_fast.pyx":125
- *                         delivery.index = index
- *                         delivery.timestamp = now
- *                         return delivery             # <<<<<<<<<<<<<<
- *         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
-*/
-          {
-            PyObject *__pyx_temp;
-            {
-              __pyx_temp = __pyx_r;
-              __Pyx_INCREF((PyObject *)__pyx_v_delivery);
-              __pyx_r = ((PyObject *)__pyx_v_delivery);
-            }
-            __Pyx_XDECREF(__pyx_temp);
-          }
-          goto __pyx_L0;
-
-          /* "barnabas/client/producer/_fast.pyx":120
- *                     now = now_ms()
- *                     index = batch.buffer.try_append(now, key, value, None, batch.limit)
- *                     if index >= 0:             # <<<<<<<<<<<<<<
- *                         delivery = Delivery.__new__(Delivery)
- *                         delivery.batch = batch
-*/
-        }
-
-        /* "barnabas/client/producer/_fast.pyx":117
+        /* "barnabas/client/producer/_fast.pyx":148
+ *             if found is not None:
+ *                 if headers is None and on_delivery is None:
+ *                     batch = open_batch(<TopicSlot>found, key, partition)             # <<<<<<<<<<<<<<
+ *                     delivery = None if batch is None else append(batch, key, value, None, timestamp)
  *                 else:
- *                     batch = None
- *                 if batch is not None and (value is None or type(value) is bytes) and headers is None:             # <<<<<<<<<<<<<<
- *                     now = now_ms()
- *                     index = batch.buffer.try_append(now, key, value, None, batch.limit)
+*/
+        __pyx_t_3 = ((PyObject *)__pyx_f_8barnabas_6client_8producer_5_fast_open_batch(((struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *)__pyx_v_found), __pyx_v_key, __pyx_v_partition)); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 148, __pyx_L1_error)
+        __Pyx_GOTREF(__pyx_t_3);
+        __pyx_v_batch = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *)__pyx_t_3);
+        __pyx_t_3 = 0;
+
+        /* "barnabas/client/producer/_fast.pyx":149
+ *                 if headers is None and on_delivery is None:
+ *                     batch = open_batch(<TopicSlot>found, key, partition)
+ *                     delivery = None if batch is None else append(batch, key, value, None, timestamp)             # <<<<<<<<<<<<<<
+ *                 else:
+ *                     delivery = self._append_with(<TopicSlot>found, value, key, partition, timestamp, headers, on_delivery)
+*/
+        __pyx_t_1 = (((PyObject *)__pyx_v_batch) == Py_None);
+        if (__pyx_t_1) {
+          __Pyx_INCREF(Py_None);
+          __pyx_t_3 = Py_None;
+        } else {
+          __pyx_t_4 = ((PyObject *)__pyx_f_8barnabas_6client_8producer_5_fast_append(__pyx_v_batch, __pyx_v_key, __pyx_v_value, Py_None, __pyx_v_timestamp)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 149, __pyx_L1_error)
+          __Pyx_GOTREF(__pyx_t_4);
+          __pyx_t_3 = __pyx_t_4;
+          __pyx_t_4 = 0;
+        }
+
+        if (!(likely(((__pyx_t_3) == Py_None) || likely(__Pyx_TypeTest(__pyx_t_3, __pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery))))) __PYX_ERR(0, 149, __pyx_L1_error)
+        __pyx_v_delivery = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)__pyx_t_3);
+        __pyx_t_3 = 0;
+
+        /* "barnabas/client/producer/_fast.pyx":147
+ *             found = self._topics.get(topic)
+ *             if found is not None:
+ *                 if headers is None and on_delivery is None:             # <<<<<<<<<<<<<<
+ *                     batch = open_batch(<TopicSlot>found, key, partition)
+ *                     delivery = None if batch is None else append(batch, key, value, None, timestamp)
+*/
+        goto __pyx_L9;
+      }
+
+      /* "barnabas/client/producer/_fast.pyx":151
+ *                     delivery = None if batch is None else append(batch, key, value, None, timestamp)
+ *                 else:
+ *                     delivery = self._append_with(<TopicSlot>found, value, key, partition, timestamp, headers, on_delivery)             # <<<<<<<<<<<<<<
+ *                 if delivery is not None:
+ *                     return delivery
+*/
+      /*else*/ {
+        __pyx_t_3 = ((PyObject *)((struct __pyx_vtabstruct_8barnabas_6client_8producer_5_fast_SendPath *)__pyx_v_self->__pyx_vtab)->_append_with(__pyx_v_self, ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *)__pyx_v_found), __pyx_v_value, __pyx_v_key, __pyx_v_partition, __pyx_v_timestamp, __pyx_v_headers, __pyx_v_on_delivery)); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 151, __pyx_L1_error)
+        __Pyx_GOTREF(__pyx_t_3);
+        __pyx_v_delivery = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)__pyx_t_3);
+        __pyx_t_3 = 0;
+      }
+      __pyx_L9:;
+
+      /* "barnabas/client/producer/_fast.pyx":152
+ *                 else:
+ *                     delivery = self._append_with(<TopicSlot>found, value, key, partition, timestamp, headers, on_delivery)
+ *                 if delivery is not None:             # <<<<<<<<<<<<<<
+ *                     return delivery
+ *         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+*/
+      __pyx_t_1 = (((PyObject *)__pyx_v_delivery) != Py_None);
+      if (__pyx_t_1) {
+
+
+        /* "barnabas/client/producer/_fast.pyx":153
+ *                     delivery = self._append_with(<TopicSlot>found, value, key, partition, timestamp, headers, on_delivery)
+ *                 if delivery is not None:
+ *                     return delivery             # <<<<<<<<<<<<<<
+ *         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+ * 
+*/
+        {
+          PyObject *__pyx_temp;
+          {
+            __pyx_temp = __pyx_r;
+            __Pyx_INCREF((PyObject *)__pyx_v_delivery);
+            __pyx_r = ((PyObject *)__pyx_v_delivery);
+          }
+          __Pyx_XDECREF(__pyx_temp);
+        }
+        goto __pyx_L0;
+
+        /* "barnabas/client/producer/_fast.pyx":152
+ *                 else:
+ *                     delivery = self._append_with(<TopicSlot>found, value, key, partition, timestamp, headers, on_delivery)
+ *                 if delivery is not None:             # <<<<<<<<<<<<<<
+ *                     return delivery
+ *         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
 */
       }
 
-      /* "barnabas/client/producer/_fast.pyx":109
- *         if partition is None and timestamp is None and on_delivery is None:
+      /* "barnabas/client/producer/_fast.pyx":146
+ *         if (key is None or type(key) is bytes) and (value is None or type(value) is bytes):
  *             found = self._topics.get(topic)
  *             if found is not None:             # <<<<<<<<<<<<<<
- *                 slot = <TopicSlot>found
- *                 if key is None:
+ *                 if headers is None and on_delivery is None:
+ *                     batch = open_batch(<TopicSlot>found, key, partition)
 */
     }
 
-    /* "barnabas/client/producer/_fast.pyx":107
- *         cdef long long now
- *         cdef int index
- *         if partition is None and timestamp is None and on_delivery is None:             # <<<<<<<<<<<<<<
+    /* "barnabas/client/producer/_fast.pyx":144
+ *         cdef BatchSlot batch
+ *         cdef Delivery delivery
+ *         if (key is None or type(key) is bytes) and (value is None or type(value) is bytes):             # <<<<<<<<<<<<<<
  *             found = self._topics.get(topic)
  *             if found is not None:
 */
   }
 
-  /* "barnabas/client/producer/_fast.pyx":126
- *                         delivery.timestamp = now
- *                         return delivery
+  /* "barnabas/client/producer/_fast.pyx":154
+ *                 if delivery is not None:
+ *                     return delivery
  *         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)             # <<<<<<<<<<<<<<
+ * 
+ *     cdef Delivery _append_with(self, TopicSlot topic, value, key, partition, timestamp, headers, on_delivery):
 */
   __pyx_t_4 = ((PyObject *)__pyx_v_self);
   __Pyx_INCREF(__pyx_t_4);
-  __pyx_t_8 = 0;
+  __pyx_t_5 = 0;
   {
     PyObject *__pyx_callargs[8] = {__pyx_t_4, __pyx_v_topic, __pyx_v_value, __pyx_v_key, __pyx_v_partition, __pyx_v_timestamp, __pyx_v_headers, __pyx_v_on_delivery};
-    __pyx_t_3 = __Pyx_PyObject_FastCallMethod((PyObject*)__pyx_mstate_global->__pyx_n_u_send_slowly, __pyx_callargs+__pyx_t_8, (8-__pyx_t_8) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+    __pyx_t_3 = __Pyx_PyObject_FastCallMethod((PyObject*)__pyx_mstate_global->__pyx_n_u_send_slowly, __pyx_callargs+__pyx_t_5, (8-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 126, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 154, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
   {
@@ -7998,8 +8434,8 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(str
   __pyx_t_3 = 0;
   goto __pyx_L0;
 
-  /* "barnabas/client/producer/_fast.pyx":96
- *         self._topics = topics
+  /* "barnabas/client/producer/_fast.pyx":136
+ *         self._lock = lock
  * 
  *     def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):             # <<<<<<<<<<<<<<
  *         """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
@@ -8010,18 +8446,485 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_2send(str
   __pyx_L1_error:;
   __Pyx_XDECREF(__pyx_t_3);
   __Pyx_XDECREF(__pyx_t_4);
-  __Pyx_XDECREF(__pyx_t_5);
-  __Pyx_XDECREF(__pyx_t_6);
   __Pyx_AddTraceback("barnabas.client.producer._fast.SendPath.send", __pyx_clineno, __pyx_lineno, __pyx_filename);
   __pyx_r = NULL;
   __pyx_L0:;
-  __Pyx_XDECREF((PyObject *)__pyx_v_slot);
   __Pyx_XDECREF((PyObject *)__pyx_v_batch);
   __Pyx_XDECREF((PyObject *)__pyx_v_delivery);
-
-
   __Pyx_XDECREF(__pyx_v_found);
   __Pyx_XGIVEREF(__pyx_r);
+  __Pyx_RefNannyFinishContext();
+  return __pyx_r;
+}
+
+/* "barnabas/client/producer/_fast.pyx":156
+ *         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+ * 
+ *     cdef Delivery _append_with(self, TopicSlot topic, value, key, partition, timestamp, headers, on_delivery):             # <<<<<<<<<<<<<<
+ *         """Looking at headers and hanging a callback runs Python code: here the lock is needed."""
+ *         cdef BatchSlot batch
+*/
+
+static struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_f_8barnabas_6client_8producer_5_fast_8SendPath__append_with(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v_self, struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *__pyx_v_topic, PyObject *__pyx_v_value, PyObject *__pyx_v_key, PyObject *__pyx_v_partition, PyObject *__pyx_v_timestamp, PyObject *__pyx_v_headers, PyObject *__pyx_v_on_delivery) {
+  struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *__pyx_v_batch = 0;
+  struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_v_delivery = 0;
+  struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_r = NULL;
+  __Pyx_RefNannyDeclarations
+  int __pyx_t_1;
+  int __pyx_t_2;
+  PyObject *__pyx_t_3 = NULL;
+  PyObject *__pyx_t_4 = NULL;
+  PyObject *__pyx_t_5 = NULL;
+  PyObject *__pyx_t_6 = NULL;
+  size_t __pyx_t_7;
+  PyObject *__pyx_t_8 = NULL;
+  PyObject *__pyx_t_9 = NULL;
+  PyObject *__pyx_t_10 = NULL;
+  PyObject *__pyx_t_11 = NULL;
+  PyObject *__pyx_t_12 = NULL;
+  PyObject *__pyx_t_13 = NULL;
+  int __pyx_t_14;
+  PyObject *__pyx_t_15 = NULL;
+  struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_t_16 = NULL;
+  int __pyx_lineno = 0;
+  const char *__pyx_filename = NULL;
+  int __pyx_clineno = 0;
+  __Pyx_RefNannySetupContext("_append_with", 0);
+
+  /* "barnabas/client/producer/_fast.pyx":160
+ *         cdef BatchSlot batch
+ *         cdef Delivery delivery
+ *         if headers is not None and type(headers) is not list:             # <<<<<<<<<<<<<<
+ *             return None
+ *         with self._lock:
+*/
+  __pyx_t_2 = (__pyx_v_headers != Py_None);
+  if (__pyx_t_2) {
+
+  } else {
+
+    __pyx_t_1 = __pyx_t_2;
+
+    goto __pyx_L4_bool_binop_done;
+  }
+  __pyx_t_2 = (((PyObject *)Py_TYPE(__pyx_v_headers)) != ((PyObject *)(&PyList_Type)));
+
+  __pyx_t_1 = __pyx_t_2;
+
+  __pyx_L4_bool_binop_done:;
+  if (__pyx_t_1) {
+
+
+    /* "barnabas/client/producer/_fast.pyx":161
+ *         cdef Delivery delivery
+ *         if headers is not None and type(headers) is not list:
+ *             return None             # <<<<<<<<<<<<<<
+ *         with self._lock:
+ *             batch = open_batch(topic, key, partition)
+*/
+    {
+      struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_temp;
+      {
+        __pyx_temp = __pyx_r;
+        __pyx_r = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)Py_None); __Pyx_INCREF(Py_None);
+      }
+      __Pyx_XDECREF((PyObject *)__pyx_temp);
+    }
+    goto __pyx_L0;
+
+    /* "barnabas/client/producer/_fast.pyx":160
+ *         cdef BatchSlot batch
+ *         cdef Delivery delivery
+ *         if headers is not None and type(headers) is not list:             # <<<<<<<<<<<<<<
+ *             return None
+ *         with self._lock:
+*/
+  }
+
+  /* "barnabas/client/producer/_fast.pyx":162
+ *         if headers is not None and type(headers) is not list:
+ *             return None
+ *         with self._lock:             # <<<<<<<<<<<<<<
+ *             batch = open_batch(topic, key, partition)
+ *             if batch is None:
+*/
+  /*with:*/ {
+    __pyx_t_3 = __Pyx_PyObject_LookupSpecial(__pyx_v_self->_lock, __pyx_mstate_global->__pyx_n_u_exit); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 162, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_t_3);
+    __pyx_t_5 = NULL;
+    __pyx_t_6 = __Pyx_PyObject_LookupSpecial(__pyx_v_self->_lock, __pyx_mstate_global->__pyx_n_u_enter); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 162, __pyx_L6_error)
+    __Pyx_GOTREF(__pyx_t_6);
+    __pyx_t_7 = 1;
+    #if CYTHON_UNPACK_METHODS
+    if (likely(PyMethod_Check(__pyx_t_6))) {
+      __pyx_t_5 = PyMethod_GET_SELF(__pyx_t_6);
+      assert(__pyx_t_5);
+      PyObject* __pyx__function = PyMethod_GET_FUNCTION(__pyx_t_6);
+      __Pyx_INCREF(__pyx_t_5);
+      __Pyx_INCREF(__pyx__function);
+      __Pyx_DECREF_SET(__pyx_t_6, __pyx__function);
+      __pyx_t_7 = 0;
+    }
+    #endif
+    {
+      PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
+      __pyx_t_4 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_6, __pyx_callargs+__pyx_t_7, (1-__pyx_t_7) | (__pyx_t_7*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+      __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
+      __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
+      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 162, __pyx_L6_error)
+      __Pyx_GOTREF(__pyx_t_4);
+    }
+    __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
+    /*try:*/ {
+      {
+        __Pyx_PyThreadState_declare
+        __Pyx_PyThreadState_assign
+        __Pyx_ExceptionSave(&__pyx_t_8, &__pyx_t_9, &__pyx_t_10);
+        __Pyx_XGOTREF(__pyx_t_8);
+        __Pyx_XGOTREF(__pyx_t_9);
+        __Pyx_XGOTREF(__pyx_t_10);
+        /*try:*/ {
+
+          /* "barnabas/client/producer/_fast.pyx":163
+ *             return None
+ *         with self._lock:
+ *             batch = open_batch(topic, key, partition)             # <<<<<<<<<<<<<<
+ *             if batch is None:
+ *                 return None
+*/
+          __pyx_t_4 = ((PyObject *)__pyx_f_8barnabas_6client_8producer_5_fast_open_batch(__pyx_v_topic, __pyx_v_key, __pyx_v_partition)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 163, __pyx_L10_error)
+          __Pyx_GOTREF(__pyx_t_4);
+          __pyx_v_batch = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot *)__pyx_t_4);
+          __pyx_t_4 = 0;
+
+          /* "barnabas/client/producer/_fast.pyx":164
+ *         with self._lock:
+ *             batch = open_batch(topic, key, partition)
+ *             if batch is None:             # <<<<<<<<<<<<<<
+ *                 return None
+ *             try:
+*/
+          __pyx_t_1 = (((PyObject *)__pyx_v_batch) == Py_None);
+          if (__pyx_t_1) {
+
+
+            /* "barnabas/client/producer/_fast.pyx":165
+ *             batch = open_batch(topic, key, partition)
+ *             if batch is None:
+ *                 return None             # <<<<<<<<<<<<<<
+ *             try:
+ *                 delivery = append(batch, key, value, headers, timestamp)
+*/
+            {
+              struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_temp;
+              {
+                __pyx_temp = __pyx_r;
+                __pyx_r = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)Py_None); __Pyx_INCREF(Py_None);
+              }
+              __Pyx_XDECREF((PyObject *)__pyx_temp);
+            }
+            goto __pyx_L14_try_return;
+
+            /* "barnabas/client/producer/_fast.pyx":164
+ *         with self._lock:
+ *             batch = open_batch(topic, key, partition)
+ *             if batch is None:             # <<<<<<<<<<<<<<
+ *                 return None
+ *             try:
+*/
+          }
+
+          /* "barnabas/client/producer/_fast.pyx":166
+ *             if batch is None:
+ *                 return None
+ *             try:             # <<<<<<<<<<<<<<
+ *                 delivery = append(batch, key, value, headers, timestamp)
+ *             except (TypeError, ValueError):
+*/
+          {
+            __Pyx_PyThreadState_declare
+            __Pyx_PyThreadState_assign
+            __Pyx_ExceptionSave(&__pyx_t_11, &__pyx_t_12, &__pyx_t_13);
+            __Pyx_XGOTREF(__pyx_t_11);
+            __Pyx_XGOTREF(__pyx_t_12);
+            __Pyx_XGOTREF(__pyx_t_13);
+            /*try:*/ {
+
+              /* "barnabas/client/producer/_fast.pyx":167
+ *                 return None
+ *             try:
+ *                 delivery = append(batch, key, value, headers, timestamp)             # <<<<<<<<<<<<<<
+ *             except (TypeError, ValueError):
+ *                 return None  # the long way says what is wrong with them
+*/
+              __pyx_t_4 = ((PyObject *)__pyx_f_8barnabas_6client_8producer_5_fast_append(__pyx_v_batch, __pyx_v_key, __pyx_v_value, __pyx_v_headers, __pyx_v_timestamp)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 167, __pyx_L17_error)
+              __Pyx_GOTREF(__pyx_t_4);
+              __pyx_v_delivery = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)__pyx_t_4);
+              __pyx_t_4 = 0;
+
+              /* "barnabas/client/producer/_fast.pyx":166
+ *             if batch is None:
+ *                 return None
+ *             try:             # <<<<<<<<<<<<<<
+ *                 delivery = append(batch, key, value, headers, timestamp)
+ *             except (TypeError, ValueError):
+*/
+            }
+            __Pyx_XDECREF(__pyx_t_11); __pyx_t_11 = 0;
+            __Pyx_XDECREF(__pyx_t_12); __pyx_t_12 = 0;
+            __Pyx_XDECREF(__pyx_t_13); __pyx_t_13 = 0;
+            goto __pyx_L22_try_end;
+            __pyx_L17_error:;
+            __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
+            __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
+            __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
+
+            /* "barnabas/client/producer/_fast.pyx":168
+ *             try:
+ *                 delivery = append(batch, key, value, headers, timestamp)
+ *             except (TypeError, ValueError):             # <<<<<<<<<<<<<<
+ *                 return None  # the long way says what is wrong with them
+ *             if delivery is not None and on_delivery is not None:
+*/
+            __pyx_t_14 = __Pyx_PyErr_ExceptionMatches2(((PyObject *)(((PyTypeObject*)PyExc_TypeError))), ((PyObject *)(((PyTypeObject*)PyExc_ValueError))));
+            if (__pyx_t_14) {
+              __Pyx_ErrRestore(0,0,0);
+
+              /* "barnabas/client/producer/_fast.pyx":169
+ *                 delivery = append(batch, key, value, headers, timestamp)
+ *             except (TypeError, ValueError):
+ *                 return None  # the long way says what is wrong with them             # <<<<<<<<<<<<<<
+ *             if delivery is not None and on_delivery is not None:
+ *                 batch.hang_on_locked(delivery, on_delivery)
+*/
+              {
+                struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_temp;
+                {
+                  __pyx_temp = __pyx_r;
+                  __pyx_r = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *)Py_None); __Pyx_INCREF(Py_None);
+                }
+                __Pyx_XDECREF((PyObject *)__pyx_temp);
+              }
+              goto __pyx_L20_except_return;
+            }
+            goto __pyx_L19_except_error;
+
+            /* "barnabas/client/producer/_fast.pyx":166
+ *             if batch is None:
+ *                 return None
+ *             try:             # <<<<<<<<<<<<<<
+ *                 delivery = append(batch, key, value, headers, timestamp)
+ *             except (TypeError, ValueError):
+*/
+            __pyx_L19_except_error:;
+            __Pyx_XGIVEREF(__pyx_t_11);
+            __Pyx_XGIVEREF(__pyx_t_12);
+            __Pyx_XGIVEREF(__pyx_t_13);
+            __Pyx_ExceptionReset(__pyx_t_11, __pyx_t_12, __pyx_t_13);
+            goto __pyx_L10_error;
+            __pyx_L20_except_return:;
+            __Pyx_XGIVEREF(__pyx_t_11);
+            __Pyx_XGIVEREF(__pyx_t_12);
+            __Pyx_XGIVEREF(__pyx_t_13);
+            __Pyx_ExceptionReset(__pyx_t_11, __pyx_t_12, __pyx_t_13);
+            goto __pyx_L14_try_return;
+            __pyx_L22_try_end:;
+          }
+
+          /* "barnabas/client/producer/_fast.pyx":170
+ *             except (TypeError, ValueError):
+ *                 return None  # the long way says what is wrong with them
+ *             if delivery is not None and on_delivery is not None:             # <<<<<<<<<<<<<<
+ *                 batch.hang_on_locked(delivery, on_delivery)
+ *         return delivery
+*/
+          __pyx_t_2 = (((PyObject *)__pyx_v_delivery) != Py_None);
+          if (__pyx_t_2) {
+
+          } else {
+
+            __pyx_t_1 = __pyx_t_2;
+
+            goto __pyx_L26_bool_binop_done;
+          }
+          __pyx_t_2 = (__pyx_v_on_delivery != Py_None);
+
+          __pyx_t_1 = __pyx_t_2;
+
+          __pyx_L26_bool_binop_done:;
+          if (__pyx_t_1) {
+
+
+            /* "barnabas/client/producer/_fast.pyx":171
+ *                 return None  # the long way says what is wrong with them
+ *             if delivery is not None and on_delivery is not None:
+ *                 batch.hang_on_locked(delivery, on_delivery)             # <<<<<<<<<<<<<<
+ *         return delivery
+*/
+            __pyx_t_6 = ((PyObject *)__pyx_v_batch);
+            __Pyx_INCREF(__pyx_t_6);
+            __pyx_t_7 = 0;
+            {
+              PyObject *__pyx_callargs[3] = {__pyx_t_6, ((PyObject *)__pyx_v_delivery), __pyx_v_on_delivery};
+              __pyx_t_4 = __Pyx_PyObject_FastCallMethod((PyObject*)__pyx_mstate_global->__pyx_n_u_hang_on_locked, __pyx_callargs+__pyx_t_7, (3-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+              __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
+              if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 171, __pyx_L10_error)
+              __Pyx_GOTREF(__pyx_t_4);
+            }
+            __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
+
+            /* "barnabas/client/producer/_fast.pyx":170
+ *             except (TypeError, ValueError):
+ *                 return None  # the long way says what is wrong with them
+ *             if delivery is not None and on_delivery is not None:             # <<<<<<<<<<<<<<
+ *                 batch.hang_on_locked(delivery, on_delivery)
+ *         return delivery
+*/
+          }
+
+          /* "barnabas/client/producer/_fast.pyx":162
+ *         if headers is not None and type(headers) is not list:
+ *             return None
+ *         with self._lock:             # <<<<<<<<<<<<<<
+ *             batch = open_batch(topic, key, partition)
+ *             if batch is None:
+*/
+        }
+        __Pyx_XDECREF(__pyx_t_8); __pyx_t_8 = 0;
+        __Pyx_XDECREF(__pyx_t_9); __pyx_t_9 = 0;
+        __Pyx_XDECREF(__pyx_t_10); __pyx_t_10 = 0;
+        goto __pyx_L15_try_end;
+        __pyx_L10_error:;
+        __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
+        __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
+        __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
+        /*except:*/ {
+          __Pyx_AddTraceback("barnabas.client.producer._fast.SendPath._append_with", __pyx_clineno, __pyx_lineno, __pyx_filename);
+          if (__Pyx_GetException(&__pyx_t_4, &__pyx_t_6, &__pyx_t_5) < 0) __PYX_ERR(0, 162, __pyx_L12_except_error)
+          __Pyx_XGOTREF(__pyx_t_4);
+          __Pyx_XGOTREF(__pyx_t_6);
+          __Pyx_XGOTREF(__pyx_t_5);
+          {
+            PyObject* __pyx_temp[3] = {__pyx_t_4, __pyx_t_6, __pyx_t_5};
+            __pyx_t_15 = __Pyx_PyTuple_FromArray(__pyx_temp, 3); if (unlikely(!__pyx_t_15)) __PYX_ERR(0, 162, __pyx_L12_except_error)
+            __Pyx_GOTREF(__pyx_t_15);
+          }
+          __pyx_t_13 = __Pyx_PyObject_Call(__pyx_t_3, __pyx_t_15, NULL);
+          __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
+          __Pyx_DECREF(__pyx_t_15); __pyx_t_15 = 0;
+          if (unlikely(!__pyx_t_13)) __PYX_ERR(0, 162, __pyx_L12_except_error)
+          __Pyx_GOTREF(__pyx_t_13);
+          __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_13);
+          __Pyx_DECREF(__pyx_t_13); __pyx_t_13 = 0;
+          if (__pyx_t_1 < (0)) __PYX_ERR(0, 162, __pyx_L12_except_error)
+          __pyx_t_2 = (!__pyx_t_1);
+
+
+          if (unlikely(__pyx_t_2)) {
+
+            __Pyx_GIVEREF(__pyx_t_4);
+            __Pyx_GIVEREF(__pyx_t_6);
+            __Pyx_XGIVEREF(__pyx_t_5);
+            __Pyx_ErrRestoreWithState(__pyx_t_4, __pyx_t_6, __pyx_t_5);
+            __pyx_t_4 = 0;  __pyx_t_6 = 0;  __pyx_t_5 = 0; 
+            __PYX_ERR(0, 162, __pyx_L12_except_error)
+          }
+          __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
+          __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
+          __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
+          goto __pyx_L11_exception_handled;
+        }
+        __pyx_L12_except_error:;
+        __Pyx_XGIVEREF(__pyx_t_8);
+        __Pyx_XGIVEREF(__pyx_t_9);
+        __Pyx_XGIVEREF(__pyx_t_10);
+        __Pyx_ExceptionReset(__pyx_t_8, __pyx_t_9, __pyx_t_10);
+        goto __pyx_L1_error;
+        __pyx_L14_try_return:;
+        __Pyx_XGIVEREF(__pyx_t_8);
+        __Pyx_XGIVEREF(__pyx_t_9);
+        __Pyx_XGIVEREF(__pyx_t_10);
+        __Pyx_ExceptionReset(__pyx_t_8, __pyx_t_9, __pyx_t_10);
+        goto __pyx_L7_return;
+        __pyx_L11_exception_handled:;
+        __Pyx_XGIVEREF(__pyx_t_8);
+        __Pyx_XGIVEREF(__pyx_t_9);
+        __Pyx_XGIVEREF(__pyx_t_10);
+        __Pyx_ExceptionReset(__pyx_t_8, __pyx_t_9, __pyx_t_10);
+        __pyx_L15_try_end:;
+      }
+    }
+    /*finally:*/ {
+      /*normal exit:*/{
+        if (__pyx_t_3) {
+          __pyx_t_10 = __Pyx_PyObject_Call(__pyx_t_3, __pyx_mstate_global->__pyx_tuple[0], NULL);
+          __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
+          if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 162, __pyx_L1_error)
+          __Pyx_GOTREF(__pyx_t_10);
+          __Pyx_DECREF(__pyx_t_10); __pyx_t_10 = 0;
+        }
+        goto __pyx_L9;
+      }
+      __pyx_L7_return: {
+        __pyx_t_16 = __pyx_r;
+        __pyx_r = 0;
+        if (__pyx_t_3) {
+          __pyx_t_10 = __Pyx_PyObject_Call(__pyx_t_3, __pyx_mstate_global->__pyx_tuple[0], NULL);
+          __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
+          if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 162, __pyx_L1_error)
+          __Pyx_GOTREF(__pyx_t_10);
+          __Pyx_DECREF(__pyx_t_10); __pyx_t_10 = 0;
+        }
+        __pyx_r = __pyx_t_16;
+        __pyx_t_16 = 0;
+        goto __pyx_L0;
+      }
+      __pyx_L9:;
+    }
+    goto __pyx_L31;
+    __pyx_L6_error:;
+    __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
+    goto __pyx_L1_error;
+    __pyx_L31:;
+  }
+
+  /* "barnabas/client/producer/_fast.pyx":172
+ *             if delivery is not None and on_delivery is not None:
+ *                 batch.hang_on_locked(delivery, on_delivery)
+ *         return delivery             # <<<<<<<<<<<<<<
+*/
+  if (unlikely(!__pyx_v_delivery)) { __Pyx_RaiseUnboundLocalError("delivery"); __PYX_ERR(0, 172, __pyx_L1_error) }
+  {
+    struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *__pyx_temp;
+    {
+      __pyx_temp = __pyx_r;
+      __Pyx_INCREF((PyObject *)__pyx_v_delivery);
+      __pyx_r = __pyx_v_delivery;
+    }
+    __Pyx_XDECREF((PyObject *)__pyx_temp);
+  }
+  goto __pyx_L0;
+
+  /* "barnabas/client/producer/_fast.pyx":156
+ *         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+ * 
+ *     cdef Delivery _append_with(self, TopicSlot topic, value, key, partition, timestamp, headers, on_delivery):             # <<<<<<<<<<<<<<
+ *         """Looking at headers and hanging a callback runs Python code: here the lock is needed."""
+ *         cdef BatchSlot batch
+*/
+
+  /* function exit code */
+  __pyx_L1_error:;
+  __Pyx_XDECREF(__pyx_t_4);
+  __Pyx_XDECREF(__pyx_t_5);
+  __Pyx_XDECREF(__pyx_t_6);
+  __Pyx_XDECREF(__pyx_t_15);
+  __Pyx_AddTraceback("barnabas.client.producer._fast.SendPath._append_with", __pyx_clineno, __pyx_lineno, __pyx_filename);
+  __pyx_r = 0;
+  __pyx_L0:;
+  __Pyx_XDECREF((PyObject *)__pyx_v_batch);
+  __Pyx_XDECREF((PyObject *)__pyx_v_delivery);
+  __Pyx_XGIVEREF((PyObject *)__pyx_r);
   __Pyx_RefNannyFinishContext();
   return __pyx_r;
 }
@@ -8094,7 +8997,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
  *     cdef object _dict
  *     cdef bint use_setstate
  *     with CRITICAL_SECTION(self):             # <<<<<<<<<<<<<<
- *         state = (self._topics,)
+ *         state = (self._lock, self._topics)
  *         _dict = getattr(self, '__dict__', None)
 */
   {
@@ -8107,21 +9010,24 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
         /* "(tree fragment)":6
  *     cdef bint use_setstate
  *     with CRITICAL_SECTION(self):
- *         state = (self._topics,)             # <<<<<<<<<<<<<<
+ *         state = (self._lock, self._topics)             # <<<<<<<<<<<<<<
  *         _dict = getattr(self, '__dict__', None)
  *     if _dict is not None and _dict:
 */
-        __pyx_t_2 = PyTuple_New(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(1, 6, __pyx_L4_error)
+        __pyx_t_2 = PyTuple_New(2); if (unlikely(!__pyx_t_2)) __PYX_ERR(1, 6, __pyx_L4_error)
         __Pyx_GOTREF(__pyx_t_2);
+        __Pyx_INCREF(__pyx_v_self->_lock);
+        __Pyx_GIVEREF(__pyx_v_self->_lock);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_v_self->_lock) != (0)) __PYX_ERR(1, 6, __pyx_L4_error);
         __Pyx_INCREF(__pyx_v_self->_topics);
         __Pyx_GIVEREF(__pyx_v_self->_topics);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_v_self->_topics) != (0)) __PYX_ERR(1, 6, __pyx_L4_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_v_self->_topics) != (0)) __PYX_ERR(1, 6, __pyx_L4_error);
         __pyx_v_state = ((PyObject*)__pyx_t_2);
         __pyx_t_2 = 0;
 
         /* "(tree fragment)":7
  *     with CRITICAL_SECTION(self):
- *         state = (self._topics,)
+ *         state = (self._lock, self._topics)
  *         _dict = getattr(self, '__dict__', None)             # <<<<<<<<<<<<<<
  *     if _dict is not None and _dict:
  *         state += (_dict,)
@@ -8136,7 +9042,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
  *     cdef object _dict
  *     cdef bint use_setstate
  *     with CRITICAL_SECTION(self):             # <<<<<<<<<<<<<<
- *         state = (self._topics,)
+ *         state = (self._lock, self._topics)
  *         _dict = getattr(self, '__dict__', None)
 */
       /*finally:*/ {
@@ -8154,7 +9060,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
   }
 
   /* "(tree fragment)":8
- *         state = (self._topics,)
+ *         state = (self._lock, self._topics)
  *         _dict = getattr(self, '__dict__', None)
  *     if _dict is not None and _dict:             # <<<<<<<<<<<<<<
  *         state += (_dict,)
@@ -8200,12 +9106,12 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
  *         state += (_dict,)
  *         use_setstate = True             # <<<<<<<<<<<<<<
  *     else:
- *         use_setstate = self._topics is not None
+ *         use_setstate = self._lock is not None or self._topics is not None
 */
     __pyx_v_use_setstate = 1;
 
     /* "(tree fragment)":8
- *         state = (self._topics,)
+ *         state = (self._lock, self._topics)
  *         _dict = getattr(self, '__dict__', None)
  *     if _dict is not None and _dict:             # <<<<<<<<<<<<<<
  *         state += (_dict,)
@@ -8217,31 +9123,44 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
   /* "(tree fragment)":12
  *         use_setstate = True
  *     else:
- *         use_setstate = self._topics is not None             # <<<<<<<<<<<<<<
+ *         use_setstate = self._lock is not None or self._topics is not None             # <<<<<<<<<<<<<<
  *     if use_setstate:
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, None), state
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, None), state
 */
   /*else*/ {
-    __pyx_t_3 = (__pyx_v_self->_topics != ((PyObject*)Py_None));
+    __pyx_t_4 = (__pyx_v_self->_lock != Py_None);
+    if (!__pyx_t_4) {
+
+    } else {
+
+      __pyx_t_3 = __pyx_t_4;
+
+      goto __pyx_L9_bool_binop_done;
+    }
+    __pyx_t_4 = (__pyx_v_self->_topics != ((PyObject*)Py_None));
+
+    __pyx_t_3 = __pyx_t_4;
+
+    __pyx_L9_bool_binop_done:;
     __pyx_v_use_setstate = __pyx_t_3;
   }
   __pyx_L6:;
 
   /* "(tree fragment)":13
  *     else:
- *         use_setstate = self._topics is not None
+ *         use_setstate = self._lock is not None or self._topics is not None
  *     if use_setstate:             # <<<<<<<<<<<<<<
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, None), state
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, None), state
  *     else:
 */
   if (__pyx_v_use_setstate) {
 
     /* "(tree fragment)":14
- *         use_setstate = self._topics is not None
+ *         use_setstate = self._lock is not None or self._topics is not None
  *     if use_setstate:
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, None), state             # <<<<<<<<<<<<<<
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, None), state             # <<<<<<<<<<<<<<
  *     else:
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, state)
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, state)
 */
     __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_pyx_unpickle_SendPath); if (unlikely(!__pyx_t_2)) __PYX_ERR(1, 14, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
@@ -8250,9 +9169,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
     __Pyx_INCREF(((PyObject *)Py_TYPE(((PyObject *)__pyx_v_self))));
     __Pyx_GIVEREF(((PyObject *)Py_TYPE(((PyObject *)__pyx_v_self))));
     if (__Pyx_PyTuple_SET_ITEM(__pyx_t_1, 0, ((PyObject *)Py_TYPE(((PyObject *)__pyx_v_self)))) != (0)) __PYX_ERR(1, 14, __pyx_L1_error);
-    __Pyx_INCREF(__pyx_mstate_global->__pyx_int_18472920);
-    __Pyx_GIVEREF(__pyx_mstate_global->__pyx_int_18472920);
-    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_1, 1, __pyx_mstate_global->__pyx_int_18472920) != (0)) __PYX_ERR(1, 14, __pyx_L1_error);
+    __Pyx_INCREF(__pyx_mstate_global->__pyx_int_125684457);
+    __Pyx_GIVEREF(__pyx_mstate_global->__pyx_int_125684457);
+    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_1, 1, __pyx_mstate_global->__pyx_int_125684457) != (0)) __PYX_ERR(1, 14, __pyx_L1_error);
     __Pyx_INCREF(Py_None);
     __Pyx_GIVEREF(Py_None);
     if (__Pyx_PyTuple_SET_ITEM(__pyx_t_1, 2, Py_None) != (0)) __PYX_ERR(1, 14, __pyx_L1_error);
@@ -8280,17 +9199,17 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
 
     /* "(tree fragment)":13
  *     else:
- *         use_setstate = self._topics is not None
+ *         use_setstate = self._lock is not None or self._topics is not None
  *     if use_setstate:             # <<<<<<<<<<<<<<
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, None), state
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, None), state
  *     else:
 */
   }
 
   /* "(tree fragment)":16
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, None), state
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, None), state
  *     else:
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, state)             # <<<<<<<<<<<<<<
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, state)             # <<<<<<<<<<<<<<
  * def __setstate_cython__(self, __pyx_state):
  *     __pyx_unpickle_SendPath__set_state(self, __pyx_state)
 */
@@ -8302,9 +9221,9 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
     __Pyx_INCREF(((PyObject *)Py_TYPE(((PyObject *)__pyx_v_self))));
     __Pyx_GIVEREF(((PyObject *)Py_TYPE(((PyObject *)__pyx_v_self))));
     if (__Pyx_PyTuple_SET_ITEM(__pyx_t_1, 0, ((PyObject *)Py_TYPE(((PyObject *)__pyx_v_self)))) != (0)) __PYX_ERR(1, 16, __pyx_L1_error);
-    __Pyx_INCREF(__pyx_mstate_global->__pyx_int_18472920);
-    __Pyx_GIVEREF(__pyx_mstate_global->__pyx_int_18472920);
-    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_1, 1, __pyx_mstate_global->__pyx_int_18472920) != (0)) __PYX_ERR(1, 16, __pyx_L1_error);
+    __Pyx_INCREF(__pyx_mstate_global->__pyx_int_125684457);
+    __Pyx_GIVEREF(__pyx_mstate_global->__pyx_int_125684457);
+    if (__Pyx_PyTuple_SET_ITEM(__pyx_t_1, 1, __pyx_mstate_global->__pyx_int_125684457) != (0)) __PYX_ERR(1, 16, __pyx_L1_error);
     __Pyx_INCREF(__pyx_v_state);
     __Pyx_GIVEREF(__pyx_v_state);
     if (__Pyx_PyTuple_SET_ITEM(__pyx_t_1, 2, __pyx_v_state) != (0)) __PYX_ERR(1, 16, __pyx_L1_error);
@@ -8352,7 +9271,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_4__reduce
 
 /* "(tree fragment)":17
  *     else:
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, state)
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, state)
  * def __setstate_cython__(self, __pyx_state):             # <<<<<<<<<<<<<<
  *     __pyx_unpickle_SendPath__set_state(self, __pyx_state)
 */
@@ -8453,7 +9372,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_6__setsta
   __Pyx_RefNannySetupContext("__setstate_cython__", 0);
 
   /* "(tree fragment)":18
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, state)
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, state)
  * def __setstate_cython__(self, __pyx_state):
  *     __pyx_unpickle_SendPath__set_state(self, __pyx_state)             # <<<<<<<<<<<<<<
 */
@@ -8471,7 +9390,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8SendPath_6__setsta
 
   /* "(tree fragment)":17
  *     else:
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, state)
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, state)
  * def __setstate_cython__(self, __pyx_state):             # <<<<<<<<<<<<<<
  *     __pyx_unpickle_SendPath__set_state(self, __pyx_state)
 */
@@ -9713,7 +10632,7 @@ static PyObject *__pyx_f_8barnabas_6client_8producer_5_fast___pyx_unpickle_Deliv
  *     int __Pyx_UpdateUnpickledDict(object, object, Py_ssize_t) except -1
  * def __pyx_unpickle_SendPath(__pyx_type, long __pyx_checksum, tuple __pyx_state):             # <<<<<<<<<<<<<<
  *     cdef object __pyx_result
- *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x119dfd8, 0xb735782, 0xcb343ed, b'_topics')
+ *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x77dcae9, 0xdf4cdef, 0x3e78b9f, b'_lock, _topics')
 */
 
 /* Python wrapper */
@@ -9845,16 +10764,16 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8__pyx_unpickle_Sen
   /* "(tree fragment)":6
  * def __pyx_unpickle_SendPath(__pyx_type, long __pyx_checksum, tuple __pyx_state):
  *     cdef object __pyx_result
- *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x119dfd8, 0xb735782, 0xcb343ed, b'_topics')             # <<<<<<<<<<<<<<
+ *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x77dcae9, 0xdf4cdef, 0x3e78b9f, b'_lock, _topics')             # <<<<<<<<<<<<<<
  *     __pyx_result = SendPath.__new__(__pyx_type)
  *     if __pyx_state is not None:
 */
-  __pyx_t_1 = __Pyx_CheckUnpickleChecksum(__pyx_v___pyx_checksum, 0x119dfd8, 0xb735782, 0xcb343ed, __pyx_k_topics_2); if (unlikely(__pyx_t_1 == ((int)-1))) __PYX_ERR(1, 6, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_CheckUnpickleChecksum(__pyx_v___pyx_checksum, 0x77dcae9, 0xdf4cdef, 0x3e78b9f, __pyx_k_lock__topics); if (unlikely(__pyx_t_1 == ((int)-1))) __PYX_ERR(1, 6, __pyx_L1_error)
 
 
   /* "(tree fragment)":7
  *     cdef object __pyx_result
- *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x119dfd8, 0xb735782, 0xcb343ed, b'_topics')
+ *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x77dcae9, 0xdf4cdef, 0x3e78b9f, b'_lock, _topics')
  *     __pyx_result = SendPath.__new__(__pyx_type)             # <<<<<<<<<<<<<<
  *     if __pyx_state is not None:
  *         __pyx_unpickle_SendPath__set_state(<SendPath> __pyx_result, __pyx_state)
@@ -9873,7 +10792,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8__pyx_unpickle_Sen
   __pyx_t_2 = 0;
 
   /* "(tree fragment)":8
- *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x119dfd8, 0xb735782, 0xcb343ed, b'_topics')
+ *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x77dcae9, 0xdf4cdef, 0x3e78b9f, b'_lock, _topics')
  *     __pyx_result = SendPath.__new__(__pyx_type)
  *     if __pyx_state is not None:             # <<<<<<<<<<<<<<
  *         __pyx_unpickle_SendPath__set_state(<SendPath> __pyx_result, __pyx_state)
@@ -9899,7 +10818,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8__pyx_unpickle_Sen
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
     /* "(tree fragment)":8
- *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x119dfd8, 0xb735782, 0xcb343ed, b'_topics')
+ *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x77dcae9, 0xdf4cdef, 0x3e78b9f, b'_lock, _topics')
  *     __pyx_result = SendPath.__new__(__pyx_type)
  *     if __pyx_state is not None:             # <<<<<<<<<<<<<<
  *         __pyx_unpickle_SendPath__set_state(<SendPath> __pyx_result, __pyx_state)
@@ -9912,7 +10831,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8__pyx_unpickle_Sen
  *         __pyx_unpickle_SendPath__set_state(<SendPath> __pyx_result, __pyx_state)
  *     return __pyx_result             # <<<<<<<<<<<<<<
  * cdef __pyx_unpickle_SendPath__set_state(SendPath __pyx_result, __pyx_state: tuple):
- *     __pyx_result._topics = __pyx_state[0]
+ *     __pyx_result._lock = __pyx_state[0]; __pyx_result._topics = __pyx_state[1]
 */
   {
     PyObject *__pyx_temp;
@@ -9930,7 +10849,7 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8__pyx_unpickle_Sen
  *     int __Pyx_UpdateUnpickledDict(object, object, Py_ssize_t) except -1
  * def __pyx_unpickle_SendPath(__pyx_type, long __pyx_checksum, tuple __pyx_state):             # <<<<<<<<<<<<<<
  *     cdef object __pyx_result
- *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x119dfd8, 0xb735782, 0xcb343ed, b'_topics')
+ *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x77dcae9, 0xdf4cdef, 0x3e78b9f, b'_lock, _topics')
 */
 
   /* function exit code */
@@ -9950,8 +10869,8 @@ static PyObject *__pyx_pf_8barnabas_6client_8producer_5_fast_8__pyx_unpickle_Sen
  *         __pyx_unpickle_SendPath__set_state(<SendPath> __pyx_result, __pyx_state)
  *     return __pyx_result
  * cdef __pyx_unpickle_SendPath__set_state(SendPath __pyx_result, __pyx_state: tuple):             # <<<<<<<<<<<<<<
- *     __pyx_result._topics = __pyx_state[0]
- *     __Pyx_UpdateUnpickledDict(__pyx_result, __pyx_state, 1)
+ *     __pyx_result._lock = __pyx_state[0]; __pyx_result._topics = __pyx_state[1]
+ *     __Pyx_UpdateUnpickledDict(__pyx_result, __pyx_state, 2)
 */
 
 static PyObject *__pyx_f_8barnabas_6client_8producer_5_fast___pyx_unpickle_SendPath__set_state(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *__pyx_v___pyx_result, PyObject *__pyx_v___pyx_state) {
@@ -9967,10 +10886,16 @@ static PyObject *__pyx_f_8barnabas_6client_8producer_5_fast___pyx_unpickle_SendP
   /* "(tree fragment)":12
  *     return __pyx_result
  * cdef __pyx_unpickle_SendPath__set_state(SendPath __pyx_result, __pyx_state: tuple):
- *     __pyx_result._topics = __pyx_state[0]             # <<<<<<<<<<<<<<
- *     __Pyx_UpdateUnpickledDict(__pyx_result, __pyx_state, 1)
+ *     __pyx_result._lock = __pyx_state[0]; __pyx_result._topics = __pyx_state[1]             # <<<<<<<<<<<<<<
+ *     __Pyx_UpdateUnpickledDict(__pyx_result, __pyx_state, 2)
 */
   __pyx_t_1 = __Pyx_GetItemInt_Tuple(__pyx_v___pyx_state, 0, long, 1, __Pyx_PyLong_From_long, 0, 1, 1, __Pyx_ReferenceSharing_FunctionArgument); if (unlikely(!__pyx_t_1)) __PYX_ERR(1, 12, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_1);
+  __Pyx_GIVEREF(__pyx_t_1);
+  __Pyx_GOTREF(__pyx_v___pyx_result->_lock);
+  __Pyx_DECREF_SET(__pyx_v___pyx_result->_lock, __pyx_t_1);
+  __pyx_t_1 = 0;
+  __pyx_t_1 = __Pyx_GetItemInt_Tuple(__pyx_v___pyx_state, 1, long, 1, __Pyx_PyLong_From_long, 0, 1, 1, __Pyx_ReferenceSharing_FunctionArgument); if (unlikely(!__pyx_t_1)) __PYX_ERR(1, 12, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   if (!(likely(PyDict_CheckExact(__pyx_t_1))||((__pyx_t_1) == Py_None) || __Pyx_RaiseUnexpectedTypeError("dict", __pyx_t_1))) __PYX_ERR(1, 12, __pyx_L1_error)
   __Pyx_GIVEREF(__pyx_t_1);
@@ -9980,18 +10905,18 @@ static PyObject *__pyx_f_8barnabas_6client_8producer_5_fast___pyx_unpickle_SendP
 
   /* "(tree fragment)":13
  * cdef __pyx_unpickle_SendPath__set_state(SendPath __pyx_result, __pyx_state: tuple):
- *     __pyx_result._topics = __pyx_state[0]
- *     __Pyx_UpdateUnpickledDict(__pyx_result, __pyx_state, 1)             # <<<<<<<<<<<<<<
+ *     __pyx_result._lock = __pyx_state[0]; __pyx_result._topics = __pyx_state[1]
+ *     __Pyx_UpdateUnpickledDict(__pyx_result, __pyx_state, 2)             # <<<<<<<<<<<<<<
 */
-  __pyx_t_2 = __Pyx_UpdateUnpickledDict(((PyObject *)__pyx_v___pyx_result), __pyx_v___pyx_state, 1); if (unlikely(__pyx_t_2 == ((int)-1))) __PYX_ERR(1, 13, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_UpdateUnpickledDict(((PyObject *)__pyx_v___pyx_result), __pyx_v___pyx_state, 2); if (unlikely(__pyx_t_2 == ((int)-1))) __PYX_ERR(1, 13, __pyx_L1_error)
 
 
   /* "(tree fragment)":11
  *         __pyx_unpickle_SendPath__set_state(<SendPath> __pyx_result, __pyx_state)
  *     return __pyx_result
  * cdef __pyx_unpickle_SendPath__set_state(SendPath __pyx_result, __pyx_state: tuple):             # <<<<<<<<<<<<<<
- *     __pyx_result._topics = __pyx_state[0]
- *     __Pyx_UpdateUnpickledDict(__pyx_result, __pyx_state, 1)
+ *     __pyx_result._lock = __pyx_state[0]; __pyx_result._topics = __pyx_state[1]
+ *     __Pyx_UpdateUnpickledDict(__pyx_result, __pyx_state, 2)
 */
 
   /* function exit code */
@@ -10958,6 +11883,7 @@ static PyTypeObject __pyx_type_8barnabas_6client_8producer_5_fast_Delivery = {
   #endif
 };
 #endif
+static struct __pyx_vtabstruct_8barnabas_6client_8producer_5_fast_SendPath __pyx_vtable_8barnabas_6client_8producer_5_fast_SendPath;
 
 static PyObject *__pyx_tp_new__initialisation_8barnabas_6client_8producer_5_fast_SendPath(PyObject *o, 
 #if CYTHON_VECTORCALL_TPNEW
@@ -10967,7 +11893,9 @@ static PyObject *__pyx_tp_new__initialisation_8barnabas_6client_8producer_5_fast
 #endif
 ) {
   struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *p = ((struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *)o);
+  p->__pyx_vtab = __pyx_vtabptr_8barnabas_6client_8producer_5_fast_SendPath;
   p->_topics = ((PyObject*)Py_None); Py_INCREF(Py_None);
+  p->_lock = Py_None; Py_INCREF(Py_None);
   return o;
 }
 
@@ -11018,6 +11946,7 @@ static void __pyx_tp_dealloc_8barnabas_6client_8producer_5_fast_SendPath(PyObjec
   #endif
   PyObject_GC_UnTrack(o);
   Py_CLEAR(p->_topics);
+  Py_CLEAR(p->_lock);
   PyTypeObject *tp = Py_TYPE(o);
   #if CYTHON_USE_TYPE_SLOTS
   (*tp->tp_free)(o);
@@ -11042,6 +11971,9 @@ static int __pyx_tp_traverse_8barnabas_6client_8producer_5_fast_SendPath(PyObjec
   if (p->_topics) {
     e = (*v)(p->_topics, a); if (e) return e;
   }
+  if (p->_lock) {
+    e = (*v)(p->_lock, a); if (e) return e;
+  }
   return 0;
 }
 
@@ -11050,6 +11982,9 @@ static int __pyx_tp_clear_8barnabas_6client_8producer_5_fast_SendPath(PyObject *
   struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *p = (struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *)o;
   tmp = ((PyObject*)p->_topics);
   p->_topics = ((PyObject*)Py_None); Py_INCREF(Py_None);
+  Py_XDECREF(tmp);
+  tmp = ((PyObject*)p->_lock);
+  p->_lock = Py_None; Py_INCREF(Py_None);
   Py_XDECREF(tmp);
   return 0;
 }
@@ -11221,14 +12156,14 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_Ba
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot", 0);
   /*--- Exttype __pyx_obj_8barnabas_6client_8producer_5_fast_BatchSlot ---*/
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_BatchSlot_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot)) __PYX_ERR(0, 29, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_BatchSlot_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot)) __PYX_ERR(0, 32, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot = &__pyx_type_8barnabas_6client_8producer_5_fast_BatchSlot;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot) < (0)) __PYX_ERR(0, 29, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot) < (0)) __PYX_ERR(0, 32, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot);
@@ -11238,8 +12173,8 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_Ba
     __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot->tp_getattro = PyObject_GenericGetAttr;
   }
   #endif
-  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_BatchSlot, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot) < (0)) __PYX_ERR(0, 29, __pyx_L1_error)
-  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot) < (0)) __PYX_ERR(0, 29, __pyx_L1_error)
+  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_BatchSlot, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot) < (0)) __PYX_ERR(0, 32, __pyx_L1_error)
+  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_BatchSlot) < (0)) __PYX_ERR(0, 32, __pyx_L1_error)
   __Pyx_RefNannyFinishContext();
   return 0;
   __pyx_L1_error:;
@@ -11256,14 +12191,14 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_Pa
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_PartitionSlot", 0);
   /*--- Exttype __pyx_obj_8barnabas_6client_8producer_5_fast_PartitionSlot ---*/
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_PartitionSlot_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot)) __PYX_ERR(0, 36, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_PartitionSlot_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot)) __PYX_ERR(0, 39, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot = &__pyx_type_8barnabas_6client_8producer_5_fast_PartitionSlot;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot) < (0)) __PYX_ERR(0, 36, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot) < (0)) __PYX_ERR(0, 39, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot);
@@ -11273,8 +12208,8 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_Pa
     __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot->tp_getattro = PyObject_GenericGetAttr;
   }
   #endif
-  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_PartitionSlot, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot) < (0)) __PYX_ERR(0, 36, __pyx_L1_error)
-  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot) < (0)) __PYX_ERR(0, 36, __pyx_L1_error)
+  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_PartitionSlot, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot) < (0)) __PYX_ERR(0, 39, __pyx_L1_error)
+  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_PartitionSlot) < (0)) __PYX_ERR(0, 39, __pyx_L1_error)
   __Pyx_RefNannyFinishContext();
   return 0;
   __pyx_L1_error:;
@@ -11291,14 +12226,14 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_To
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot", 0);
   /*--- Exttype __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot ---*/
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_TopicSlot_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot)) __PYX_ERR(0, 42, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_TopicSlot_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot)) __PYX_ERR(0, 45, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot = &__pyx_type_8barnabas_6client_8producer_5_fast_TopicSlot;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot) < (0)) __PYX_ERR(0, 42, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot) < (0)) __PYX_ERR(0, 45, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot);
@@ -11308,8 +12243,8 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_To
     __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot->tp_getattro = PyObject_GenericGetAttr;
   }
   #endif
-  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_TopicSlot, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot) < (0)) __PYX_ERR(0, 42, __pyx_L1_error)
-  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot) < (0)) __PYX_ERR(0, 42, __pyx_L1_error)
+  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_TopicSlot, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot) < (0)) __PYX_ERR(0, 45, __pyx_L1_error)
+  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot) < (0)) __PYX_ERR(0, 45, __pyx_L1_error)
   __Pyx_RefNannyFinishContext();
   return 0;
   __pyx_L1_error:;
@@ -11326,14 +12261,14 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_De
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_Delivery", 0);
   /*--- Exttype __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery ---*/
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_Delivery_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery)) __PYX_ERR(0, 50, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_Delivery_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery)) __PYX_ERR(0, 53, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery = &__pyx_type_8barnabas_6client_8producer_5_fast_Delivery;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery) < (0)) __PYX_ERR(0, 50, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery) < (0)) __PYX_ERR(0, 53, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery);
@@ -11343,8 +12278,8 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_De
     __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery->tp_getattro = PyObject_GenericGetAttr;
   }
   #endif
-  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_Delivery, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery) < (0)) __PYX_ERR(0, 50, __pyx_L1_error)
-  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery) < (0)) __PYX_ERR(0, 50, __pyx_L1_error)
+  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_Delivery, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery) < (0)) __PYX_ERR(0, 53, __pyx_L1_error)
+  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery) < (0)) __PYX_ERR(0, 53, __pyx_L1_error)
   __Pyx_RefNannyFinishContext();
   return 0;
   __pyx_L1_error:;
@@ -11360,15 +12295,17 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_Se
   CYTHON_UNUSED_VAR(__pyx_mstate);
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_SendPath", 0);
   /*--- Exttype __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath ---*/
+  __pyx_vtabptr_8barnabas_6client_8producer_5_fast_SendPath = &__pyx_vtable_8barnabas_6client_8producer_5_fast_SendPath;
+  __pyx_vtable_8barnabas_6client_8producer_5_fast_SendPath._append_with = (struct __pyx_obj_8barnabas_6client_8producer_5_fast_Delivery *(*)(struct __pyx_obj_8barnabas_6client_8producer_5_fast_SendPath *, struct __pyx_obj_8barnabas_6client_8producer_5_fast_TopicSlot *, PyObject *, PyObject *, PyObject *, PyObject *, PyObject *, PyObject *))__pyx_f_8barnabas_6client_8producer_5_fast_8SendPath__append_with;
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_SendPath_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath)) __PYX_ERR(0, 87, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8barnabas_6client_8producer_5_fast_SendPath_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath)) __PYX_ERR(0, 125, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath = &__pyx_type_8barnabas_6client_8producer_5_fast_SendPath;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath) < (0)) __PYX_ERR(0, 87, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath) < (0)) __PYX_ERR(0, 125, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath);
@@ -11378,8 +12315,9 @@ static int __Pyx_modinit_Exttype___pyx_obj_8barnabas_6client_8producer_5_fast_Se
     __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath->tp_getattro = PyObject_GenericGetAttr;
   }
   #endif
-  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_SendPath, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath) < (0)) __PYX_ERR(0, 87, __pyx_L1_error)
-  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath) < (0)) __PYX_ERR(0, 87, __pyx_L1_error)
+  if (__Pyx_SetVtable(__pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath, __pyx_vtabptr_8barnabas_6client_8producer_5_fast_SendPath) < (0)) __PYX_ERR(0, 125, __pyx_L1_error)
+  if (PyObject_SetAttr(__pyx_m, __pyx_mstate_global->__pyx_n_u_SendPath, (PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath) < (0)) __PYX_ERR(0, 125, __pyx_L1_error)
+  if (__Pyx_setup_reduce((PyObject *) __pyx_mstate->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath) < (0)) __PYX_ERR(0, 125, __pyx_L1_error)
   __Pyx_RefNannyFinishContext();
   return 0;
   __pyx_L1_error:;
@@ -11754,6 +12692,15 @@ __Pyx_RefNannySetupContext("PyInit__fast", 0);
   }
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
+  /* "barnabas/client/producer/_fast.pyx":23
+ * 
+ * 
+ * cdef long long MAX_TIMESTAMP = 1LL << 62             # <<<<<<<<<<<<<<
+ * 
+ * 
+*/
+  __pyx_v_8barnabas_6client_8producer_5_fast_MAX_TIMESTAMP = 0x4000000000000000LL;
+
   /* "(tree fragment)":1
  * def __reduce_cython__(self):             # <<<<<<<<<<<<<<
  *     cdef tuple state
@@ -11835,66 +12782,66 @@ __Pyx_RefNannySetupContext("PyInit__fast", 0);
   if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_TopicSlot, __pyx_mstate_global->__pyx_n_u_setstate_cython, __pyx_t_2) < (0)) __PYX_ERR(1, 17, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "barnabas/client/producer/_fast.pyx":64
+  /* "barnabas/client/producer/_fast.pyx":67
  *         self.timestamp = timestamp
  * 
  *     def done(self):             # <<<<<<<<<<<<<<
  *         """Whether the record was acknowledged or has failed for good."""
  *         return calls.done(self)
 */
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8Delivery_3done, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Delivery_done, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 64, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8Delivery_3done, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Delivery_done, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 67, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_2);
   #endif
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_done, __pyx_t_2) < (0)) __PYX_ERR(0, 64, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_done, __pyx_t_2) < (0)) __PYX_ERR(0, 67, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "barnabas/client/producer/_fast.pyx":68
+  /* "barnabas/client/producer/_fast.pyx":71
  *         return calls.done(self)
  * 
  *     def result(self, timeout=None):             # <<<<<<<<<<<<<<
  *         """Waits (seconds) for the acknowledgement; raises what the record failed with, or ClientTimeoutError."""
  *         return calls.result(self, timeout)
 */
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8Delivery_5result, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Delivery_result, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 68, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8Delivery_5result, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Delivery_result, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 71, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_2);
   #endif
-  __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_2, __pyx_mstate_global->__pyx_tuple[0]);
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_result, __pyx_t_2) < (0)) __PYX_ERR(0, 68, __pyx_L1_error)
+  __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_2, __pyx_mstate_global->__pyx_tuple[1]);
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_result, __pyx_t_2) < (0)) __PYX_ERR(0, 71, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "barnabas/client/producer/_fast.pyx":72
+  /* "barnabas/client/producer/_fast.pyx":75
  *         return calls.result(self, timeout)
  * 
  *     def exception(self, timeout=None):             # <<<<<<<<<<<<<<
  *         """Waits like `result` and returns what the record failed with, None if it was acknowledged."""
  *         return calls.exception(self, timeout)
 */
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8Delivery_7exception, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Delivery_exception, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 72, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8Delivery_7exception, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Delivery_exception, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 75, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_2);
   #endif
-  __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_2, __pyx_mstate_global->__pyx_tuple[0]);
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_exception, __pyx_t_2) < (0)) __PYX_ERR(0, 72, __pyx_L1_error)
+  __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_2, __pyx_mstate_global->__pyx_tuple[1]);
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_exception, __pyx_t_2) < (0)) __PYX_ERR(0, 75, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "barnabas/client/producer/_fast.pyx":76
+  /* "barnabas/client/producer/_fast.pyx":79
  *         return calls.exception(self, timeout)
  * 
  *     def add_callback(self, callback):             # <<<<<<<<<<<<<<
  *         """Calls `callback(delivery)` on the I/O thread when the record is done; at once if it is done already."""
  *         calls.add_callback(self, callback)
 */
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8Delivery_9add_callback, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Delivery_add_callback, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[9])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 76, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8Delivery_9add_callback, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Delivery_add_callback, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[9])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 79, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_2);
   #endif
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_add_callback, __pyx_t_2) < (0)) __PYX_ERR(0, 76, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_add_callback, __pyx_t_2) < (0)) __PYX_ERR(0, 79, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
   /* "(tree fragment)":1
@@ -11924,43 +12871,43 @@ __Pyx_RefNannySetupContext("PyInit__fast", 0);
   if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_Delivery, __pyx_mstate_global->__pyx_n_u_setstate_cython, __pyx_t_2) < (0)) __PYX_ERR(1, 17, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "barnabas/client/producer/_fast.pyx":92
- *     cdef dict _topics
+  /* "barnabas/client/producer/_fast.pyx":131
+ *     cdef object _lock
  * 
  *     def _open_path(self, dict topics, object lock):             # <<<<<<<<<<<<<<
  *         """`topics`: those whose records may go straight into an open batch."""
  *         self._topics = topics
 */
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8SendPath_1_open_path, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_SendPath__open_path, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[12])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 92, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8SendPath_1_open_path, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_SendPath__open_path, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[12])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 131, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_2);
   #endif
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath, __pyx_mstate_global->__pyx_n_u_open_path, __pyx_t_2) < (0)) __PYX_ERR(0, 92, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath, __pyx_mstate_global->__pyx_n_u_open_path, __pyx_t_2) < (0)) __PYX_ERR(0, 131, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "barnabas/client/producer/_fast.pyx":96
- *         self._topics = topics
+  /* "barnabas/client/producer/_fast.pyx":136
+ *         self._lock = lock
  * 
  *     def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):             # <<<<<<<<<<<<<<
  *         """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
  * 
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 96, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 136, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_partition, Py_None) < (0)) __PYX_ERR(0, 96, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_timestamp, Py_None) < (0)) __PYX_ERR(0, 96, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_headers, Py_None) < (0)) __PYX_ERR(0, 96, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_on_delivery, Py_None) < (0)) __PYX_ERR(0, 96, __pyx_L1_error)
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8SendPath_3send, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_SendPath_send, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[13])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 96, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_partition, Py_None) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_timestamp, Py_None) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_headers, Py_None) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_on_delivery, Py_None) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_8SendPath_3send, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_SendPath_send, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[13])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 136, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
-  __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_4, __pyx_mstate_global->__pyx_tuple[1]);
+  __Pyx_CyFunction_SetDefaultsTuple(__pyx_t_4, __pyx_mstate_global->__pyx_tuple[2]);
   __Pyx_CyFunction_SetDefaultsKwDict(__pyx_t_4, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath, __pyx_mstate_global->__pyx_n_u_send, __pyx_t_4) < (0)) __PYX_ERR(0, 96, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_8barnabas_6client_8producer_5_fast_SendPath, __pyx_mstate_global->__pyx_n_u_send, __pyx_t_4) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
   /* "(tree fragment)":1
@@ -11978,7 +12925,7 @@ __Pyx_RefNannySetupContext("PyInit__fast", 0);
 
   /* "(tree fragment)":17
  *     else:
- *         return __pyx_unpickle_SendPath, (type(self), 0x119dfd8, state)
+ *         return __pyx_unpickle_SendPath, (type(self), 0x77dcae9, state)
  * def __setstate_cython__(self, __pyx_state):             # <<<<<<<<<<<<<<
  *     __pyx_unpickle_SendPath__set_state(self, __pyx_state)
 */
@@ -12051,7 +12998,7 @@ __Pyx_RefNannySetupContext("PyInit__fast", 0);
  *     int __Pyx_UpdateUnpickledDict(object, object, Py_ssize_t) except -1
  * def __pyx_unpickle_SendPath(__pyx_type, long __pyx_checksum, tuple __pyx_state):             # <<<<<<<<<<<<<<
  *     cdef object __pyx_result
- *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x119dfd8, 0xb735782, 0xcb343ed, b'_topics')
+ *     __Pyx_CheckUnpickleChecksum(__pyx_checksum, 0x77dcae9, 0xdf4cdef, 0x3e78b9f, b'_lock, _topics')
 */
   __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8barnabas_6client_8producer_5_fast_9__pyx_unpickle_SendPath, 0, __pyx_mstate_global->__pyx_n_u_pyx_unpickle_SendPath, NULL, __pyx_mstate_global->__pyx_n_u_barnabas_client_producer__fast, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[20])); if (unlikely(!__pyx_t_4)) __PYX_ERR(1, 4, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
@@ -12130,7 +13077,21 @@ static int __Pyx_InitCachedConstants(__pyx_mstatetype *__pyx_mstate) {
   CYTHON_UNUSED_VAR(__pyx_mstate);
   __Pyx_RefNannySetupContext("__Pyx_InitCachedConstants", 0);
 
-  /* "barnabas/client/producer/_fast.pyx":68
+  /* "barnabas/client/producer/_fast.pyx":162
+ *         if headers is not None and type(headers) is not list:
+ *             return None
+ *         with self._lock:             # <<<<<<<<<<<<<<
+ *             batch = open_batch(topic, key, partition)
+ *             if batch is None:
+*/
+  {
+    PyObject* __pyx_temp[3] = {Py_None, Py_None, Py_None};
+    __pyx_mstate_global->__pyx_tuple[0] = __Pyx_PyTuple_FromArray(__pyx_temp, 3); if (unlikely(!__pyx_mstate_global->__pyx_tuple[0])) __PYX_ERR(0, 162, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_mstate_global->__pyx_tuple[0]);
+  }
+  __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[0]);
+
+  /* "barnabas/client/producer/_fast.pyx":71
  *         return calls.done(self)
  * 
  *     def result(self, timeout=None):             # <<<<<<<<<<<<<<
@@ -12139,13 +13100,13 @@ static int __Pyx_InitCachedConstants(__pyx_mstatetype *__pyx_mstate) {
 */
   {
     PyObject* __pyx_temp[1] = {Py_None};
-    __pyx_mstate_global->__pyx_tuple[0] = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_mstate_global->__pyx_tuple[0])) __PYX_ERR(0, 68, __pyx_L1_error)
-    __Pyx_GOTREF(__pyx_mstate_global->__pyx_tuple[0]);
+    __pyx_mstate_global->__pyx_tuple[1] = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_mstate_global->__pyx_tuple[1])) __PYX_ERR(0, 71, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_mstate_global->__pyx_tuple[1]);
   }
-  __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[0]);
+  __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[1]);
 
-  /* "barnabas/client/producer/_fast.pyx":96
- *         self._topics = topics
+  /* "barnabas/client/producer/_fast.pyx":136
+ *         self._lock = lock
  * 
  *     def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):             # <<<<<<<<<<<<<<
  *         """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
@@ -12153,14 +13114,14 @@ static int __Pyx_InitCachedConstants(__pyx_mstatetype *__pyx_mstate) {
 */
   {
     PyObject* __pyx_temp[2] = {Py_None, Py_None};
-    __pyx_mstate_global->__pyx_tuple[1] = __Pyx_PyTuple_FromArray(__pyx_temp, 2); if (unlikely(!__pyx_mstate_global->__pyx_tuple[1])) __PYX_ERR(0, 96, __pyx_L1_error)
-    __Pyx_GOTREF(__pyx_mstate_global->__pyx_tuple[1]);
+    __pyx_mstate_global->__pyx_tuple[2] = __Pyx_PyTuple_FromArray(__pyx_temp, 2); if (unlikely(!__pyx_mstate_global->__pyx_tuple[2])) __PYX_ERR(0, 136, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_mstate_global->__pyx_tuple[2]);
   }
-  __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[1]);
+  __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[2]);
   #if CYTHON_IMMORTAL_CONSTANTS
   {
     PyObject **table = __pyx_mstate->__pyx_tuple;
-    for (Py_ssize_t i=0; i<2; ++i) {
+    for (Py_ssize_t i=0; i<3; ++i) {
       #if PY_VERSION_HEX >= 0x030F0000
       PyUnstable_SetImmortal(table[i]);
       #elif CYTHON_COMPILING_IN_CPYTHON_FREETHREADING
@@ -12194,38 +13155,38 @@ static int __Pyx_InitConstants(__pyx_mstatetype *__pyx_mstate) {
   int __pyx_clineno = 0;
   CYTHON_UNUSED_VAR(__pyx_mstate);
   {
-    const struct { const unsigned int length: 8; } str_length_index[] = {{15},{1},{1},{179},{8},{7},{6},{2},{9},{38},{9},{27},{29},{8},{26},{28},{21},{13},{18},{15},{13},{31},{33},{8},{26},{28},{19},{13},{9},{27},{29},{20},{12},{9},{17},{8},{8},{12},{8},{10},{8},{7},{14},{12},{11},{10},{24},{23},{28},{23},{24},{12},{10},{17},{13},{12},{12},{19},{8},{5},{13},{10},{12},{12},{18},{24},{30},{22},{5},{8},{5},{18},{8},{14},{4},{9},{5},{3},{7},{5},{5},{3},{4},{3},{11},{9},{17},{3},{6},{4},{4},{10},{4},{5},{4},{7},{9},{5},{6},{10},{6},{12},{5},{6},{12}};
-    const struct { const unsigned int length: 9; } bytes_length_index[] = {{11},{11},{11},{55},{55},{56},{102},{102},{110},{106},{116},{9},{13},{13},{18},{18},{282}};
+    const struct { const unsigned int length: 8; } str_length_index[] = {{15},{1},{1},{179},{8},{7},{6},{2},{9},{38},{9},{27},{29},{8},{26},{28},{21},{13},{18},{15},{13},{31},{33},{8},{26},{28},{19},{13},{9},{27},{29},{20},{12},{9},{8},{9},{8},{8},{12},{8},{10},{8},{7},{14},{12},{11},{10},{24},{23},{28},{23},{24},{14},{12},{10},{17},{13},{12},{12},{19},{8},{5},{13},{10},{12},{12},{18},{24},{30},{22},{5},{8},{5},{18},{8},{14},{4},{9},{5},{3},{14},{7},{5},{5},{3},{4},{11},{9},{17},{3},{6},{4},{4},{10},{5},{4},{7},{9},{5},{6},{10},{6},{12},{5},{6},{12}};
+    const struct { const unsigned int length: 8; } bytes_length_index[] = {{11},{11},{11},{55},{55},{56},{102},{116},{110},{106},{116},{16},{13},{13},{18},{18},{211}};
     #ifndef CYTHON_COMPRESS_STRINGS
       #define CYTHON_COMPRESS_STRINGS 90
     #endif
-    #if (CYTHON_COMPRESS_STRINGS) == 1 /* compression: zlib (1254 bytes) */
-static const char cstring[] = "x\332\235T\317s\323F\024\306C \001\002!\3054)-Sy\332\222\002S\007\017\201\204R\246M\233@[\n\023\023 m3T\254\245g[X\226d\355\312\211\007\016\034}\324q\217:\356QG\037}\364QG\037\363\047\360\047\360\326\212\024\307n:P\317x\367\355\367~\356\367\336\352[\346\002(e\227T\352`\261\253\371\037\037\333\014\024V%L\371\245\305\252\266\245\030T\321\3014J\340\022\006fK\241\31454\006\2564\262\224\215\365\215\357\226V\226\024b\351\212\013\257@cT\241^I3\t\245@\025\273\254\224<\303d\206\245\260\226\0034\257\374VVZ\266\247X\000\272\302l\305A\273a\007V\005K\241\300\244\240,\020\313\262\031a\206m\251\350nX\225\005E7\\Lb4Az\337\047&\205<\321u\025\355@7()\231\000\226\\+\232AcI\247\256\266X\".\036\010]\324L\003/\272\350\270\266\356i\340.\252eBY\336i\355\376L\230V\3354m\226\nyUuAZ\251\332\200\nU\035Va\221\024k;P\256!KMp[\311>\356>\2449\322{p\033\215\230f\211h\265\024\324m\013\322\003\354j\340HRR\304\005\352\231l\203\270\314\220\270\254\360\320a\274\224Q\365X=\233`\351\033\204U\223}<\304\220\346H\357\274j;`\251\316p l\213\376\324v\014M\246N\205\361\370\303\252\261\004x\203\326.\376\327p\026\325\307\260\313\236@YU\367\347\005\244\236\354\020\203Ia0Zj\005\360\276P\227\200.}\360W\366,M\356\225$8\376\352\304\030D\257\343x\230\003\304\"\365x\207\035\271\341\244\250Z\025\264\032\365\352\361)&?\226\367\343HQ\316{,y\026^\244\206\321\322\361\031\301\223>\216\300\207z4\242K\330\034\201S\316T\265\341\0213\251}\237Yu\214\343\024\200]y@\232\323\373\322!V\376\205~\006\224%\\\032T\325l\327\366\360\231\303A\303U\331h\225\232\366\216\331\032\036jB[\226f\330\371\324\205&\2173\037?\316|\3628\217\302\363\203G\233j\361\203`\273:Z\331:h%\311q\222J\356\024\235\261,l+s\211\006\022\326\367\371N\366AiT\276\261\364i\225m\317\322q0\252@tp\251a\351\260+\347\207\326\240e\332Z\315\262w\220\207$\200\223t*\025\324\262\355\252h\353\330N<\037\024\314\262$\004\251\324\241L$\202m\032\260\312p|\231Q\007dCn\210\325\035&\0339X\360{\333R\211\203\254\352\236\243\243\271G!mH\223\230^\274\320\301\270\343-M\333v\336f\372\023W\002\0224E""Q\212\013AC\234\024D\212\327EA\334\017so3{\023_\362F\244\334\010\317t\356vkQ\361I\177\342\202\277\302W\202B\260\332\237\230|\373\306_\346\271\376\3245\221\023wC\253\213\330\231v\341\010\267;\374\327`5(\016\271\3114\177t\316u\311\177\271\335\013\246DF\314\016\271-\212Ft\343\247\356\271^\342\367n\352\330\351\317\245f\326\317\372\305\376\324y\177\322o\360\223\334\0249\351\326lo\371\353<\313Q\363\211\217Vs~c\017\027\306o\007s\"#-\032\375\251\231h&/\3640\027.w\256w\267z\253{\207\221\342\377\317r\047x \n\007Y\256\212\254(\212J\270\335\235\3546\366\016#\231\221,\177\362\247\301\274\324~x\266\345`!&\353\343\263\375\305\365 \367\341\231V\202\345\330\"\316tM|-\210\330\tk\335\271^f\35702;\222\351o\316\202\302\3071x+<\036.\205o\272\313\275\017\316\211=\234n?\364\033R8\333~\301s\330\360\001:\323\3660\321,\317E\023\227y1>?\340\005~?@D\t21\362;\047\274\031\024%r:\272v/\272\367\250\367O\264]\217\352\326\273O\217\235\232n\177\357o\362\023\330\240K\342\246\200Am7q\222\247\263\376\032\237\n&\006\243>=\323n\372[|\265\177~\316\177\215\334\236\277\340/\371\024Y\310~\301\327\202L\377\342gX\3057\234\242*{\231\253b\r\047\277\020\375\360\250W\354A\264\371<z\276\025mmG\333\257\242W\265=tY\225\001n\363\271\340D\360L\\ABnu\216w\226:\r\354-\355-D\305g\321\263\027\321\213\227\321K\322\317^\342W0\001:\255\343\220\237\t\013\341z\347b\247\322}\336\273\025m\024\373\3319\277\3117\321`\376\253`E\254\240z\265?\257\004\247pt\016\266\2638w\363\370\"\221\3526\303w\230\301H\223\302\013\037v^\367\256F\233O\337\003.x\005\327";
-    PyObject *data = __Pyx_DecompressString(cstring, 1254, 1);
+    #if (CYTHON_COMPRESS_STRINGS) == 1 /* compression: zlib (1229 bytes) */
+static const char cstring[] = "x\332\235T\301n\333F\020\215`\047v\023\047\266Z\005)\220\026\241\2206\256\023T\216\021\247v\020\030\255[\307n\2226\260b\005n\034\264\304\212\034I\254(\222\342.e\t\311\301G\035y\334#\217<\362\250#\217:\362\250\243?!\237\320Y\321\244e).\334\n\320\356\354\233\231\235\33173\374\216\331\000R\305&\325\006\030l\251\360\343+\223\201\304j\204I\277tX\3154$\215J*\350Z\031l\302@\357H\224\331\232\302\300\026F\206\264\373l\367\373\325\365U\211\030\252d\303\337\2400*Q\247\254\350\204R\240\222Y\221\312\216\2463\315\220X\307\002Z\220\236W\244\216\351H\006\200*1S\262\320n\324\201\325\300\220(0!H\213\3040LF\230f\0322\272kFuQR5\033\203h-\020\336\333D\247P \252*\243\035\250\032%e\035\300\020kU\321h,\251\324V\226\313\304\306\003\241\313\212\256\341C\227-\333T\035\005\354e\271B(+X\235\366\317\204)\265=\335d\251P\220e\033\204\225\254\014\251\220\345Q\025&I1\267S\345\026\262\324\002\273\223\354\223\356#\232s\275\207\257Q\210\256\227\211ROA\3254 =@[\001K\220\222\"6PGg\273\304f\232\300E\206g\016\223\251\214\253\047\362\331\003C\335%\254\226\354\223W\214h\316\365.\310\246\005\206l\215^\204eQK\246\245)\"t*L\336?\252\232\010\200/\350\264\361\277\205\275(\277\2026{\r\025Y>\351\027\020zrH4&\004U\230\340\017\313\016\366Ph\307\212\212c(b\257&\227\343\257A\264\341\355\rl\017}\210\030\244\021\357p(6\354\024Y\251\201R\247N#>\305\344\307\362\311=B\024\375\036K\216\201\017\251\343mi\373\214\341I\035\307\34035\032\323%l\216\301)g1\336bb\000D\332M\207\350\311KNx\226\047\030O\001h\213\003\222\236\276\236\216p\364\211b0\240,\241Z\243\262b\332\246\203C\017\247\345\227E\331e\252\233\207zg\264\305\t\355\030\212f\026R\027\232\214j!\036\325B2\252\347\341\205\341\010\247Z\374<\230\266\212V\246\nJY0\236\204\022;EgL\013\213\314l\242\200\200\325\023\366\223}\230\032\025\023\227\016Z\305t\014\025\333\004\277xU\031_\254\233J\035\324\032\020\025l\252\031\252\350(h\320:t\204\006\r\222\273\254\244\204\251 WL[FC\313\264\342\306\241\240W\0047\310\252\n\025\"\020A.\303\236fZ\003\220\024\261!\326\260\230\250\356p\301\217pG&""\026\222\253:\226\212\346\016\205\264.-\242;\361B\2073\240\211\204M\353(3\230\276\347\021\257\345\027\205\270\3505\375+>\021\342\003\177\305\337\016\362G\231\343\351;\274\031I\017\203k\275\247a=*\276\036L\177\341\256\363uo\305\333\034L\317\034}p\327x~0{\337\317\373O\003#D\354Zw\345\034\267\047\374Wo\323+\216\270\2110\277\365n\204\344\337\3346\274Y?\343gG\334\226\375f\364\360\247\360F?\361\3738{\351\352m\241\311\2729\2678\230]pg\334&\277\302u?/\334Z\335}\367\031\317q\324|\356\242\325-\267y\214\013\343?x\267\374\214\260h\016f\347\243\371\202\257\006\371`\255\367 \334\357o\036\237E\212cQ\376\340%/{\361Hk\336\242\177\323W\202\\\360\266W\r\213\2471\227\374\234_\364\253\301\273p&l\036\237E2\237\210\371\245\320\376\267\270\331\377\027\355-W\275\374\305#\255{k\261E\034\351\276\377\215O\374\303\240\036\336\352g\216\317\"\331\261H\007\234y+\027\217\364\304\333\361\037\007S\301j\360!\\\353_8&Vt\256\373\322E\323\271\356s\267(\316\327\273\177\362<v\301P9\337u0^\226\347\243\351\257y1>\357\360\025\276\355!\"y\231\030y\301\toyE\201\\\215\356oD\033\277\367\377\212\3365\242\206\361q\341\322g\327\273[\356\224\373\230O\361U\336\364.{{\376\214\357\004\333\275\273\2757\341\335\260\324\317\366\027\243b)*\275\031\314\345\334->\353M\017\047bn\276\333r\367\371\346`A\014\327#\016\336\252\367!x\024\220A\356+\376\002\047\364}\260\330\273\331\303\343\035\336\306q\335\013\256\366\356\205\031|\346\345\376~T:\210\016\336\035\243\212y\033A&\270\335\333AZ\276\355\277\217\016 \002#2Lq\355\023\276\203\034\347ns$z\276\313p\2522\330\374\"\273\227\275\367\375\245h\257\364\017\307\014\373\361";
+    PyObject *data = __Pyx_DecompressString(cstring, 1229, 1);
     #define __Pyx_DecompressString_LZSS_UNUSED
     if (unlikely(!data)) __PYX_ERR(0, 1, __pyx_L1_error)
     const char* const bytes = __Pyx_PyBytes_AsString(data);
     #if !CYTHON_ASSUME_SAFE_MACROS
     if (likely(bytes)); else { Py_DECREF(data); __PYX_ERR(0, 1, __pyx_L1_error) }
     #endif
-    #elif (CYTHON_COMPRESS_STRINGS) > 0 && (CYTHON_COMPRESS_STRINGS) <= 90 /* compression: lzss (1606 bytes) */
-static const char cstring[] = "\377(tree fr\377agment).\377?Note th\377at Cytho\377n is del\377iberatel\377y strict\373er!\001n PEP\377-484 and\377 rejects\377 subclas\377ses of b\377uiltin t\377ypes. If\377 you nee?d to p%\000%\t\377then set\376\200\000e \047anno\177tation_<\000\377ing\047 dir\366b\000iv\242\000o Fa\377lse.add_\376%\000edisabl\367een\002\001gcis\376\004\003dsrc/ba\375r\024\000as/cli\376\346\000/produc\377er/_fast\377.pyxBatc\337hSlot\000\006._\267_re\"\001_c\206\"_\251_\017\t\242\000s\231\000e\024\006D\036\243 very\000\005-\017\017\010\374%\026\311\002callba{ckB\006doneO\006\237excep\221!a\006r\377esultPar\003ti\251!\302\001\000\n\270\017\017\r\275\016\377SendPath\360\000\005\373\017\017\010%\026._op\317en_p=\t\224@dT\017opic\351!\000\006\333/\017\t\276\334.__Pyx\001\000D\377ict_Next\337Ref__\251de_=_\t\000wait\005\001\207\204\002\267_ge\231 em\026\001d<0\001 \000func&\001\030\000\274\304C4\000main:\001m\272\234`lC\002nam\002\003e\371wS\001\247`_chec\307ksuJ\000\n\001\367#__`\026\001A\004!\001\354\204\001\017\003un\352\000\001kK\000\332f\t\014\262e \014\303J<\014\370\227ES\014\317&__qua\311l\264\005\300\204\004_\300\204\016\331\204\006ex\036\260!set_\350\005\327\204\006\312 \316\3540tes\332!\307\"is\377_corouti\353ne\347G_\345A_sl\317owly\237\206\001\315\204\005as\277yncio.*\006sJ\225\206\005.\227\206\003.\225\206\005\000\025.\260\206\002\266-\006re{\000dsN\000d\307ecb\303\206\001\270\205\005\304\205\001sc\371l\223\001\324@trace\022\323\205\001d\243\206\004\000\005_#\002\340\205\001\322\205\006\337found\261`he\377adersind\377exitemsk\377eylockno/won_A\005p\362\205\005\000\006\337_for_)\000po\275p\227\206\003self\366\204\001s\377etdefaul\365t\227 t\275\207\002text\317time\276 \003\001st\317ampt\235\205\001\000\002st\377ry_appen\377dupdateu\367se_\365\207\005valu\365e\000\002s\352\204\002in_l\377oop\200\001\330\004&\277\240a\240v\250Q\007\001\047\277\240q\250\006\250a\022\001+\377\2501\250F\260!\200\001\377\340\004\037\230q\320 0\377\260\013\270;\300k\320Q\377R\330\004\023\2208""\2308\377\2401\240A\330\004\007\200\377|\2207\230!\330\010*\177\250!\250;\260n\300\021\000\367\013\2101 \0249\230H\240\347A\240Q,\010c\001L\270\016\357\300a\330\004\035\027=\240\010\357\250\001\250\021c\010/\250q\277\3200@\300\016\3100\005\360\357\010\000\n\033\204\001\021\220\024\377\220Q\330\010\020\220\007\220\177q\230\006\230l\250!\241\001\377v\210W\220E\230\024\230\366\027\000\022\220\253\000\027\220q\340\377\010\027\220t\2306\240\027\375\250\201 \007\200q\330\010\017\377\320\017.\250d\260!\260\3777\270+\300W\310A\340\370\004\013\237 .59\240G\2501\374\251!`\003)\250\024\250Q\250\177g\260[\300\007\300qa\002\356\010\007\001\200\001\277\nX\230Ts\240\030,\001\252\200\0477\240\047\247#\276</Y\230d\240!\224\201\0478\363\2407\332#\270#*\250$\250\377a\250w\260k\300\027\310\351\001\271\"\010\007\021\311\014Z\230t\363\2401\376\201\047\276!5\260\003\260\1774\260|\3007\310!\302\047\374V\033\301@\014\210K\220q\200\276\312@\r\210]\230!\356@\021\356\t\001\017\210u\216`\021\230!\237\320\004\035\230Q\347@\r\000G\337\2301\230F\240\017\000 \240\375\001\014\003J\230a\230v\240\377Q\320\004 \240\n\320*\377=\320=M\310^\320[\377m\320mn\360\026\000\t\177\014\210:\220S\230\005\236@\337\032\2503\250e\227\0023\300\377a\330\014\024\220D\230\010\373\240\004\346\204\002\014\017\210v\220\377W\230A\330\020\027\220{\376\331 \020\023\2204\220s\230\377!\330\024\034\230D\240\001\377\330\025\031\230\021\230%\230\375s\364 \024\035\230_\250D\377\260\013\2701\320<M\310\377Q\310e\320SV\320V\377W\320W[\320[j\320\347jk\3400\000E\000\023\2206\377\230\027\240\005\240U\250&\376\216 5\270\003\2704\270q\376\307`s\310\047\320QU\320\377U]\320]`\320`a\237\330\024\032\230&^\000e\000E\377\240\027\250\013\2601\260E\377\270\025\270g\300V\3105\377\320PQ\330\024\027\220v\373\230S\177\000\030#\2408\250\3758\034\000A\330\030 \240\t\363\250\021\000\004\n\001\r\250Q\330\367\030\037\230\231\205\001\210t\220=\377\240\001\240\027\250\007\250u\377\260K\270{\310)\320S\001T";
-    PyObject *data = __Pyx_DecompressString_LZSS(cstring, 1606, 2582);
+    #elif (CYTHON_COMPRESS_STRINGS) > 0 && (CYTHON_COMPRESS_STRINGS) <= 90 /* compression: lzss (1560 bytes) */
+static const char cstring[] = "\377(tree fr\377agment).\377?Note th\377at Cytho\377n is del\377iberatel\377y strict\373er!\001n PEP\377-484 and\377 rejects\377 subclas\377ses of b\377uiltin t\377ypes. If\377 you nee?d to p%\000%\t\377then set\376\200\000e \047anno\177tation_<\000\377ing\047 dir\366b\000iv\242\000o Fa\377lse.add_\376%\000edisabl\367een\002\001gcis\376\004\003dsrc/ba\375r\024\000as/cli\376\346\000/produc\377er/_fast\377.pyxBatc\337hSlot\000\006._\267_re\"\001_c\206\"_\251_\017\t\242\000s\231\000e\024\006D\036\243 very\000\005-\017\017\010\374%\026\311\002callba{ckB\006doneO\006\237excep\221!a\006r\377esultPar\003ti\251!\302\001\000\n\270\017\017\r\275\016\377SendPath\360\000\005\373\017\017\010%\026._op\317en_p=\t\224@dT\017opic\351!\000\006\333/\017\t\276\334.__Pyx\001\000D\377ict_Next\337Ref__\251de_\275_\t\000wait\005\001d|\037\001\017\000enter\026\001{ex\023\003func&\001\347get\304C4\000mai\325n:\001m\234`lC\002na\315m\002\003ewS\001\247`_c\377hecksum_\001_\n\001\367#\006\003A\004!\001\354\204\001\033\003\013un\352\000kK\000\332f\t\014\262e\200 \014\303J<\014\227ES\014\317&\225\003vyt\215\205\001\212!qual\302\005\262\316\204\004_\316\204\016\347\204\006ex\276!s\227et_\366\005s\231(\3720t\363es\350!\346\"is_c\377oroutine\372\365G_\363A_slow\363ly\255\206\001\333\204\005asyn\257cio.*\006s\243\206\005.\222\245\206\003.\243\206\005\000\025.\276\206\002-\006r\355e{\000dsN\000decqb\321\206\001\306\205\005\322\205\001scl\223\001\276\342@trace\341\205\001d\304\261\206\004\000\005_#\002\356\205\001\340\205\006fo\367und\244`hang\377_on_lock\377edheader\357sind\316aemswkey\026\001on_L\005\371p\213\206\005\000\006_for_\356&\000pop\260\206\003sel\375f\217\205\001setdef\367aul\207\204\003text\317time\305 \003\001st\317ampt\262\205\001\000\002st\377ry_appen\377dupdateu\367se_\212\210\005valu\325e\000\002s\377\204\002i\255\001op\377\200\001\330\004&\240a\240\367v\250Q\007\001\047\240q\250\367\006\250a\022\001+\2501\250\377F\260!\200\001\340\004\037\377\230q\320 0\260\013\270\377;\300k\320QR""\330\004\377\023\2208\2308\2401\240\377A\330\004\007\200|\2207\377\230!\330\010*\250!\250\357;\260n\300\021\000\013\2101\376 \0249\230H\240A\240Q\374,\010c\001L\270\016\300a\330\375\004\035\027=\240\010\250\001\250\375\021c\010/\250q\3200@\367\300\016\3100\005\360\010\000\n\375\033\204\001\021\220\024\220Q\330\377\010\020\220\007\220q\230\006\357\230l\250!\241\001v\210W\337\220E\230\024\230\027\000\022\220\376\253\000\027\220q\340\010\027\220\277t\2306\240\027\250\201 \007\377\200q\330\010\017\320\017.\377\250d\260!\2607\270+\037\300W\310A\340\004\013\237 Y\n\337X\230T\240\021@\0477\240\377\047\250\025\250c\260\024\260\317Y\270g\300\377\002n\003)\250\377\024\250Q\250g\260[\300\347\007\300qo\002\010\007\001\200\001\302c\016\030,\001J+\266\"</Y\230wd\240!\242\201\0478\2407\350#\376\306#*\250$\250a\250w?\260k\300\027\310\001\307\"\010\007}\021\311\014Z\230t\2401\214\202\047\3779\240G\2505\260\003\260?4\260|\3007\310\335BP!\336\317@\014\210K\220\350@\014\210\357I\220Q\200\337@\r\210]\353\230!\203`\021\t\001\017\210u\376\243`\021\230!\320\004\035\230\371Q\374@\r\000G\2301\230F\335\240\017\000 \240\001\014\003J\230\377a\230v\240Q\320\004 \377\240\n\320*=\320=M\377\310^\320[m\320mn\377\360\020\000\t\r\210D\220\377\003\2205\230\003\2304\230\377q\240\005\240S\250\007\250\377u\260F\270#\270U\300\377#\300T\310\021\310\047\320\377QT\320TU\330\014\024\277\220D\230\010\240\004\215\205\002\014\377\017\210v\220W\230A\330\375\020\331\205\0013\230e\2404\240\377|\2603\260a\330\024\034\377\230J\240a\240{\260\047\367\270\025\270\014\000\037\230x\240\377v\250S\260\n\270&\300\375\001\330 \005\310W\320TZ\277\320Z[\340\024\037\303 =\277\260\001\260\033\270G\224 %\377\310{\320Ze\320enw\320noS\0019\230G\341 \367\024\033\230\346 \017\210t\220\337=\240\001\240\027\231\002K\270?{\310)\320ST";
+    PyObject *data = __Pyx_DecompressString_LZSS(cstring, 1560, 2553);
     #define __Pyx_DecompressString_UNUSED
     if (unlikely(!data)) __PYX_ERR(0, 1, __pyx_L1_error)
     const char* const bytes = __Pyx_PyBytes_AsString(data);
     #if !CYTHON_ASSUME_SAFE_MACROS
     if (likely(bytes)); else { Py_DECREF(data); __PYX_ERR(0, 1, __pyx_L1_error) }
     #endif
-    #else /* compression: none (2582 bytes) */
-static const char bytes[] = "(tree fragment).?Note that Cython is deliberately stricter than PEP-484 and rejects subclasses of builtin types. If you need to pass subclasses then set the \047annotation_typing\047 directive to False.add_notedisableenablegcisenabledsrc/barnabas/client/producer/_fast.pyxBatchSlotBatchSlot.__reduce_cython__BatchSlot.__setstate_cython__DeliveryDelivery.__reduce_cython__Delivery.__setstate_cython__Delivery.add_callbackDelivery.doneDelivery.exceptionDelivery.resultPartitionSlotPartitionSlot.__reduce_cython__PartitionSlot.__setstate_cython__SendPathSendPath.__reduce_cython__SendPath.__setstate_cython__SendPath._open_pathSendPath.sendTopicSlotTopicSlot.__reduce_cython__TopicSlot.__setstate_cython____Pyx_PyDict_NextRef__annotate____await____class_getitem____dict____func____getstate____main____module____name____new____pyx_checksum__pyx_result__pyx_state__pyx_type__pyx_unpickle_BatchSlot__pyx_unpickle_Delivery__pyx_unpickle_PartitionSlot__pyx_unpickle_SendPath__pyx_unpickle_TopicSlot__qualname____reduce____reduce_cython____reduce_ex____set_name____setstate____setstate_cython____test___dict_is_coroutine_open_path_send_slowlyadd_callbackasyncio.coroutinesbarnabas.client.producerbarnabas.client.producer._fastbarnabas.records.codecbatchcallbackcallscline_in_tracebackdeliverydelivery_callsdoneexceptionfoundgetheadersindexitemskeylocknowon_deliverypartitionpartition_for_keypopresultselfsendsetdefaultslotstatetexttimeouttimestamptopictopicstry_appendupdateuse_setstatevaluevalueswait_in_loop\200\001\330\004&\240a\240v\250Q\200\001\330\004\047\240q\250\006\250a\200\001\330\004+\2501\250F\260!\200\001\340\004\037\230q\320 0\260\013\270;\300k\320QR\330\004\023\2208\2308\2401\240A\330\004\007\200|\2207\230!\330\010*\250!\250;\260n\300A\330\004\013\2101\200\001\340\004\037\230q\320 0\260\013\270;\300k\320QR\330\004\023\2209\230H\240A\240Q\330\004\007\200|\2207\230!\330\010+\2501\250L\270\016\300a\330\004\013\2101\200\001\340\004\037\230q\320 0\260\013\270;\300k\320QR\330\004\023\220=""\240\010\250\001\250\021\330\004\007\200|\2207\230!\330\010/\250q\3200@\300\016\310a\330\004\013\2101\200\001\360\010\000\n\033\230!\330\010\021\220\024\220Q\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2306\240\027\250\001\330\004\007\200q\330\010\017\320\017.\250d\260!\2607\270+\300W\310A\340\010\017\320\017.\250d\260!\2607\270+\300Q\200\001\360\010\000\n\033\230!\330\010\021\220\024\220Q\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2309\240G\2501\330\004\007\200q\330\010\017\320\017)\250\024\250Q\250g\260[\300\007\300q\340\010\017\320\017)\250\024\250Q\250g\260[\300\001\200\001\360\010\000\n\033\230!\330\010\021\220\024\220X\230T\240\030\250\024\250Q\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2307\240\047\250\021\330\004\007\200q\330\010\017\320\017)\250\024\250Q\250g\260[\300\007\300q\340\010\017\320\017)\250\024\250Q\250g\260[\300\001\200\001\360\010\000\n\033\230!\330\010\021\220\024\220Y\230d\240!\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2308\2407\250!\330\004\007\200q\330\010\017\320\017*\250$\250a\250w\260k\300\027\310\001\340\010\017\320\017*\250$\250a\250w\260k\300\021\200\001\360\010\000\n\033\230!\330\010\021\220\024\220Z\230t\2401\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2309\240G\2505\260\003\2604\260|\3007\310!\330\004\007\200q\330\010\017\320\017*\250$\250a\250w\260k\300\027\310\001\340\010\017\320\017*\250$\250a\250w\260k\300\021\200A\340\010\014\210K\220q\200A\340\010\r\210]\230!\2306\240\021\200A\340\010\017\210u\220E\230\021\230!\320\004\035\230Q\340\010\017\210u\220G\2301\230F\240!\320\004 \240""\001\340\010\017\210u\220J\230a\230v\240Q\320\004 \240\n\320*=\320=M\310^\320[m\320mn\360\026\000\t\014\210:\220S\230\005\230T\240\032\2503\250e\2604\260|\3003\300a\330\014\024\220D\230\010\240\004\240A\240Q\330\014\017\210v\220W\230A\330\020\027\220{\240!\330\020\023\2204\220s\230!\330\024\034\230D\240\001\330\025\031\230\021\230%\230s\240!\330\024\035\230_\250D\260\013\2701\320<M\310Q\310e\320SV\320VW\320W[\320[j\320jk\340\024\034\230A\330\020\023\2206\230\027\240\005\240U\250&\260\003\2605\270\003\2704\270q\300\007\300s\310\047\320QU\320U]\320]`\320`a\330\024\032\230&\240\001\330\024\034\230E\240\027\250\013\2601\260E\270\025\270g\300V\3105\320PQ\330\024\027\220v\230S\240\001\330\030#\2408\2508\2601\260A\330\030 \240\t\250\021\330\030 \240\t\250\021\330\030 \240\r\250Q\330\030\037\230q\330\010\017\210t\220=\240\001\240\027\250\007\250u\260K\270{\310)\320ST";
+    #else /* compression: none (2553 bytes) */
+static const char bytes[] = "(tree fragment).?Note that Cython is deliberately stricter than PEP-484 and rejects subclasses of builtin types. If you need to pass subclasses then set the \047annotation_typing\047 directive to False.add_notedisableenablegcisenabledsrc/barnabas/client/producer/_fast.pyxBatchSlotBatchSlot.__reduce_cython__BatchSlot.__setstate_cython__DeliveryDelivery.__reduce_cython__Delivery.__setstate_cython__Delivery.add_callbackDelivery.doneDelivery.exceptionDelivery.resultPartitionSlotPartitionSlot.__reduce_cython__PartitionSlot.__setstate_cython__SendPathSendPath.__reduce_cython__SendPath.__setstate_cython__SendPath._open_pathSendPath.sendTopicSlotTopicSlot.__reduce_cython__TopicSlot.__setstate_cython____Pyx_PyDict_NextRef__annotate____await____dict____enter____exit____func____getstate____main____module____name____new____pyx_checksum__pyx_result__pyx_state__pyx_type__pyx_unpickle_BatchSlot__pyx_unpickle_Delivery__pyx_unpickle_PartitionSlot__pyx_unpickle_SendPath__pyx_unpickle_TopicSlot__pyx_vtable____qualname____reduce____reduce_cython____reduce_ex____set_name____setstate____setstate_cython____test___dict_is_coroutine_open_path_send_slowlyadd_callbackasyncio.coroutinesbarnabas.client.producerbarnabas.client.producer._fastbarnabas.records.codecbatchcallbackcallscline_in_tracebackdeliverydelivery_callsdoneexceptionfoundgethang_on_lockedheadersindexitemskeylockon_deliverypartitionpartition_for_keypopresultselfsendsetdefaultstatetexttimeouttimestamptopictopicstry_appendupdateuse_setstatevaluevalueswait_in_loop\200\001\330\004&\240a\240v\250Q\200\001\330\004\047\240q\250\006\250a\200\001\330\004+\2501\250F\260!\200\001\340\004\037\230q\320 0\260\013\270;\300k\320QR\330\004\023\2208\2308\2401\240A\330\004\007\200|\2207\230!\330\010*\250!\250;\260n\300A\330\004\013\2101\200\001\340\004\037\230q\320 0\260\013\270;\300k\320QR\330\004\023\2209\230H\240A\240Q\330\004\007\200|\2207\230!\330\010+\2501\250L\270\016\300a\330\004\013\2101\200\001\340\004\037\230q\320 0\260\013\270;\300k\320Q""R\330\004\023\220=\240\010\250\001\250\021\330\004\007\200|\2207\230!\330\010/\250q\3200@\300\016\310a\330\004\013\2101\200\001\360\010\000\n\033\230!\330\010\021\220\024\220Q\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2306\240\027\250\001\330\004\007\200q\330\010\017\320\017.\250d\260!\2607\270+\300W\310A\340\010\017\320\017.\250d\260!\2607\270+\300Q\200\001\360\010\000\n\033\230!\330\010\021\220\024\220X\230T\240\021\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2307\240\047\250\025\250c\260\024\260Y\270g\300Q\330\004\007\200q\330\010\017\320\017)\250\024\250Q\250g\260[\300\007\300q\340\010\017\320\017)\250\024\250Q\250g\260[\300\001\200\001\360\010\000\n\033\230!\330\010\021\220\024\220X\230T\240\030\250\024\250Q\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2307\240\047\250\021\330\004\007\200q\330\010\017\320\017)\250\024\250Q\250g\260[\300\007\300q\340\010\017\320\017)\250\024\250Q\250g\260[\300\001\200\001\360\010\000\n\033\230!\330\010\021\220\024\220Y\230d\240!\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2308\2407\250!\330\004\007\200q\330\010\017\320\017*\250$\250a\250w\260k\300\027\310\001\340\010\017\320\017*\250$\250a\250w\260k\300\021\200\001\360\010\000\n\033\230!\330\010\021\220\024\220Z\230t\2401\330\010\020\220\007\220q\230\006\230l\250!\330\004\007\200v\210W\220E\230\024\230Q\330\010\022\220!\330\010\027\220q\340\010\027\220t\2309\240G\2505\260\003\2604\260|\3007\310!\330\004\007\200q\330\010\017\320\017*\250$\250a\250w\260k\300\027\310\001\340\010\017\320\017*\250$\250a\250w\260k\300\021\200A\340\010\014\210K\220q\330\010\014\210I\220Q\200A\340\010\r\210]\230!\2306\240\021\200A\340\010\017\210u""\220E\230\021\230!\320\004\035\230Q\340\010\017\210u\220G\2301\230F\240!\320\004 \240\001\340\010\017\210u\220J\230a\230v\240Q\320\004 \240\n\320*=\320=M\310^\320[m\320mn\360\020\000\t\r\210D\220\003\2205\230\003\2304\230q\240\005\240S\250\007\250u\260F\270#\270U\300#\300T\310\021\310\047\320QT\320TU\330\014\024\220D\230\010\240\004\240A\240Q\330\014\017\210v\220W\230A\330\020\023\2208\2303\230e\2404\240|\2603\260a\330\024\034\230J\240a\240{\260\047\270\025\270a\330\024\037\230x\240v\250S\260\n\270&\300\001\300\027\310\005\310W\320TZ\320Z[\340\024\037\230t\240=\260\001\260\033\270G\3007\310%\310{\320Ze\320en\320no\330\020\023\2209\230G\2401\330\024\033\2301\330\010\017\210t\220=\240\001\240\027\250\007\250u\260K\270{\310)\320ST";
     PyObject *data = NULL;
     #define __Pyx_DecompressString_UNUSED
     #define __Pyx_DecompressString_LZSS_UNUSED
     #endif
     PyObject **stringtab = __pyx_mstate->__pyx_string_tab;
     Py_ssize_t pos = 0;
-    for (int i = 0; i < 105; i++) {
+    for (int i = 0; i < 106; i++) {
       Py_ssize_t bytes_length = str_length_index[i].length;
       PyObject *string = PyUnicode_DecodeUTF8(bytes + pos, bytes_length, NULL);
       if (likely(string) && i >= 10) PyUnicode_InternInPlace(&string);
@@ -12236,8 +13197,8 @@ static const char bytes[] = "(tree fragment).?Note that Cython is deliberately s
       stringtab[i] = string;
       pos += bytes_length;
     }
-    for (int i = 105; i < 122; i++) {
-      Py_ssize_t bytes_length = bytes_length_index[i-105].length;
+    for (int i = 106; i < 123; i++) {
+      Py_ssize_t bytes_length = bytes_length_index[i-106].length;
       PyObject *string = PyBytes_FromStringAndSize(bytes + pos, bytes_length);
       stringtab[i] = string;
       pos += bytes_length;
@@ -12247,14 +13208,14 @@ static const char bytes[] = "(tree fragment).?Note that Cython is deliberately s
       }
     }
     Py_XDECREF(data);
-    for (Py_ssize_t i = 0; i < 122; i++) {
+    for (Py_ssize_t i = 0; i < 123; i++) {
       if (unlikely(PyObject_Hash(stringtab[i]) == -1)) {
         __PYX_ERR(0, 1, __pyx_L1_error)
       }
     }
     #if CYTHON_IMMORTAL_CONSTANTS
     {
-      PyObject **table = stringtab + 105;
+      PyObject **table = stringtab + 106;
       for (Py_ssize_t i=0; i<17; ++i) {
         #if PY_VERSION_HEX >= 0x030F0000
         PyUnstable_SetImmortal(table[i]);
@@ -12278,16 +13239,17 @@ static const char bytes[] = "(tree fragment).?Note that Cython is deliberately s
   }
   {
     PyObject **numbertab = __pyx_mstate->__pyx_number_tab + 0;
-    int32_t const cint_constants_4[] = {18472920L,29223941L,36999065L,55779637L,222382248L};
-    for (int i = 0; i < 5; i++) {
-      numbertab[i] = PyLong_FromLong(cint_constants_4[i - 0]);
+    int8_t const cint_constants_1[] = {0};
+    int32_t const cint_constants_4[] = {29223941L,36999065L,55779637L,125684457L,222382248L};
+    for (int i = 0; i < 6; i++) {
+      numbertab[i] = PyLong_FromLong((i < 1 ? cint_constants_1[i - 0] : cint_constants_4[i - 1]));
       if (unlikely(!numbertab[i])) __PYX_ERR(0, 1, __pyx_L1_error)
     }
   }
   #if CYTHON_IMMORTAL_CONSTANTS
   {
     PyObject **table = __pyx_mstate->__pyx_number_tab;
-    for (Py_ssize_t i=0; i<5; ++i) {
+    for (Py_ssize_t i=0; i<6; ++i) {
       #if PY_VERSION_HEX >= 0x030F0000
       PyUnstable_SetImmortal(table[i]);
       #elif CYTHON_COMPILING_IN_CPYTHON_FREETHREADING
@@ -12321,7 +13283,7 @@ typedef struct {
     unsigned int num_kwonly_args : 3;
     unsigned int nlocals : 4;
     unsigned int flags : 10;
-    unsigned int first_line : 7;
+    unsigned int first_line : 8;
 } __Pyx_PyCode_New_function_description;
 #ifdef __cplusplus
 } /* anonymous namespace */
@@ -12371,22 +13333,22 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[5] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tree_fragment, __pyx_mstate->__pyx_n_u_setstate_cython, __pyx_mstate->__pyx_kp_b_iso88591_q_a, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[5])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 64};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 67};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[6] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_src_barnabas_client_producer__fa, __pyx_mstate->__pyx_n_u_done, __pyx_mstate->__pyx_kp_b_iso88591_A_uE, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[6])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 68};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 71};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_timeout};
     __pyx_mstate_global->__pyx_codeobj_tab[7] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_src_barnabas_client_producer__fa, __pyx_mstate->__pyx_n_u_result, __pyx_mstate->__pyx_kp_b_iso88591_Q_uG1F, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[7])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 72};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 75};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_timeout};
     __pyx_mstate_global->__pyx_codeobj_tab[8] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_src_barnabas_client_producer__fa, __pyx_mstate->__pyx_n_u_exception, __pyx_mstate->__pyx_kp_b_iso88591_uJavQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[8])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 76};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 79};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_callback};
     __pyx_mstate_global->__pyx_codeobj_tab[9] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_src_barnabas_client_producer__fa, __pyx_mstate->__pyx_n_u_add_callback, __pyx_mstate->__pyx_kp_b_iso88591_A_6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[9])) goto bad;
   }
@@ -12401,19 +13363,19 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[11] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tree_fragment, __pyx_mstate->__pyx_n_u_setstate_cython, __pyx_mstate->__pyx_kp_b_iso88591_avQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[11])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 92};
+    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 131};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_topics, __pyx_mstate->__pyx_n_u_lock};
-    __pyx_mstate_global->__pyx_codeobj_tab[12] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_src_barnabas_client_producer__fa, __pyx_mstate->__pyx_n_u_open_path, __pyx_mstate->__pyx_kp_b_iso88591_A_Kq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[12])) goto bad;
+    __pyx_mstate_global->__pyx_codeobj_tab[12] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_src_barnabas_client_producer__fa, __pyx_mstate->__pyx_n_u_open_path, __pyx_mstate->__pyx_kp_b_iso88591_A_Kq_IQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[12])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {4, 0, 4, 14, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 96};
-    PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_topic, __pyx_mstate->__pyx_n_u_value, __pyx_mstate->__pyx_n_u_key, __pyx_mstate->__pyx_n_u_partition, __pyx_mstate->__pyx_n_u_timestamp, __pyx_mstate->__pyx_n_u_headers, __pyx_mstate->__pyx_n_u_on_delivery, __pyx_mstate->__pyx_n_u_slot, __pyx_mstate->__pyx_n_u_batch, __pyx_mstate->__pyx_n_u_delivery, __pyx_mstate->__pyx_n_u_now, __pyx_mstate->__pyx_n_u_index, __pyx_mstate->__pyx_n_u_found};
-    __pyx_mstate_global->__pyx_codeobj_tab[13] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_src_barnabas_client_producer__fa, __pyx_mstate->__pyx_n_u_send, __pyx_mstate->__pyx_kp_b_iso88591_M_mmn_S_T_3e4_3a_D_AQ_vWA_4s_D, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[13])) goto bad;
+    const __Pyx_PyCode_New_function_description descr = {4, 0, 4, 11, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 136};
+    PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_topic, __pyx_mstate->__pyx_n_u_value, __pyx_mstate->__pyx_n_u_key, __pyx_mstate->__pyx_n_u_partition, __pyx_mstate->__pyx_n_u_timestamp, __pyx_mstate->__pyx_n_u_headers, __pyx_mstate->__pyx_n_u_on_delivery, __pyx_mstate->__pyx_n_u_batch, __pyx_mstate->__pyx_n_u_delivery, __pyx_mstate->__pyx_n_u_found};
+    __pyx_mstate_global->__pyx_codeobj_tab[13] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_src_barnabas_client_producer__fa, __pyx_mstate->__pyx_n_u_send, __pyx_mstate->__pyx_kp_b_iso88591_M_mmn_D_5_4q_S_uF_U_T_QTTU_D_AQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[13])) goto bad;
   }
   {
     const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 4, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 1};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_state, __pyx_mstate->__pyx_n_u_dict_2, __pyx_mstate->__pyx_n_u_use_setstate};
-    __pyx_mstate_global->__pyx_codeobj_tab[14] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tree_fragment, __pyx_mstate->__pyx_n_u_reduce_cython, __pyx_mstate->__pyx_kp_b_iso88591_Q_q_l_vWE_Q_q_t9G1_q_Qg_q_Qg, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[14])) goto bad;
+    __pyx_mstate_global->__pyx_codeobj_tab[14] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_tree_fragment, __pyx_mstate->__pyx_n_u_reduce_cython, __pyx_mstate->__pyx_kp_b_iso88591_XT_q_l_vWE_Q_q_t7_c_YgQ_q_Qg_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[14])) goto bad;
   }
   {
     const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 17};
@@ -13987,156 +14949,279 @@ static PyObject *__Pyx_PyObject_FastCallMethod(PyObject *name, PyObject *const *
 }
 #endif
 
-/* ArgTypeTestError (used by ArgTypeTest) */
-static void __Pyx_ArgTypeError(PyObject *obj, PyTypeObject *type, const char *name, int exact)
-{
-    __Pyx_TypeName type_name;
-    __Pyx_TypeName obj_type_name;
-    PyObject *extra_info = __pyx_mstate_global->__pyx_empty_unicode;
-    int from_annotation_subclass = 0;
-    if (unlikely(!type)) {
-        PyErr_SetString(PyExc_SystemError, "Missing type object");
-        return;
-    } else if (exact == 2) {
-        if (__Pyx_TypeCheck(obj, type)) {
-            from_annotation_subclass = 1;
-            extra_info = __pyx_mstate_global->__pyx_kp_u_Note_that_Cython_is_deliberately;
+/* PyObjectCompare */
+#ifndef __Pyx_DEFINED_PyObject_CompareIntFloatBoolLe
+#define __Pyx_DEFINED_PyObject_CompareIntFloatBoolLe
+static int __Pyx_PyObject_CompareIntFloatBoolLe(PyObject *op1, PyObject *op2) {
+    double float_op2 = __Pyx_PyFloat_AS_DOUBLE(op2);
+    #if !CYTHON_ASSUME_SAFE_MACROS
+    if (unlikely(float_op2 == -1. && PyErr_Occurred())) return -1;
+    #endif
+    #if CYTHON_USE_PYLONG_INTERNALS
+    if (__Pyx_PyLong_IsCompact(op1)) {
+        Py_ssize_t iop1 = __Pyx_PyLong_CompactValue(op1);
+        if (((double)iop1) <= float_op2) goto __pyx_return_true; else goto __pyx_return_false;
+    }
+    if (unlikely(!__Pyx_isfinite(float_op2))) {
+        if (0.0 <= float_op2) goto __pyx_return_true; else goto __pyx_return_false;
+    } else {
+        int sign1 = __Pyx_PyLong_Sign(op1);
+        if (float_op2 >= 0.) {
+            if (sign1 < 0) goto __pyx_return_true;
+            if (float_op2 < (double) (1L << PyLong_SHIFT)) goto __pyx_return_false;
+        } else {
+            if (sign1 > 0) goto __pyx_return_false;
+            if (float_op2 > -(double) (1L << PyLong_SHIFT)) goto __pyx_return_true;
         }
     }
-    type_name = __Pyx_PyType_GetFullyQualifiedName(type);
-    #if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030d0000
-    if (unlikely(!type_name)) return;
-    #endif
-    obj_type_name = __Pyx_PyType_GetFullyQualifiedName(Py_TYPE(obj));
-    #if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030d0000
-    if (unlikely(!obj_type_name)) goto obj_type_name_failed;
-    #endif
-    PyErr_Format(PyExc_TypeError,
-        "Argument '%.200s' has incorrect type (expected " __Pyx_FMT_TYPENAME ", got " __Pyx_FMT_TYPENAME ")"
-#if __PYX_LIMITED_VERSION_HEX < 0x030C0000
-        "%s%U"
-#endif
-        , name, type_name, obj_type_name
-#if __PYX_LIMITED_VERSION_HEX < 0x030C0000
-        , (from_annotation_subclass ? ". " : ""), extra_info
-#endif
-        );
-#if __PYX_LIMITED_VERSION_HEX >= 0x030C0000
-    if (exact == 2 && from_annotation_subclass) {
-        PyObject *res;
-        PyObject *vargs[2];
-        vargs[0] = PyErr_GetRaisedException();
-        vargs[1] = extra_info;
-        res = PyObject_VectorcallMethod(__pyx_mstate_global->__pyx_kp_u_add_note, vargs, 2, NULL);
-        Py_XDECREF(res);
-        PyErr_SetRaisedException(vargs[0]);
+    #else
+    if (unlikely(!__Pyx_isfinite(float_op2))) {
+        if (0.0 <= float_op2) goto __pyx_return_true; else goto __pyx_return_false;
+    } else {
+        int overflow1;
+        long iop1 = PyLong_AsLongAndOverflow(op1, &overflow1);
+        if (likely(!overflow1)) {
+            if ((long long) iop1 >= (1LL << 53)) {
+                overflow1 = 1;
+            } else if ((long long) iop1 <= - (1LL << 53)) {
+                overflow1 = -1;
+            } else {
+                if (((double) iop1) <= float_op2) goto __pyx_return_true; else goto __pyx_return_false;
+            }
+        }
+        if (overflow1 < 0) {
+            if (float_op2 > ((double) (1LL << 53))) goto __pyx_return_true;
+        } else {
+            if (float_op2 < - ((double) (1LL << 53))) goto __pyx_return_false;
+        }
     }
-#endif
-    __Pyx_DECREF_TypeName(obj_type_name);
-#if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030d0000
-obj_type_name_failed:
-#endif
-    __Pyx_DECREF_TypeName(type_name);
-    return;
+    #endif
+    return __Pyx_PyObject_RichCompareBool(op1, op2, Py_LE);
+__pyx_return_true:
+    return 1;
+__pyx_return_false:
+    return 0;
 }
-
-/* ArgTypeTest */
-static CYTHON_INLINE int __Pyx_ArgTypeTest(PyObject *obj, PyTypeObject *type, int none_allowed, const char *name, int exact) {
-    if (likely(Py_IS_TYPE(obj, type) | (none_allowed && (obj == Py_None))))
-        return 1;
-    if (!exact && likely(type) && likely(__Pyx_TypeCheck(obj, type)))
-        return 1;
-    __Pyx_ArgTypeError(obj, type, name, exact);
+#endif
+#if CYTHON_USE_PYLONG_INTERNALS
+#ifndef __Pyx_DEFINED_PyObject_CompareIntIntBoolLe
+#define __Pyx_DEFINED_PyObject_CompareIntIntBoolLe
+static int __Pyx_PyObject_CompareIntIntBoolLe(PyObject *op1, PyObject *op2) {
+    Py_ssize_t cmp = __Pyx_PyLong_CompareSignAndSize(op1, op2);
+    if (cmp == 0) {
+        Py_ssize_t size = __Pyx_PyLong_DigitCount(op1);
+        if (size > 0) {
+            const digit* digits1 = __Pyx_PyLong_Digits(op1);
+            const digit* digits2 = __Pyx_PyLong_Digits(op2);
+            if (size == 1) {
+                cmp = (Py_ssize_t) digits1[0] - (Py_ssize_t) digits2[0];
+            } else if ((size == 2) && (8 * sizeof(Py_ssize_t) >= 2 * PyLong_SHIFT)) {
+                cmp = (Py_ssize_t) (((((size_t)digits1[1]) << PyLong_SHIFT) | (size_t)digits1[0])) - (Py_ssize_t) (((((size_t)digits2[1]) << PyLong_SHIFT) | (size_t)digits2[0]));
+            } else {
+                for (Py_ssize_t i=size-1; i >= 0 && !cmp; --i) {
+                    cmp = (Py_ssize_t) digits1[i] - (Py_ssize_t) digits2[i];
+                }
+            }
+        }
+        if (cmp == 0) return 1;
+        if (__Pyx_PyLong_IsNeg(op1)) cmp = -cmp;
+    }
+    return (cmp <= 0);
+}
+#endif
+#ifndef __Pyx_DEFINED_PyObject_CompareIntIntBoolLe
+#define __Pyx_DEFINED_PyObject_CompareIntIntBoolLe
+static CYTHON_INLINE PyObject* __Pyx_PyObject_CompareIntIntLe(PyObject *op1, PyObject *op2) {
+    int result = __Pyx_PyObject_CompareIntIntBoolLe(op1, op2);
+    if (unlikely(result == -1)) return NULL;
+    return __Pyx_NewRef(result ? Py_True : Py_False);
+}
+#endif
+#else
+#ifndef __Pyx_DEFINED_PyObject_CompareIntIntBoolLe
+#define __Pyx_DEFINED_PyObject_CompareIntIntBoolLe
+static int __Pyx_PyObject_CompareIntIntBoolLe(PyObject *op1, PyObject *op2) {
+    int overflow1, overflow2;
+    long long iop1 = PyLong_AsLongLongAndOverflow(op1, &overflow1);
+    long long iop2 = PyLong_AsLongLongAndOverflow(op2, &overflow2);
+    if (likely(!(overflow1 | overflow2))) {
+        if (iop1 <= iop2) goto __pyx_return_true; else goto __pyx_return_false;
+    } else if (overflow1 != overflow2) {
+        if (overflow1 <= overflow2) goto __pyx_return_true; else goto __pyx_return_false;
+    } else {
+        return __Pyx_PyObject_RichCompareBool(op1, op2, Py_LE);
+    }
+__pyx_return_true:
+    return 1;
+__pyx_return_false:
+    return 0;
+}
+#endif
+#endif
+static CYTHON_INLINE int __Pyx_PyObject_CompareBoolLe_int_object(PyObject *op1, PyObject *op2, int pyop) {
+    CYTHON_UNUSED_VAR(pyop);
+    if (unlikely(op1 == Py_None)) {
+        goto __pyx_richcmp;
+    }
+    if (op1 == op2) goto __pyx_return_true;
+    if (likely(op1 != Py_None)) {
+        if (op1 == op2) goto __pyx_return_true;
+        if (likely(PyLong_CheckExact(op2))) {
+            return __Pyx_PyObject_CompareIntIntBoolLe(op1, op2);
+        }
+        if (PyFloat_CheckExact(op2)) {
+            return __Pyx_PyObject_CompareIntFloatBoolLe(op1, op2);
+        }
+        goto __pyx_richcmp;
+    }
+    if ((0)) goto __pyx_richcmp;
+    if ((0)) goto __pyx_return_true;
+    if ((0)) goto __pyx_return_false;
+__pyx_richcmp:
+    return __Pyx_PyObject_RichCompareBool(op1, op2, Py_LE);
+__pyx_return_true:
+    return 1;
+__pyx_return_false:
     return 0;
 }
 
-/* PyObjectCall2Args (used by CallUnboundCMethod1) */
-static CYTHON_INLINE PyObject* __Pyx_PyObject_Call2Args(PyObject* function, PyObject* arg1, PyObject* arg2) {
-    PyObject *args[3] = {NULL, arg1, arg2};
-    return __Pyx_PyObject_FastCall(function, args+1, 2 | __Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET);
-}
-
-/* CallUnboundCMethod1 */
-#if CYTHON_COMPILING_IN_CPYTHON
-static CYTHON_INLINE PyObject* __Pyx_CallUnboundCMethod1(__Pyx_CachedCFunction* cfunc, PyObject* self, PyObject* arg) {
-    int was_initialized =  __Pyx_CachedCFunction_GetAndSetInitializing(cfunc);
-    if (likely(was_initialized == 2 && cfunc->func)) {
-        int flag = cfunc->flag;
-        if (flag == METH_O) {
-            return __Pyx_CallCFunction(cfunc, self, arg);
-        } else if (flag == METH_FASTCALL) {
-            return __Pyx_CallCFunctionFast(cfunc, self, &arg, 1);
-        } else if (flag == (METH_FASTCALL | METH_KEYWORDS)) {
-            return __Pyx_CallCFunctionFastWithKeywords(cfunc, self, &arg, 1, NULL);
+/* PyObjectCompare */
+#ifndef __Pyx_DEFINED_PyObject_CompareFloatIntBoolLt
+#define __Pyx_DEFINED_PyObject_CompareFloatIntBoolLt
+static int __Pyx_PyObject_CompareFloatIntBoolLt(PyObject *op1, PyObject *op2) {
+    double float_op1 = __Pyx_PyFloat_AS_DOUBLE(op1);
+    #if !CYTHON_ASSUME_SAFE_MACROS
+    if (unlikely(float_op1 == -1. && PyErr_Occurred())) return -1;
+    #endif
+    #if CYTHON_USE_PYLONG_INTERNALS
+    if (__Pyx_PyLong_IsCompact(op2)) {
+        Py_ssize_t iop2 = __Pyx_PyLong_CompactValue(op2);
+        if (float_op1 < ((double)iop2)) goto __pyx_return_true; else goto __pyx_return_false;
+    }
+    if (unlikely(!__Pyx_isfinite(float_op1))) {
+        if (float_op1 < 0.0) goto __pyx_return_true; else goto __pyx_return_false;
+    } else {
+        int sign2 = __Pyx_PyLong_Sign(op2);
+        if (float_op1 >= 0.) {
+            if (sign2 < 0) goto __pyx_return_false;
+            if (float_op1 < (double) (1L << PyLong_SHIFT)) goto __pyx_return_true;
+        } else {
+            if (sign2 > 0) goto __pyx_return_true;
+            if (float_op1 > -(double) (1L << PyLong_SHIFT)) goto __pyx_return_false;
         }
     }
-#if CYTHON_COMPILING_IN_CPYTHON_FREETHREADING
-    else if (unlikely(was_initialized == 1)) {
-        __Pyx_CachedCFunction tmp_cfunc = {
-#ifndef __cplusplus
-            0
-#endif
-        };
-        tmp_cfunc.type = cfunc->type;
-        tmp_cfunc.method_name = cfunc->method_name;
-        return __Pyx__CallUnboundCMethod1(&tmp_cfunc, self, arg);
+    #else
+    if (unlikely(!__Pyx_isfinite(float_op1))) {
+        if (float_op1 < 0.0) goto __pyx_return_true; else goto __pyx_return_false;
+    } else {
+        int overflow2;
+        long iop2 = PyLong_AsLongAndOverflow(op2, &overflow2);
+        if (likely(!overflow2)) {
+            if ((long long) iop2 >= (1LL << 53)) {
+                overflow2 = 1;
+            } else if ((long long) iop2 <= - (1LL << 53)) {
+                overflow2 = -1;
+            } else {
+                if (float_op1 < ((double) iop2)) goto __pyx_return_true; else goto __pyx_return_false;
+            }
+        }
+        if (overflow2 > 0) {
+            if (float_op1 < ((double) (1LL << 53))) goto __pyx_return_true;
+        } else {
+            if (float_op1 > - ((double) (1LL << 53))) goto __pyx_return_false;
+        }
     }
-#endif
-    PyObject* result = __Pyx__CallUnboundCMethod1(cfunc, self, arg);
-    __Pyx_CachedCFunction_SetFinishedInitializing(cfunc);
-    return result;
+    #endif
+    return __Pyx_PyObject_RichCompareBool(op1, op2, Py_LT);
+__pyx_return_true:
+    return 1;
+__pyx_return_false:
+    return 0;
 }
 #endif
-static PyObject* __Pyx__CallUnboundCMethod1(__Pyx_CachedCFunction* cfunc, PyObject* self, PyObject* arg){
-    PyObject *result = NULL;
-    if (unlikely(!cfunc->func && !cfunc->method) && unlikely(__Pyx_TryUnpackUnboundCMethod(cfunc) < 0)) return NULL;
-#if CYTHON_COMPILING_IN_CPYTHON
-    if (cfunc->func && (cfunc->flag & METH_VARARGS)) {
-        PyObject *args = PyTuple_New(1);
-        if (unlikely(!args)) return NULL;
-        Py_INCREF(arg);
-        PyTuple_SET_ITEM(args, 0, arg);
-        if (cfunc->flag & METH_KEYWORDS)
-            result = __Pyx_CallCFunctionWithKeywords(cfunc, self, args, NULL);
-        else
-            result = __Pyx_CallCFunction(cfunc, self, args);
-        Py_DECREF(args);
-    } else
-#endif
-    {
-        result = __Pyx_PyObject_Call2Args(cfunc->method, self, arg);
+#if CYTHON_USE_PYLONG_INTERNALS
+#ifndef __Pyx_DEFINED_PyObject_CompareIntIntBoolLt
+#define __Pyx_DEFINED_PyObject_CompareIntIntBoolLt
+static int __Pyx_PyObject_CompareIntIntBoolLt(PyObject *op1, PyObject *op2) {
+    Py_ssize_t cmp = __Pyx_PyLong_CompareSignAndSize(op1, op2);
+    if (cmp == 0) {
+        Py_ssize_t size = __Pyx_PyLong_DigitCount(op1);
+        if (size > 0) {
+            const digit* digits1 = __Pyx_PyLong_Digits(op1);
+            const digit* digits2 = __Pyx_PyLong_Digits(op2);
+            if (size == 1) {
+                cmp = (Py_ssize_t) digits1[0] - (Py_ssize_t) digits2[0];
+            } else if ((size == 2) && (8 * sizeof(Py_ssize_t) >= 2 * PyLong_SHIFT)) {
+                cmp = (Py_ssize_t) (((((size_t)digits1[1]) << PyLong_SHIFT) | (size_t)digits1[0])) - (Py_ssize_t) (((((size_t)digits2[1]) << PyLong_SHIFT) | (size_t)digits2[0]));
+            } else {
+                for (Py_ssize_t i=size-1; i >= 0 && !cmp; --i) {
+                    cmp = (Py_ssize_t) digits1[i] - (Py_ssize_t) digits2[i];
+                }
+            }
+        }
+        if (cmp == 0) return 0;
+        if (__Pyx_PyLong_IsNeg(op1)) cmp = -cmp;
     }
-    return result;
+    return (cmp < 0);
 }
-
-/* dict_getitem_default */
-static PyObject* __Pyx_PyDict_GetItemDefault(PyObject* d, PyObject* key, PyObject* default_value) {
-    PyObject* value;
-#if !CYTHON_COMPILING_IN_PYPY || PYPY_VERSION_NUM >= 0x07020000
-    value = PyDict_GetItemWithError(d, key);
-    if (unlikely(!value)) {
-        if (unlikely(PyErr_Occurred()))
-            return NULL;
-        value = default_value;
-    }
-    Py_INCREF(value);
-    if ((1));
+#endif
+#ifndef __Pyx_DEFINED_PyObject_CompareIntIntBoolLt
+#define __Pyx_DEFINED_PyObject_CompareIntIntBoolLt
+static CYTHON_INLINE PyObject* __Pyx_PyObject_CompareIntIntLt(PyObject *op1, PyObject *op2) {
+    int result = __Pyx_PyObject_CompareIntIntBoolLt(op1, op2);
+    if (unlikely(result == -1)) return NULL;
+    return __Pyx_NewRef(result ? Py_True : Py_False);
+}
+#endif
 #else
-    if (PyBytes_CheckExact(key) || PyUnicode_CheckExact(key) || PyLong_CheckExact(key)) {
-        value = PyDict_GetItem(d, key);
-        if (unlikely(!value)) {
-            value = default_value;
-        }
-        Py_INCREF(value);
+#ifndef __Pyx_DEFINED_PyObject_CompareIntIntBoolLt
+#define __Pyx_DEFINED_PyObject_CompareIntIntBoolLt
+static int __Pyx_PyObject_CompareIntIntBoolLt(PyObject *op1, PyObject *op2) {
+    int overflow1, overflow2;
+    long long iop1 = PyLong_AsLongLongAndOverflow(op1, &overflow1);
+    long long iop2 = PyLong_AsLongLongAndOverflow(op2, &overflow2);
+    if (likely(!(overflow1 | overflow2))) {
+        if (iop1 < iop2) goto __pyx_return_true; else goto __pyx_return_false;
+    } else if (overflow1 != overflow2) {
+        if (overflow1 < overflow2) goto __pyx_return_true; else goto __pyx_return_false;
+    } else {
+        return __Pyx_PyObject_RichCompareBool(op1, op2, Py_LT);
     }
+__pyx_return_true:
+    return 1;
+__pyx_return_false:
+    return 0;
+}
 #endif
-    else {
-        if (default_value == Py_None)
-            value = __Pyx_CallUnboundCMethod1(&__pyx_mstate_global->__pyx_umethod_PyDict_Type_get, d, key);
-        else
-            value = __Pyx_CallUnboundCMethod2(&__pyx_mstate_global->__pyx_umethod_PyDict_Type_get, d, key, default_value);
+#endif
+static CYTHON_INLINE int __Pyx_PyObject_CompareBoolLt_object_int(PyObject *op1, PyObject *op2, int pyop) {
+    CYTHON_UNUSED_VAR(pyop);
+    if (unlikely(op2 == Py_None)) {
+        goto __pyx_richcmp;
     }
-    return value;
+    if (op1 == op2) goto __pyx_return_false;
+    if (PyFloat_CheckExact(op1)) {
+        if (likely(op2 != Py_None)) {
+            return __Pyx_PyObject_CompareFloatIntBoolLt(op1, op2);
+        }
+        goto __pyx_richcmp;
+    }
+    if (likely(PyLong_CheckExact(op1))) {
+        if (op1 == op2) goto __pyx_return_false;
+        if (likely(op2 != Py_None)) {
+            return __Pyx_PyObject_CompareIntIntBoolLt(op1, op2);
+        }
+        goto __pyx_richcmp;
+    }
+    if ((0)) goto __pyx_richcmp;
+    if ((0)) goto __pyx_return_true;
+    if ((0)) goto __pyx_return_false;
+__pyx_richcmp:
+    return __Pyx_PyObject_RichCompareBool(op1, op2, Py_LT);
+__pyx_return_true:
+    return 1;
+__pyx_return_false:
+    return 0;
 }
 
 /* PyFrozenDict (used by GetItemInt) */
@@ -14307,67 +15392,367 @@ static CYTHON_INLINE PyObject *__Pyx_GetItemInt_Fast(PyObject *o, Py_ssize_t i,
     return __Pyx_GetItemInt_Generic_size(o, i);
 }
 
-/* RaiseErrorWithObjectType (used by ObjectGetItem) */
-static void __Pyx_RaiseErrorWithType(PyObject* exc_type, const char* message, PyTypeObject *type_obj) {
-    __Pyx_TypeName type_name = __Pyx_PyType_GetFullyQualifiedName(type_obj);
+/* ArgTypeTestError (used by ArgTypeTest) */
+static void __Pyx_ArgTypeError(PyObject *obj, PyTypeObject *type, const char *name, int exact)
+{
+    __Pyx_TypeName type_name;
+    __Pyx_TypeName obj_type_name;
+    PyObject *extra_info = __pyx_mstate_global->__pyx_empty_unicode;
+    int from_annotation_subclass = 0;
+    if (unlikely(!type)) {
+        PyErr_SetString(PyExc_SystemError, "Missing type object");
+        return;
+    } else if (exact == 2) {
+        if (__Pyx_TypeCheck(obj, type)) {
+            from_annotation_subclass = 1;
+            extra_info = __pyx_mstate_global->__pyx_kp_u_Note_that_Cython_is_deliberately;
+        }
+    }
+    type_name = __Pyx_PyType_GetFullyQualifiedName(type);
     #if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030d0000
     if (unlikely(!type_name)) return;
     #endif
-    PyErr_Format(exc_type, message, type_name);
+    obj_type_name = __Pyx_PyType_GetFullyQualifiedName(Py_TYPE(obj));
+    #if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030d0000
+    if (unlikely(!obj_type_name)) goto obj_type_name_failed;
+    #endif
+    PyErr_Format(PyExc_TypeError,
+        "Argument '%.200s' has incorrect type (expected " __Pyx_FMT_TYPENAME ", got " __Pyx_FMT_TYPENAME ")"
+#if __PYX_LIMITED_VERSION_HEX < 0x030C0000
+        "%s%U"
+#endif
+        , name, type_name, obj_type_name
+#if __PYX_LIMITED_VERSION_HEX < 0x030C0000
+        , (from_annotation_subclass ? ". " : ""), extra_info
+#endif
+        );
+#if __PYX_LIMITED_VERSION_HEX >= 0x030C0000
+    if (exact == 2 && from_annotation_subclass) {
+        PyObject *res;
+        PyObject *vargs[2];
+        vargs[0] = PyErr_GetRaisedException();
+        vargs[1] = extra_info;
+        res = PyObject_VectorcallMethod(__pyx_mstate_global->__pyx_kp_u_add_note, vargs, 2, NULL);
+        Py_XDECREF(res);
+        PyErr_SetRaisedException(vargs[0]);
+    }
+#endif
+    __Pyx_DECREF_TypeName(obj_type_name);
+#if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030d0000
+obj_type_name_failed:
+#endif
     __Pyx_DECREF_TypeName(type_name);
+    return;
 }
 
-/* ObjectGetItem */
-#if CYTHON_USE_TYPE_SLOTS
-static PyObject *__Pyx_PyObject_GetIndex(PyObject *obj, PyObject *index) {
-    PyObject *runerr = NULL;
-    Py_ssize_t key_value;
-    key_value = __Pyx_PyIndex_AsSsize_t(index);
-    if (likely(key_value != -1 || !(runerr = PyErr_Occurred()))) {
-        return __Pyx_GetItemInt_Fast(obj, key_value, 1, 1, 1);
-    }
-    if (PyErr_GivenExceptionMatches(runerr, PyExc_OverflowError)) {
-        PyErr_Clear();
-        __Pyx_RaiseErrorWithObjectType(
-            PyExc_IndexError,
-            "cannot fit '" __Pyx_FMT_TYPENAME "' into an index-sized integer",
-            index);
-    }
-    return NULL;
+/* ArgTypeTest */
+static CYTHON_INLINE int __Pyx_ArgTypeTest(PyObject *obj, PyTypeObject *type, int none_allowed, const char *name, int exact) {
+    if (likely(Py_IS_TYPE(obj, type) | (none_allowed && (obj == Py_None))))
+        return 1;
+    if (!exact && likely(type) && likely(__Pyx_TypeCheck(obj, type)))
+        return 1;
+    __Pyx_ArgTypeError(obj, type, name, exact);
+    return 0;
 }
-static PyObject *__Pyx_PyObject_GetItem_Slow(PyObject *obj, PyObject *key) {
-    if (likely(PyType_Check(obj))) {
-        if ((PyTypeObject*)obj == &PyType_Type) {
-            return Py_GenericAlias(obj, key);
-        }
-        PyObject *meth = __Pyx_PyObject_GetAttrStrNoError(obj, __pyx_mstate_global->__pyx_n_u_class_getitem);
-        if (!meth) {
-            if (PyErr_Occurred()) {
-                return NULL;
-            }
-        } else {
-            PyObject *result = __Pyx_PyObject_CallOneArg(meth, key);
-            Py_DECREF(meth);
-            return result;
+
+/* PyObjectCall2Args (used by CallUnboundCMethod1) */
+static CYTHON_INLINE PyObject* __Pyx_PyObject_Call2Args(PyObject* function, PyObject* arg1, PyObject* arg2) {
+    PyObject *args[3] = {NULL, arg1, arg2};
+    return __Pyx_PyObject_FastCall(function, args+1, 2 | __Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET);
+}
+
+/* CallUnboundCMethod1 */
+#if CYTHON_COMPILING_IN_CPYTHON
+static CYTHON_INLINE PyObject* __Pyx_CallUnboundCMethod1(__Pyx_CachedCFunction* cfunc, PyObject* self, PyObject* arg) {
+    int was_initialized =  __Pyx_CachedCFunction_GetAndSetInitializing(cfunc);
+    if (likely(was_initialized == 2 && cfunc->func)) {
+        int flag = cfunc->flag;
+        if (flag == METH_O) {
+            return __Pyx_CallCFunction(cfunc, self, arg);
+        } else if (flag == METH_FASTCALL) {
+            return __Pyx_CallCFunctionFast(cfunc, self, &arg, 1);
+        } else if (flag == (METH_FASTCALL | METH_KEYWORDS)) {
+            return __Pyx_CallCFunctionFastWithKeywords(cfunc, self, &arg, 1, NULL);
         }
     }
-    __Pyx_RaiseTypeErrorWithObjectType(
-        "'" __Pyx_FMT_TYPENAME "' object is not subscriptable", obj);
-    return NULL;
-}
-static PyObject *__Pyx_PyObject_GetItem(PyObject *obj, PyObject *key) {
-    PyTypeObject *tp = Py_TYPE(obj);
-    PyMappingMethods *mm = tp->tp_as_mapping;
-    PySequenceMethods *sm = tp->tp_as_sequence;
-    if (likely(mm && mm->mp_subscript)) {
-        return mm->mp_subscript(obj, key);
+#if CYTHON_COMPILING_IN_CPYTHON_FREETHREADING
+    else if (unlikely(was_initialized == 1)) {
+        __Pyx_CachedCFunction tmp_cfunc = {
+#ifndef __cplusplus
+            0
+#endif
+        };
+        tmp_cfunc.type = cfunc->type;
+        tmp_cfunc.method_name = cfunc->method_name;
+        return __Pyx__CallUnboundCMethod1(&tmp_cfunc, self, arg);
     }
-    if (likely(sm && sm->sq_item)) {
-        return __Pyx_PyObject_GetIndex(obj, key);
-    }
-    return __Pyx_PyObject_GetItem_Slow(obj, key);
+#endif
+    PyObject* result = __Pyx__CallUnboundCMethod1(cfunc, self, arg);
+    __Pyx_CachedCFunction_SetFinishedInitializing(cfunc);
+    return result;
 }
 #endif
+static PyObject* __Pyx__CallUnboundCMethod1(__Pyx_CachedCFunction* cfunc, PyObject* self, PyObject* arg){
+    PyObject *result = NULL;
+    if (unlikely(!cfunc->func && !cfunc->method) && unlikely(__Pyx_TryUnpackUnboundCMethod(cfunc) < 0)) return NULL;
+#if CYTHON_COMPILING_IN_CPYTHON
+    if (cfunc->func && (cfunc->flag & METH_VARARGS)) {
+        PyObject *args = PyTuple_New(1);
+        if (unlikely(!args)) return NULL;
+        Py_INCREF(arg);
+        PyTuple_SET_ITEM(args, 0, arg);
+        if (cfunc->flag & METH_KEYWORDS)
+            result = __Pyx_CallCFunctionWithKeywords(cfunc, self, args, NULL);
+        else
+            result = __Pyx_CallCFunction(cfunc, self, args);
+        Py_DECREF(args);
+    } else
+#endif
+    {
+        result = __Pyx_PyObject_Call2Args(cfunc->method, self, arg);
+    }
+    return result;
+}
+
+/* dict_getitem_default */
+static PyObject* __Pyx_PyDict_GetItemDefault(PyObject* d, PyObject* key, PyObject* default_value) {
+    PyObject* value;
+#if !CYTHON_COMPILING_IN_PYPY || PYPY_VERSION_NUM >= 0x07020000
+    value = PyDict_GetItemWithError(d, key);
+    if (unlikely(!value)) {
+        if (unlikely(PyErr_Occurred()))
+            return NULL;
+        value = default_value;
+    }
+    Py_INCREF(value);
+    if ((1));
+#else
+    if (PyBytes_CheckExact(key) || PyUnicode_CheckExact(key) || PyLong_CheckExact(key)) {
+        value = PyDict_GetItem(d, key);
+        if (unlikely(!value)) {
+            value = default_value;
+        }
+        Py_INCREF(value);
+    }
+#endif
+    else {
+        if (default_value == Py_None)
+            value = __Pyx_CallUnboundCMethod1(&__pyx_mstate_global->__pyx_umethod_PyDict_Type_get, d, key);
+        else
+            value = __Pyx_CallUnboundCMethod2(&__pyx_mstate_global->__pyx_umethod_PyDict_Type_get, d, key, default_value);
+    }
+    return value;
+}
+
+/* PyObjectLookupSpecial */
+#if CYTHON_USE_PYTYPE_LOOKUP && CYTHON_USE_TYPE_SLOTS
+static CYTHON_INLINE PyObject* __Pyx__PyObject_LookupSpecial(PyObject* obj, PyObject* attr_name, int with_error) {
+    PyObject *res;
+    PyTypeObject *tp = Py_TYPE(obj);
+    res = _PyType_Lookup(tp, attr_name);
+    if (likely(res)) {
+        descrgetfunc f = Py_TYPE(res)->tp_descr_get;
+        if (!f) {
+            Py_INCREF(res);
+        } else {
+            res = f(res, obj, (PyObject *)tp);
+        }
+    } else if (with_error) {
+        PyErr_SetObject(PyExc_AttributeError, attr_name);
+    }
+    return res;
+}
+#endif
+
+/* GetTopmostException (used by SaveResetException) */
+#if CYTHON_USE_EXC_INFO_STACK && CYTHON_FAST_THREAD_STATE
+static _PyErr_StackItem *
+__Pyx_PyErr_GetTopmostException(PyThreadState *tstate)
+{
+    _PyErr_StackItem *exc_info = tstate->exc_info;
+    while ((exc_info->exc_value == NULL || exc_info->exc_value == Py_None) &&
+           exc_info->previous_item != NULL)
+    {
+        exc_info = exc_info->previous_item;
+    }
+    return exc_info;
+}
+#endif
+
+/* SaveResetException */
+#if CYTHON_FAST_THREAD_STATE
+static CYTHON_INLINE void __Pyx__ExceptionSave(PyThreadState *tstate, PyObject **type, PyObject **value, PyObject **tb) {
+  #if CYTHON_USE_EXC_INFO_STACK && PY_VERSION_HEX >= 0x030B00a4
+    _PyErr_StackItem *exc_info = __Pyx_PyErr_GetTopmostException(tstate);
+    PyObject *exc_value = exc_info->exc_value;
+    if (exc_value == NULL || exc_value == Py_None) {
+        *value = NULL;
+        *type = NULL;
+        *tb = NULL;
+    } else {
+        *value = exc_value;
+        Py_INCREF(*value);
+        *type = (PyObject*) Py_TYPE(exc_value);
+        Py_INCREF(*type);
+        *tb = PyException_GetTraceback(exc_value);
+    }
+  #elif CYTHON_USE_EXC_INFO_STACK
+    _PyErr_StackItem *exc_info = __Pyx_PyErr_GetTopmostException(tstate);
+    *type = exc_info->exc_type;
+    *value = exc_info->exc_value;
+    *tb = exc_info->exc_traceback;
+    Py_XINCREF(*type);
+    Py_XINCREF(*value);
+    Py_XINCREF(*tb);
+  #else
+    *type = tstate->exc_type;
+    *value = tstate->exc_value;
+    *tb = tstate->exc_traceback;
+    Py_XINCREF(*type);
+    Py_XINCREF(*value);
+    Py_XINCREF(*tb);
+  #endif
+}
+static CYTHON_INLINE void __Pyx__ExceptionReset(PyThreadState *tstate, PyObject *type, PyObject *value, PyObject *tb) {
+  #if CYTHON_USE_EXC_INFO_STACK && PY_VERSION_HEX >= 0x030B00a4
+    _PyErr_StackItem *exc_info = tstate->exc_info;
+    PyObject *tmp_value = exc_info->exc_value;
+    exc_info->exc_value = value;
+    Py_XDECREF(tmp_value);
+    Py_XDECREF(type);
+    Py_XDECREF(tb);
+  #else
+    PyObject *tmp_type, *tmp_value, *tmp_tb;
+    #if CYTHON_USE_EXC_INFO_STACK
+    _PyErr_StackItem *exc_info = tstate->exc_info;
+    tmp_type = exc_info->exc_type;
+    tmp_value = exc_info->exc_value;
+    tmp_tb = exc_info->exc_traceback;
+    exc_info->exc_type = type;
+    exc_info->exc_value = value;
+    exc_info->exc_traceback = tb;
+    #else
+    tmp_type = tstate->exc_type;
+    tmp_value = tstate->exc_value;
+    tmp_tb = tstate->exc_traceback;
+    tstate->exc_type = type;
+    tstate->exc_value = value;
+    tstate->exc_traceback = tb;
+    #endif
+    Py_XDECREF(tmp_type);
+    Py_XDECREF(tmp_value);
+    Py_XDECREF(tmp_tb);
+  #endif
+}
+#endif
+
+/* GetException */
+#if CYTHON_FAST_THREAD_STATE
+static int __Pyx__GetException(PyThreadState *tstate, PyObject **type, PyObject **value, PyObject **tb)
+#else
+static int __Pyx_GetException(PyObject **type, PyObject **value, PyObject **tb)
+#endif
+{
+    PyObject *local_type = NULL, *local_value, *local_tb = NULL;
+#if CYTHON_FAST_THREAD_STATE
+    PyObject *tmp_type, *tmp_value, *tmp_tb;
+  #if PY_VERSION_HEX >= 0x030C0000
+    local_value = tstate->current_exception;
+    tstate->current_exception = 0;
+  #else
+    local_type = tstate->curexc_type;
+    local_value = tstate->curexc_value;
+    local_tb = tstate->curexc_traceback;
+    tstate->curexc_type = 0;
+    tstate->curexc_value = 0;
+    tstate->curexc_traceback = 0;
+  #endif
+#elif __PYX_LIMITED_VERSION_HEX >= 0x030C0000
+    local_value = PyErr_GetRaisedException();
+#else
+    PyErr_Fetch(&local_type, &local_value, &local_tb);
+#endif
+#if __PYX_LIMITED_VERSION_HEX >= 0x030C0000
+    if (likely(local_value)) {
+        local_type = (PyObject*) Py_TYPE(local_value);
+        Py_INCREF(local_type);
+        local_tb = PyException_GetTraceback(local_value);
+    }
+#else
+    PyErr_NormalizeException(&local_type, &local_value, &local_tb);
+#if CYTHON_FAST_THREAD_STATE
+    if (unlikely(tstate->curexc_type))
+#else
+    if (unlikely(PyErr_Occurred()))
+#endif
+        goto bad;
+    if (local_tb) {
+        if (unlikely(PyException_SetTraceback(local_value, local_tb) < 0))
+            goto bad;
+    }
+#endif // __PYX_LIMITED_VERSION_HEX >= 0x030C0000
+    Py_XINCREF(local_tb);
+    Py_XINCREF(local_type);
+    Py_XINCREF(local_value);
+    *type = local_type;
+    *value = local_value;
+    *tb = local_tb;
+#if CYTHON_FAST_THREAD_STATE
+    #if CYTHON_USE_EXC_INFO_STACK
+    {
+        _PyErr_StackItem *exc_info = tstate->exc_info;
+      #if PY_VERSION_HEX >= 0x030B00a4
+        tmp_value = exc_info->exc_value;
+        exc_info->exc_value = local_value;
+        tmp_type = NULL;
+        tmp_tb = NULL;
+        Py_XDECREF(local_type);
+        Py_XDECREF(local_tb);
+      #else
+        tmp_type = exc_info->exc_type;
+        tmp_value = exc_info->exc_value;
+        tmp_tb = exc_info->exc_traceback;
+        exc_info->exc_type = local_type;
+        exc_info->exc_value = local_value;
+        exc_info->exc_traceback = local_tb;
+      #endif
+    }
+    #else
+    tmp_type = tstate->exc_type;
+    tmp_value = tstate->exc_value;
+    tmp_tb = tstate->exc_traceback;
+    tstate->exc_type = local_type;
+    tstate->exc_value = local_value;
+    tstate->exc_traceback = local_tb;
+    #endif
+    Py_XDECREF(tmp_type);
+    Py_XDECREF(tmp_value);
+    Py_XDECREF(tmp_tb);
+#elif __PYX_LIMITED_VERSION_HEX >= 0x030b0000
+    PyErr_SetHandledException(local_value);
+    Py_XDECREF(local_value);
+    Py_XDECREF(local_type);
+    Py_XDECREF(local_tb);
+#else
+    PyErr_SetExcInfo(local_type, local_value, local_tb);
+#endif
+    return 0;
+#if __PYX_LIMITED_VERSION_HEX < 0x030C0000
+bad:
+    *type = 0;
+    *value = 0;
+    *tb = 0;
+    Py_XDECREF(local_type);
+    Py_XDECREF(local_value);
+    Py_XDECREF(local_tb);
+    return -1;
+#endif
+}
+
+/* RaiseUnboundLocalError */
+static void __Pyx_RaiseUnboundLocalError(const char *varname) {
+    PyErr_Format(PyExc_UnboundLocalError, "local variable '%s' referenced before assignment", varname);
+}
 
 /* AllocateExtensionType */
 static PyObject *__Pyx_AllocateExtensionType(PyTypeObject *t, int is_final) {
@@ -14475,6 +15860,16 @@ static PyObject * __Pyx_CallTpnewAsVectorcall(__Pyx_tpnewvectorcallfunc f, PyTyp
     return result;
 }
 #endif
+
+/* RaiseErrorWithObjectType (used by CallNewInitFromVectorcall) */
+static void __Pyx_RaiseErrorWithType(PyObject* exc_type, const char* message, PyTypeObject *type_obj) {
+    __Pyx_TypeName type_name = __Pyx_PyType_GetFullyQualifiedName(type_obj);
+    #if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030d0000
+    if (unlikely(!type_name)) return;
+    #endif
+    PyErr_Format(exc_type, message, type_name);
+    __Pyx_DECREF_TypeName(type_name);
+}
 
 /* CallNewInitFromVectorcall */
 #if CYTHON_VECTORCALL_TPNEW
@@ -15010,6 +16405,154 @@ __PYX_GOOD:
     Py_XDECREF(setstate);
     Py_XDECREF(setstate_cython);
     return ret;
+}
+
+/* GetVTable (used by MergeVTables) */
+static int __Pyx_GetVtable(PyTypeObject *type, void** table) {
+    void* ptr;
+    *table = NULL;
+#if CYTHON_COMPILING_IN_LIMITED_API
+    PyObject *ob = PyObject_GetAttr((PyObject *)type, __pyx_mstate_global->__pyx_n_u_pyx_vtable);
+#else
+    PyObject *ob = PyObject_GetItem(type->tp_dict, __pyx_mstate_global->__pyx_n_u_pyx_vtable);
+#endif
+    if (!ob)
+        goto no_attr;
+    ptr = PyCapsule_GetPointer(ob, 0);
+    if (!ptr && !PyErr_Occurred())
+        PyErr_SetString(PyExc_RuntimeError, "invalid vtable found for imported type");
+    Py_DECREF(ob);
+    *table = ptr;
+    return 1;
+no_attr:
+    if (PyErr_ExceptionMatches(CYTHON_COMPILING_IN_LIMITED_API ? PyExc_AttributeError : PyExc_KeyError)) {
+        return 0;
+    }
+    Py_XDECREF(ob);
+    return -1;
+}
+
+/* MergeVTables (used by SetVTable) */
+static int __Pyx_MergeVtables(PyTypeObject *type) {
+    int i=0;
+    Py_ssize_t size;
+    void** base_vtables;
+    void* unknown = (void*)-1;
+    PyObject* bases = __Pyx_PyType_GetSlot(type, tp_bases, PyObject*);
+    int base_depth = 0;
+    {
+        PyTypeObject* base = __Pyx_PyType_GetSlot(type, tp_base, PyTypeObject*);
+        while (base) {
+            base_depth += 1;
+            base = __Pyx_PyType_TryGetSlot(base, tp_base, PyTypeObject*);
+        }
+    }
+    base_vtables = (void**) PyMem_Malloc(sizeof(void*) * (size_t)(base_depth + 1));
+    if (unlikely(!base_vtables)) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    base_vtables[0] = unknown;
+#if CYTHON_COMPILING_IN_LIMITED_API
+    size = PyTuple_Size(bases);
+    if (size < 0) goto other_failure;
+#else
+    size = PyTuple_GET_SIZE(bases);
+#endif
+    for (i = 1; i < size; i++) {
+        PyObject *basei;
+        void* base_vtable;
+#if CYTHON_AVOID_BORROWED_REFS
+        basei = PySequence_GetItem(bases, i);
+        if (unlikely(!basei)) goto other_failure;
+#elif !CYTHON_ASSUME_SAFE_MACROS
+        basei = PyTuple_GetItem(bases, i);
+        if (unlikely(!basei)) goto other_failure;
+#else
+        basei = PyTuple_GET_ITEM(bases, i);
+#endif
+        int get_vtable_result = __Pyx_GetVtable((PyTypeObject*)basei, &base_vtable);
+#if CYTHON_AVOID_BORROWED_REFS
+        Py_DECREF(basei);
+#endif
+        if (get_vtable_result != 1) {
+            if (get_vtable_result == -1) {
+                goto other_failure;
+            }
+            PyErr_Clear(); // Class doesn't have a vtable.
+        } else {
+            assert(base_vtable != NULL);
+            int j;
+            PyTypeObject* base = __Pyx_PyType_TryGetSlot(type, tp_base, PyTypeObject*);
+#if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030A0000
+            if (!base) goto bad;
+#endif
+            for (j = 0; j < base_depth; j++) {
+                if (base_vtables[j] == unknown) {
+                    switch (__Pyx_GetVtable(base, &base_vtables[j])) {
+                        case 1:
+                            assert(base_vtables[j] == NULL);
+                            break;
+                        case 0:
+                            goto bad;
+                        case -1:
+                        default:
+                            goto other_failure;
+                    }
+                    base_vtables[j + 1] = unknown;
+                }
+                if (base_vtables[j] == base_vtable) {
+                    break;
+                }
+                base = __Pyx_PyType_TryGetSlot(base, tp_base, PyTypeObject*);
+#if CYTHON_COMPILING_IN_LIMITED_API && __PYX_LIMITED_VERSION_HEX < 0x030A0000
+                if (!base) goto bad;
+#endif
+            }
+        }
+    }
+    PyMem_Free(base_vtables);
+    return 0;
+bad:
+    {
+        PyTypeObject* tp_base = __Pyx_PyType_GetSlot(type, tp_base, PyTypeObject*);
+        PyTypeObject* basei;
+#if CYTHON_AVOID_BORROWED_REFS
+        basei = (PyTypeObject*)PySequence_GetItem(bases, i);
+        if (unlikely(!basei)) goto other_failure;
+#elif !CYTHON_ASSUME_SAFE_MACROS
+        basei = (PyTypeObject*)PyTuple_GetItem(bases, i);
+        if (unlikely(!basei)) goto other_failure;
+#else
+        basei = (PyTypeObject*)PyTuple_GET_ITEM(bases, i);
+#endif
+    __Pyx_RaiseTypeErrorWithTypes(
+        "multiple bases have vtable conflict: '" __Pyx_FMT_TYPENAME "' and '" __Pyx_FMT_TYPENAME "'", tp_base, basei);
+#if CYTHON_AVOID_BORROWED_REFS
+        Py_DECREF(basei);
+#endif
+    }
+other_failure:
+    PyMem_Free(base_vtables);
+    return -1;
+}
+
+/* SetVTable */
+static int __Pyx_SetVtable(PyTypeObject *type, void *vtable) {
+    PyObject *ob = PyCapsule_New(vtable, 0, 0);
+    if (unlikely(!ob))
+        goto bad;
+#if CYTHON_COMPILING_IN_LIMITED_API
+    if (unlikely(PyObject_SetAttr((PyObject *) type, __pyx_mstate_global->__pyx_n_u_pyx_vtable, ob) < 0))
+#else
+    if (unlikely(PyDict_SetItem(type->tp_dict, __pyx_mstate_global->__pyx_n_u_pyx_vtable, ob) < 0))
+#endif
+        goto bad;
+    Py_DECREF(ob);
+    return __Pyx_MergeVtables(type);
+bad:
+    Py_XDECREF(ob);
+    return -1;
 }
 
 /* HasAttr (used by ImportImpl) */

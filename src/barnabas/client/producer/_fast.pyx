@@ -20,6 +20,9 @@ cdef extern from "<time.h>" nogil:
     int clock_gettime(int clock, timespec* now)
 
 
+cdef long long MAX_TIMESTAMP = 1LL << 62
+
+
 cdef inline long long now_ms() noexcept:
     cdef timespec now
     clock_gettime(CLOCK_REALTIME, &now)
@@ -84,14 +87,51 @@ cdef class Delivery:
         return calls.text(self)
 
 
+cdef BatchSlot open_batch(TopicSlot topic, object key, object partition):
+    """Where the record goes, if there is an open batch for it."""
+    cdef Py_ssize_t number
+    if partition is None:
+        if key is None:
+            return topic.current
+        number = partition_for_key(key, len(topic.partitions))
+    elif type(partition) is int and 0 <= partition < len(topic.partitions):
+        number = partition
+    else:
+        return None
+    return (<PartitionSlot>topic.partitions[number]).open
+
+
+cdef Delivery append(BatchSlot batch, object key, object value, object headers, object timestamp):
+    """The handle of the record, or None if it does not fit."""
+    cdef Delivery delivery
+    cdef long long time_ms
+    cdef int index
+    if timestamp is None:
+        time_ms = now_ms()
+    elif type(timestamp) is int and 0 <= timestamp < MAX_TIMESTAMP:
+        time_ms = timestamp
+    else:
+        return None
+    index = batch.buffer.try_append(time_ms, key, value, headers, batch.limit)
+    if index < 0:
+        return None
+    delivery = Delivery.__new__(Delivery)
+    delivery.batch = batch
+    delivery.index = index
+    delivery.timestamp = time_ms
+    return delivery
+
+
 cdef class SendPath:
     """Base of the blocking producer: the short way, and `_send_slowly` for all that does not fit in here."""
 
     cdef dict _topics
+    cdef object _lock
 
     def _open_path(self, dict topics, object lock):
         """`topics`: those whose records may go straight into an open batch."""
         self._topics = topics
+        self._lock = lock
 
     def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):
         """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
@@ -99,28 +139,34 @@ cdef class SendPath:
         Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
         called with the delivery on the I/O thread. `timestamp` is in milliseconds.
         """
-        cdef TopicSlot slot
         cdef BatchSlot batch
         cdef Delivery delivery
-        cdef long long now
-        cdef int index
-        if partition is None and timestamp is None and on_delivery is None:
+        if (key is None or type(key) is bytes) and (value is None or type(value) is bytes):
             found = self._topics.get(topic)
             if found is not None:
-                slot = <TopicSlot>found
-                if key is None:
-                    batch = slot.current
-                elif type(key) is bytes:
-                    batch = (<PartitionSlot>slot.partitions[partition_for_key(key, len(slot.partitions))]).open
+                if headers is None and on_delivery is None:
+                    batch = open_batch(<TopicSlot>found, key, partition)
+                    delivery = None if batch is None else append(batch, key, value, None, timestamp)
                 else:
-                    batch = None
-                if batch is not None and (value is None or type(value) is bytes) and headers is None:
-                    now = now_ms()
-                    index = batch.buffer.try_append(now, key, value, None, batch.limit)
-                    if index >= 0:
-                        delivery = Delivery.__new__(Delivery)
-                        delivery.batch = batch
-                        delivery.index = index
-                        delivery.timestamp = now
-                        return delivery
+                    delivery = self._append_with(<TopicSlot>found, value, key, partition, timestamp, headers, on_delivery)
+                if delivery is not None:
+                    return delivery
         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+
+    cdef Delivery _append_with(self, TopicSlot topic, value, key, partition, timestamp, headers, on_delivery):
+        """Looking at headers and hanging a callback runs Python code: here the lock is needed."""
+        cdef BatchSlot batch
+        cdef Delivery delivery
+        if headers is not None and type(headers) is not list:
+            return None
+        with self._lock:
+            batch = open_batch(topic, key, partition)
+            if batch is None:
+                return None
+            try:
+                delivery = append(batch, key, value, headers, timestamp)
+            except (TypeError, ValueError):
+                return None  # the long way says what is wrong with them
+            if delivery is not None and on_delivery is not None:
+                batch.hang_on_locked(delivery, on_delivery)
+        return delivery

@@ -101,20 +101,17 @@ class SendPath:
         Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
         called with the delivery on the I/O thread. `timestamp` is in milliseconds.
         """
-        if partition is None and timestamp is None and on_delivery is None and headers is None:
-            slot = self._topics.get(topic)
-            plain = (key is None or type(key) is bytes) and (value is None or type(value) is bytes)
-            if slot is not None and plain:
-                now = time.time_ns() // 1_000_000
-                with self._path_lock:
-                    if key is None:
-                        batch = slot.current
-                    else:
-                        batch = slot.partitions[partition_for_key(key, len(slot.partitions))].open
-                    if batch is not None:
-                        index = batch.buffer.try_append(now, key, value, None, batch.limit)
-                        if index >= 0:
-                            return Delivery(batch, index, now)
+        slot = self._topics.get(topic)
+        plain = (key is None or type(key) is bytes) and (value is None or type(value) is bytes)
+        if slot is not None and plain and (headers is None or type(headers) is list):
+            with self._path_lock:
+                batch = _open_batch(slot, key, partition)
+                if batch is not None:
+                    delivery = _append(batch, key, value, headers, timestamp)
+                    if delivery is not None:
+                        if on_delivery is not None:
+                            batch.hang_on_locked(delivery, on_delivery)
+                        return delivery
         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
 
     def _send_slowly(
@@ -128,3 +125,33 @@ class SendPath:
         on_delivery: Callable[[Delivery], object] | None,
     ) -> Delivery:
         raise NotImplementedError
+
+
+def _open_batch(topic: TopicSlot, key: bytes | None, partition: int | None) -> Any:
+    """Where the record goes, if there is an open batch for it."""
+    if partition is None:
+        if key is None:
+            return topic.current
+        partition = partition_for_key(key, len(topic.partitions))
+    elif type(partition) is not int or not 0 <= partition < len(topic.partitions):
+        return None
+    return topic.partitions[partition].open
+
+
+def _append(
+    batch: Any,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[tuple[str, bytes | None]] | None,
+    timestamp: int | None,
+) -> Delivery | None:
+    """The handle of the record, or None if it does not fit."""
+    if timestamp is None:
+        timestamp = time.time_ns() // 1_000_000
+    elif type(timestamp) is not int or not 0 <= timestamp < 1 << 62:
+        return None
+    try:
+        index = batch.buffer.try_append(timestamp, key, value, headers, batch.limit)
+    except (TypeError, ValueError):
+        return None  # the long way says what is wrong with the headers
+    return Delivery(batch, index, timestamp) if index >= 0 else None

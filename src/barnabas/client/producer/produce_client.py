@@ -46,6 +46,7 @@ class ProduceClient:
         """Sends the batches, one a partition; with acks=0 nothing is answered."""
         version = await self._version(node_id)
         topics = self._topics(batches)
+        self._cluster.touch(topics)
         parts = produce_request_parts(
             version, self._options.transactional_id, self._options.acks, self._options.request_timeout_ms, topics
         )

@@ -46,7 +46,14 @@ class Path:
                 slow.append(given)
                 return "slowly"
 
-        self.batch = twin.BatchSlot()
+        class Batch(twin.BatchSlot):  # type: ignore[name-defined,misc]
+            def __init__(self) -> None:
+                self.hung: list[tuple[Any, Any]] = []
+
+            def hang_on_locked(self, delivery: Any, callback: Any) -> None:
+                self.hung.append((delivery, callback))
+
+        self.batch = Batch()
         self.batch.buffer = BatchBuffer(1000)
         self.batch.buffer.append(1, None, b"first", None)
         self.batch.limit = 500
@@ -71,6 +78,14 @@ def test_the_short_way(twin: ModuleType) -> None:
     assert records[1][0] == first.timestamp > 1_700_000_000_000
 
 
+def test_the_short_way_with_all_that_may_be_given(twin: ModuleType) -> None:
+    world = Path(twin)
+    sent = world.path.send("t", b"v", b"k", partition=0, timestamp=5, headers=[("a", b"b")], on_delivery=print)
+    assert (sent.index, sent.timestamp) == (1, 5)
+    assert world.batch.buffer.records()[1] == (5, b"k", b"v", (("a", b"b"),))
+    assert world.batch.hung == [(sent, print)]
+
+
 @pytest.mark.parametrize(
     "about",
     [
@@ -78,10 +93,17 @@ def test_the_short_way(twin: ModuleType) -> None:
         {"value": bytearray(b"x")},
         {"key": 5},
         {"key": "text"},
-        {"partition": 0},
-        {"timestamp": 5},
-        {"headers": [("a", b"b")]},
-        {"on_delivery": print},
+        {"partition": 1},
+        {"partition": -1},
+        {"partition": "0"},
+        {"timestamp": -5},
+        {"timestamp": 1 << 80},
+        {"timestamp": "now"},
+        {"headers": [("a", "text")]},
+        {"headers": [(5, b"b")]},
+        {"headers": ["abc"]},
+        {"headers": (("a", b"b"),)},
+        {"headers": [("a", b"text")], "value": b"x" * 600},
         {"value": b"x" * 600},
         {"topic": "unknown"},
     ],
