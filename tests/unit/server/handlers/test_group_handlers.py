@@ -278,6 +278,38 @@ def test_an_assignment_too_large_for_the_log_is_its_groups_own_trouble(tmp_path:
     )
 
 
+def test_a_subscription_too_large_for_the_log_is_refused_by_itself(tmp_path: Path) -> None:
+    many = [f"topic-{number}" for number in range(200)]
+
+    async def beat(calls: HandlerCalls, group: str, epoch: int, topics: list[str] | None) -> Any:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id=f"member-of-{group}",
+            member_epoch=epoch,
+            rebalance_timeout_ms=60_000 if epoch == 0 else -1,
+            subscribed_topic_names=topics,
+            topic_partitions=[] if epoch == 0 else None,
+        )
+        return await calls.call(request, 1)
+
+    async def scenario(calls: HandlerCalls) -> None:
+        calm = await beat(calls, "calm", 0, ["orders"])
+        assert calm.error_code == 0 and calm.member_epoch == 1
+        (shard,) = calls.broker.groups.shards()
+        before = shard.machine
+        assert (await beat(calls, "wide", 0, many)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert [group.group_id for group in (await calls.call(ListGroupsRequest(), 5)).groups] == ["calm"]
+        assert (await beat(calls, "wide", 0, ["orders"])).member_epoch == 1
+        assert (await beat(calls, "wide", 1, many)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        for group in ("wide", "calm"):
+            answer = await beat(calls, group, 1, None)
+            assert (answer.error_code, answer.member_epoch) == (0, 1)
+        assert shard.machine is before and shard.state is ShardState.ACTIVE
+        before.check()
+
+    run(tmp_path, scenario, message_max_bytes="1000", offsets_topic_num_partitions="1")
+
+
 def test_life_of_a_classic_group_in_every_version(tmp_path: Path) -> None:
     async def scenario(calls: HandlerCalls) -> None:
         for version in calls.versions(JoinGroupRequest):

@@ -65,6 +65,10 @@ class ConsumerGroup:
         self._owners: dict[tuple[TopicId, int], str] = {}
         self._subscribed: frozenset[str] | None = None
 
+    def look_at_topics_again(self) -> None:
+        """At the next heartbeat, whether they have changed or not."""
+        self.seen_topics = self.seen_names = self.regexes_resolved_ms = None
+
     # As a Group of the registry
 
     @property

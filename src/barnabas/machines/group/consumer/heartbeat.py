@@ -7,6 +7,7 @@ before if the member owns nothing it should not: then the answer that told it th
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from barnabas.clock import Random
 from barnabas.errors import ErrorCode, KafkaError
@@ -22,6 +23,7 @@ from barnabas.machines.group.consumer.member import (
     LEAVE_GROUP_EPOCH,
     LEAVE_GROUP_STATIC_EPOCH,
     ConsumerMember,
+    MemberState,
 )
 from barnabas.machines.group.consumer.migration import Migration
 from barnabas.machines.group.consumer.rebalance import ConsumerRebalance
@@ -82,7 +84,11 @@ class ConsumerHeartbeats:
             )
         owned = _owned(request)
         before, replaced_id = self._find_member(group, member_id, request, owned, joins)
-        if self._registry.get(request.group_id) is not group:
+        former = self._registry.get(request.group_id)
+        if replaced_id is None and (former is None or former is group):
+            outcome.if_too_large = ErrorCode.UNKNOWN_SERVER_ERROR
+            outcome.when_refused = partial(self._on_refused, group, member_id, former is None)
+        if former is not group:
             self._migration.take_place(group, outcome)
         if replaced_id is not None:
             self.replace_member(group, replaced_id, before, outcome)
@@ -99,6 +105,19 @@ class ConsumerHeartbeats:
         if _is_full(request) or member.assigned != before.assigned:
             response.assignment = _assignment(member.assigned_partitions)
         return response
+
+    def _on_refused(self, group: ConsumerGroup, member_id: str, is_new: bool, outcome: Outcome) -> None:
+        """The records did not fit into the log: the group stands as before, so what was noted beside it must go."""
+        group.look_at_topics_again()
+        member = group.members.get(member_id)
+        if member is None:
+            self._deadlines.cancel_all(group, member_id, outcome)
+        elif member.state is MemberState.UNREVOKED_PARTITIONS:
+            self._deadlines.arm_rebalance(group, member, outcome)
+        else:
+            self._deadlines.cancel_rebalance(group, member_id, outcome)
+        if is_new:
+            self._registry.remove(group.group_id)
 
     def _find_group(self, group_id: str, joins: bool) -> ConsumerGroup:
         group = self._registry.get(group_id)
