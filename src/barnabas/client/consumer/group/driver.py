@@ -57,6 +57,7 @@ class MembershipDriver:
         self._cluster = cluster
         self._machine = machine
         self._options = machine.options
+        self._identity = machine.identity
         client_id = cluster.options.client_id
         self._name = f"group {machine.options.group_id}" + (f" ({client_id})" if client_id else "")
         self._on_event = on_event
@@ -100,7 +101,8 @@ class MembershipDriver:
         return self._machine.owned.issuperset(partitions)
 
     def group_metadata(self) -> GroupMetadata:
-        return self._machine.identity
+        """One value of one moment, also for a thread that asks while the member id and the generation change."""
+        return self._identity
 
     def subscribe(
         self, topics: frozenset[str] | None, pattern: re.Pattern[str] | SubscriptionPattern | None = None
@@ -170,6 +172,7 @@ class MembershipDriver:
         while actions := self._machine.take_actions():
             for action in actions:
                 self._do(action)
+        self._identity = self._machine.identity
         self._set_timer()
 
     def _do(self, action: Action) -> None:
