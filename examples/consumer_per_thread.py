@@ -14,11 +14,13 @@ from barnabas import Consumer
 from barnabas.client.consumer import ConsumerRecord
 from barnabas.client.errors import WakeupError
 
+Process = Callable[[ConsumerRecord], None]
+
 
 class Worker(threading.Thread):
     """One thread, one consumer. A record is committed only after `process` has returned."""
 
-    def __init__(self, bootstrap: str, topic: str, group: str, process: Callable[[ConsumerRecord], None]) -> None:
+    def __init__(self, bootstrap: str, topic: str, group: str, process: Process) -> None:
         super().__init__()
         self._topic = topic
         self._process = process
@@ -47,7 +49,7 @@ def consume(
     topic: str,
     group: str,
     threads: int,
-    process: Callable[[ConsumerRecord], None],
+    process: Process,
     stop: threading.Event,
 ) -> None:
     """Until `stop` is set."""

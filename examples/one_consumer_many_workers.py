@@ -1,9 +1,9 @@
 """One consumer, many workers: one thread polls, a pool does the work, and only what is done is committed.
 
-For work that takes long per record: there can be more workers than partitions. Records of a partition may be finished in
-any order, so the offset to commit is that of the first record that is not done yet (`Progress`); after a crash some
-records are worked on again, none is left out. A partition with too much unfinished work is paused, so that poll goes on
-and the group knows that we are alive. Run it with a broker:
+For work that takes long per record: there can be more workers than partitions. Records of a partition may be finished
+in any order, so the offset to commit is that of the first record that is not done yet (`Progress`); after a crash some
+records are worked on again, none is left out. A partition with too much unfinished work is paused, so that poll goes
+on and the group knows that we are alive. Run it with a broker:
 
     barnabas server &
     python examples/one_consumer_many_workers.py localhost:9092 orders --workers 8
@@ -17,8 +17,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from barnabas import Consumer, TopicPartition
 from barnabas.client.consumer import ConsumerRecord, RebalanceListener
 
+Process = Callable[[ConsumerRecord], None]
 MAX_UNFINISHED = 200
-COMMIT_EVERY_S = 1.0
 
 
 class Progress:
@@ -27,6 +27,7 @@ class Progress:
     def __init__(self) -> None:
         self._work: dict[int, Future[None]] = {}
         self._next_offset: int | None = None
+        self.committed: int | None = None
 
     def start(self, offset: int, work: "Future[None]") -> None:
         self._work[offset] = work
@@ -52,7 +53,7 @@ class Progress:
 
 
 class Pool(RebalanceListener):
-    def __init__(self, consumer: Consumer, topic: str, workers: int, process: Callable[[ConsumerRecord], None]) -> None:
+    def __init__(self, consumer: Consumer, topic: str, workers: int, process: Process) -> None:
         self._consumer = consumer
         self._process = process
         self._pool = ThreadPoolExecutor(workers)
@@ -73,10 +74,16 @@ class Pool(RebalanceListener):
             self._pool.shutdown()
 
     def _commit(self, partitions: Sequence[TopicPartition] | dict[TopicPartition, Progress]) -> None:
-        done = {entry: self._progress[entry].done_up_to() for entry in partitions if entry in self._progress}
-        offsets = {entry: offset for entry, offset in done.items() if offset is not None}
+        offsets: dict[TopicPartition, int] = {}
+        for entry in partitions:
+            progress = self._progress.get(entry)
+            done = None if progress is None else progress.done_up_to()
+            if progress is not None and done is not None and done != progress.committed:
+                offsets[entry] = done
         if offsets:
             self._consumer.commit(offsets)
+            for entry, offset in offsets.items():
+                self._progress[entry].committed = offset
 
     def _pause_or_resume(self) -> None:
         assigned = self._consumer.assignment()
@@ -106,7 +113,7 @@ def consume(
     topic: str,
     group: str,
     workers: int,
-    process: Callable[[ConsumerRecord], None],
+    process: Process,
     stop: threading.Event,
 ) -> None:
     """Until `stop` is set, or a worker fails."""

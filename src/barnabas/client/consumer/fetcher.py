@@ -230,6 +230,7 @@ class Fetcher:
     ) -> bool:
         """Whether there is something for the user now."""
         if fetched.error_code:
+            asyncio.get_running_loop().call_soon(self.kick)  # it may be asked of another node now
             hints = [Node(*node) for node in answer.nodes]
             handler = self._errors.on_error(state, fetched, hints)
             if handler is not None:

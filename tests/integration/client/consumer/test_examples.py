@@ -1,4 +1,4 @@
-"""The two ways to consume with threads, as in examples/: every record is worked on, and only what is done is committed."""
+"""The two ways to consume with threads, in examples/: every record is worked on, only what is done is committed."""
 
 from __future__ import annotations
 

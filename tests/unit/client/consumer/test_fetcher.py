@@ -1,0 +1,382 @@
+"""The fetcher over a cluster of functions: what it asks for and when, what becomes of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, lost
+from fetched import values
+
+from barnabas.client.consumer.collector import Collector
+from barnabas.client.consumer.fetch_buffer import FetchBuffer
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.offset_reset import EARLIEST, NONE
+from barnabas.client.consumer.partition_state import FetchState, PartitionState
+from barnabas.client.consumer.subscription import SubscriptionState
+from barnabas.client.errors import AuthenticationError, AuthorizationError, OffsetOutOfRangeError, RecordTooLargeError
+from barnabas.client.options import ConsumerOptions
+from barnabas.clock import SystemClock
+from barnabas.errors import ErrorCode
+from barnabas.protocol import ApiKey
+from barnabas.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from barnabas.types import TopicPartition
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+TOPIC_ID = b"t".ljust(16, b"-")
+SESSION = 55
+
+
+class World:
+    def __init__(self, cluster: FakeCluster, reset: Any = EARLIEST, **options: Any) -> None:
+        self.cluster = cluster
+        self.arrivals = asyncio.Event()
+        self.stale = 0
+        self.subscription = SubscriptionState(reset)
+        self.buffer = FetchBuffer(self.subscription)
+        made = ConsumerOptions.of("fake:9092", **{"retry_backoff_ms": 1, "retry_backoff_max_ms": 1, **options})
+        self.fetcher = Fetcher(
+            cluster,  # type: ignore[arg-type]
+            self.subscription,
+            self.buffer,
+            made,
+            SystemClock(),
+            on_arrival=self.arrivals.set,
+            on_stale_metadata=self._on_stale,
+        )
+        self.collector = Collector(self.subscription, self.buffer)
+
+    def _on_stale(self) -> None:
+        self.stale += 1
+
+    def assign(self, *partitions: TopicPartition) -> None:
+        self.subscription.assign(partitions)
+        for entry in partitions:
+            self.subscription.seek(entry, 0)
+            leader = self.cluster.metadata.leader(entry)
+            assert leader is not None
+            self[entry].check_leader(leader.node_id, leader.leader_epoch, TOPIC_ID)
+
+    def __getitem__(self, entry: TopicPartition) -> PartitionState:
+        return self.subscription.state(entry)
+
+    async def taken(self, count: int) -> list[bytes]:
+        seen: list[bytes] = []
+        while len(seen) < count:
+            self.arrivals.clear()
+            chunks = self.collector.take(500)
+            seen += [record.value for chunk in chunks for record in chunk.records]
+            if self.buffer.made_room():
+                self.fetcher.kick()
+            if len(seen) < count:
+                await self.arrivals.wait()
+        return seen
+
+
+def answer(
+    partitions: dict[TopicPartition, bytes] | None = None, *, session_id: int = SESSION, **about: Any
+) -> FetchResponse:
+    data = [
+        PartitionData(
+            partition_index=entry.partition,
+            error_code=0,
+            high_watermark=100,
+            last_stable_offset=100,
+            log_start_offset=0,
+            aborted_transactions=None,
+            records=records,
+            **about,
+        )
+        for entry, records in (partitions or {}).items()
+    ]
+    topics = [FetchableTopicResponse(topic="t", topic_id=TOPIC_ID, partitions=data)] if data else []
+    return FetchResponse(session_id=session_id, responses=topics)
+
+
+def failed(error: ErrorCode, **about: Any) -> FetchResponse:
+    response = answer({A: b""}, **about)
+    response.responses[0].partitions[0].error_code = int(error)
+    return response
+
+
+async def never(*_: Any) -> Any:
+    await asyncio.Event().wait()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    while not condition():  # noqa: ASYNC110 - there is no event for what is looked at
+        await asyncio.sleep(0)
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            await test()
+
+    asyncio.run(main())
+
+
+def asked(request: FetchRequest) -> dict[int, int]:
+    return {each.partition: each.fetch_offset for topic in request.topics for each in topic.partitions}
+
+
+def test_the_next_request_leaves_before_anything_is_taken() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 2})
+        cluster.answer(ApiKey.FETCH, answer({A: values(0, b"0", b"1"), B: b""}), answer({A: values(2, b"2")}))
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A, B)
+        world.fetcher.kick()
+        first, second, third = [await cluster.request_of(ApiKey.FETCH, number) for number in range(3)]
+        assert (first.session_id, first.session_epoch, asked(first)) == (0, 0, {0: 0, 1: 0})
+        assert (second.session_id, second.session_epoch, asked(second)) == (SESSION, 1, {0: 2})
+        assert (third.session_epoch, asked(third)) == (2, {0: 3})
+        assert world[A].offset == 0
+        assert await world.taken(3) == [b"0", b"1", b"2"]
+        assert world[A].offset == 3
+        await world.fetcher.close()
+        await world.fetcher.end_sessions()
+        last = cluster.requests_of(ApiKey.FETCH)[-1]
+        assert (last.session_id, last.session_epoch, last.topics) == (SESSION, -1, [])
+
+    run(test)
+
+
+def test_no_more_is_asked_for_than_may_be_buffered() -> None:
+    async def test() -> None:
+        offset = 0
+
+        def more(_: int, request: FetchRequest) -> FetchResponse:
+            nonlocal offset
+            offset += 1
+            return answer({A: values(offset - 1, bytes(500))})
+
+        cluster = FakeCluster(topics={"t": 1})
+        cluster.always(ApiKey.FETCH, more)
+        world = World(cluster, max_partition_fetch_bytes=1000)
+        world.assign(A)
+        world.fetcher.kick()
+        await until(lambda: not world.fetcher._active)
+        requests = len(cluster.requests_of(ApiKey.FETCH))
+        assert requests == 8  # 4 times 1000 bytes are reached with the eighth batch of 568
+        assert len(await world.taken(8)) == 8
+        await cluster.request_of(ApiKey.FETCH, requests)
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_all_partitions_together_are_bounded_too() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 2})
+        cluster.answer(ApiKey.FETCH, answer({A: values(0, bytes(500)), B: values(0, bytes(600))}))
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster, fetch_max_bytes=2000)
+        world.assign(A, B)
+        world.fetcher.kick()
+        await world.arrivals.wait()
+        await asyncio.sleep(0.01)
+        assert len(cluster.requests_of(ApiKey.FETCH)) == 1
+        await world.taken(2)
+        await cluster.request_of(ApiKey.FETCH, 1)
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_a_seek_while_a_request_is_on_its_way_voids_its_answer() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        world = World(cluster)
+
+        def sought(_: int, request: FetchRequest) -> FetchResponse:
+            world.subscription.seek(A, 40)
+            world[A].check_leader(0, 0, TOPIC_ID)
+            return answer({A: values(0, b"old")})
+
+        cluster.answer(ApiKey.FETCH, sought, answer({A: values(40, b"new")}))
+        cluster.always(ApiKey.FETCH, never)
+        world.assign(A)
+        world.fetcher.kick()
+        assert await world.taken(1) == [b"new"]
+        assert asked(cluster.requests_of(ApiKey.FETCH)[1]) == {0: 40}
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_a_paused_partition_leaves_the_session() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 2})
+        world = World(cluster)
+
+        def paused(_: int, request: FetchRequest) -> FetchResponse:
+            world.subscription.set_paused([B], True)
+            return answer({A: values(0, b"0"), B: b""})
+
+        cluster.answer(ApiKey.FETCH, paused)
+        cluster.always(ApiKey.FETCH, never)
+        world.assign(A, B)
+        world.fetcher.kick()
+        second = await cluster.request_of(ApiKey.FETCH, 1)
+        assert asked(second) == {0: 1}
+        assert [(each.topic_id, each.partitions) for each in second.forgotten_topics_data] == [(TOPIC_ID, [1])]
+        await world.fetcher.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [4, 6, 7, 11, 12])
+def test_older_brokers_are_asked_by_name(version: int) -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        cluster.versions[ApiKey.FETCH] = version
+        cluster.answer(ApiKey.FETCH, answer({A: values(0, b"0")}, session_id=SESSION if version >= 7 else 0))
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A)
+        world.fetcher.kick()
+        assert await world.taken(1) == [b"0"]
+        second = await cluster.request_of(ApiKey.FETCH, 1)
+        assert second.topics[0].topic == "t"
+        assert second.session_id == (SESSION if version >= 7 else 0)
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_a_follower_in_our_rack_until_it_does_not_answer() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(brokers=2, topics={"t": 1})
+        cluster.answer(
+            ApiKey.FETCH, answer({A: b""}, preferred_read_replica=1), answer({A: values(0, b"0")}), lost("broker-1")
+        )
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster, client_rack="r")
+        world.assign(A)
+        world.fetcher.kick()
+        assert await world.taken(1) == [b"0"]
+        await cluster.request_of(ApiKey.FETCH, 3)
+        fetches = [(node, request) for node, request in cluster.requests if isinstance(request, FetchRequest)]
+        assert [node for node, _ in fetches] == [0, 1, 1, 0]
+        assert fetches[0][1].rack_id == "r"
+        assert world[A].preferred_read_replica == -1
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_an_offset_out_of_a_followers_range_is_asked_of_the_leader() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(brokers=2, topics={"t": 1})
+        cluster.answer(ApiKey.FETCH, failed(ErrorCode.OFFSET_OUT_OF_RANGE, session_id=0), answer({A: values(0, b"0")}))
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A)
+        world[A].prefer_read_replica(1, 1 << 60)
+        world.fetcher.kick()
+        assert await world.taken(1) == [b"0"]
+        assert [node for node, _ in cluster.requests[:2]] == [1, 0]
+        await world.fetcher.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("policy", [EARLIEST, NONE])
+def test_out_of_range_is_reset_or_told_when_it_is_due(policy: Any) -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        cluster.answer(ApiKey.FETCH, answer({A: values(0, b"0")}), failed(ErrorCode.OFFSET_OUT_OF_RANGE))
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster, policy)
+        world.assign(A)
+        world.fetcher.kick()
+        await until(lambda: len(world.buffer) == 2)
+        assert world[A].blocked
+        assert world[A].state is FetchState.FETCHING
+        assert await world.taken(1) == [b"0"]
+        if policy is NONE:
+            with pytest.raises(OffsetOutOfRangeError, match="offset 1 "):
+                world.collector.take(1)
+            assert world[A].offset == 1
+        else:
+            assert world.collector.take(1) == []
+            assert (world[A].state, world[A].reset) == (FetchState.AWAIT_RESET, EARLIEST)
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_the_new_leader_in_the_answer_is_followed_at_once() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        moved = failed(ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=LeaderIdAndEpoch(leader_id=9, leader_epoch=4))
+        moved.node_endpoints = [NodeEndpoint(node_id=9, host="new", port=9092)]
+        cluster.answer(ApiKey.FETCH, moved)
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A)
+        world.fetcher.kick()
+        await until(lambda: world[A].leader == 9)
+        assert world[A].leader_epoch == 4
+        assert cluster.metadata.brokers[9].host == "new"
+        assert world.stale
+        await cluster.request_of(ApiKey.FETCH, 1)
+        assert cluster.requests[-1][0] == 9
+        await world.fetcher.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        (failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED), AuthorizationError),
+        (answer({A: b"\0" * 70}), RecordTooLargeError),
+        (AuthenticationError("wrong password"), AuthenticationError),
+    ],
+)
+def test_errors_for_the_user_come_once_and_then_it_is_tried_again(response: Any, error: type[Exception]) -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        cluster.answer(ApiKey.FETCH, response, answer({A: values(0, b"0")}))
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A)
+        world.fetcher.kick()
+        await world.arrivals.wait()
+        with pytest.raises(error):
+            world.collector.take(1)
+        await until(lambda: not world.fetcher._active)
+        world.fetcher.kick()
+        assert await world.taken(1) == [b"0"]
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_a_throttled_client_tells_its_connection() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        slow = answer({A: values(0, b"0")})
+        slow.throttle_time_ms = 300
+        cluster.answer(ApiKey.FETCH, slow)
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A)
+        world.fetcher.kick()
+        await world.taken(1)
+        assert cluster.throttled == [(0, 300)]
+        await world.fetcher.close()
+
+    run(test)
