@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -31,19 +32,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="counted rounds (default 5, quick 2)")
     arguments = parser.parse_args()
     rounds = arguments.rounds or (2 if arguments.quick else 5)
-    started = time.monotonic()
+    load_before = os.getloadavg()[0]
+    seconds: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="barnabas-bench-") as directory:
         session = Session(Path(directory), rounds, arguments.quick)
         try:
             for name, work in WORK.items():
                 if not arguments.only or name in arguments.only:
                     print(f"{name}:", flush=True)
+                    started = time.monotonic()
                     work(session)
+                    seconds[name] = time.monotonic() - started
+                    print(f"  ({seconds[name]:.0f} s)", flush=True)
         finally:
             session.stop()
     print(f"\n{session.board.table()}")
     if not arguments.only and not arguments.quick:
-        report.write(session.board, rounds, arguments.quick, time.monotonic() - started)
+        report.write(session.board, rounds, seconds, load_before)
 
 
 if __name__ == "__main__":

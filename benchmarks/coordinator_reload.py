@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from eventually import eventually
@@ -32,6 +33,7 @@ from benchmarks.session import Contender, Session
 
 PARTITIONS = 1000
 COORDINATORS = 50
+ROUNDS = 3
 TOPIC = "bench-reload"
 VALUE_VERSION = 3
 """Of the records: the newest that every release of Kafka with these groups writes."""
@@ -48,14 +50,19 @@ def run(session: Session) -> None:
     session.board.row(memory, "MB")
     session.stop()  # the loaded brokers would take memory and processor time from these
     segment = encode_segment(groups)
-    for name in session.names:
-        with session.fresh(name, "reload") as contender:
-            prepare(contender, segment, groups)
-            for _ in range(session.rounds):
-                contender.broker.stop(timeout=300)
-                session.board.add(elapsed, name, reload_seconds(contender, groups[-1]))
-                session.board.add(cpu, name, contender.broker.cpu_seconds())
-                session.board.add(memory, name, contender.broker.resident_bytes() / 1e6)
+
+    def one_reload(contender: Contender) -> dict[str, float]:
+        seconds = reload_seconds(contender, groups[-1])
+        values = {elapsed: seconds, cpu: contender.broker.cpu_seconds()}
+        values[memory] = contender.broker.resident_bytes() / 1e6
+        contender.broker.stop(timeout=300)
+        return values
+
+    with ExitStack() as stack:
+        contenders = [stack.enter_context(session.fresh(name, "reload")) for name in session.names]
+        for contender in contenders:
+            prepare(contender, segment)
+        session.turns(one_reload, warm_up=1, rounds=ROUNDS, contenders=contenders)
 
 
 def names_of_partition(partition: int) -> Iterator[str]:
@@ -79,15 +86,14 @@ def encode_segment(groups: list[str]) -> bytes:
     return bytes(segment)
 
 
-def prepare(contender: Contender, segment: bytes, groups: list[str]) -> None:
-    """Leaves the contender running, with the offsets loaded."""
+def prepare(contender: Contender, segment: bytes) -> None:
+    """Leaves the contender stopped; its next start has to recover the partition."""
     contender.new_topic(PARTITIONS, TOPIC)
     # A group of another coordinator: asking for it makes __consumer_offsets.
     elsewhere = next(names_of_partition(1))
     eventually(lambda: commit_once(contender.bootstrap, elsewhere, TOPIC), timeout=60.0)
     contender.broker.stop(timeout=300)
     put_segment(contender.broker.directory / "data", segment)
-    reload_seconds(contender, groups[-1])
 
 
 def put_segment(data: Path, segment: bytes) -> None:

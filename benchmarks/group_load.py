@@ -26,6 +26,8 @@ from benchmarks.session import Contender, Session, cpu_of
 
 GROUPS, MEMBERS, INTERVAL = 1000, 3, 3.0
 LARGE = 200
+ROUNDS = 3
+"""Each of them waits for the initial rebalance delay, and heartbeats take their time."""
 # Version 3 of JoinGroup gives a member id without asking for a second request.
 JOIN, SYNC, HEARTBEAT = 3, 3, 3
 
@@ -41,10 +43,10 @@ def run(session: Session) -> None:
         eventually(
             lambda contender=contender, topic=topic: commit_once(contender.bootstrap, topic, topic), timeout=60.0
         )
-        for _ in range(session.rounds):
-            session.board.add(REBALANCE, contender.name, rebalance_seconds(contender))
-        session.board.add(BEATING, contender.name, heartbeat_percent(contender, 1 if session.quick else 5))
         contender.delete_topic(topic)
+    session.turns(lambda contender: {REBALANCE: rebalance_seconds(contender)}, rounds=ROUNDS)
+    intervals = 1 if session.quick else 3
+    session.turns(lambda contender: {BEATING: heartbeat_percent(contender, intervals)}, warm_up=0, rounds=ROUNDS)
 
 
 class Member:

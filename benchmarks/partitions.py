@@ -63,7 +63,7 @@ def accepts(contender: Contender, topic: str, partition: int) -> bool:
 
 
 def ratio_of_p99(session: Session, few: Contender, many: Contender) -> float:
-    seconds, turns = (0.5, 6) if session.quick else (1.5, 12)
+    seconds, turns = (0.5, 6) if session.quick else (1.5, 8)
     p99s: dict[str, list[float]] = {"few": [], "many": []}
     for round_number in range(-2, turns):
         for key, contender in (("few", few), ("many", many)):

@@ -46,7 +46,7 @@ def one_run(session: Session, contender: Contender, *, name: str, size: int, ack
 
 
 def record_count(session: Session, size: int) -> int:
-    return (1_000_000 if size == 100 else 250_000) if session.quick else (3_000_000 if size == 100 else 750_000)
+    return (1_000_000 if size == 100 else 250_000) if session.quick else (2_000_000 if size == 100 else 500_000)
 
 
 def producer_performance(bootstrap: str, topic: str, count: int, size: int, acks: str) -> tuple[float, float]:

@@ -1,12 +1,17 @@
-"""The table on the terminal and, between two markers, in docs/benchmarks.md."""
+"""The table and how it came about, in docs/benchmarks.md: everything from the marker to the end of the page.
+
+Only a whole run comes here (`__main__`), so what the page shows was measured by one run on one machine.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 from kafka_process import kafka_version, why_no_kafka
 
@@ -14,28 +19,55 @@ from benchmarks import ROOT
 from benchmarks.board import Board
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+BEGIN = "<!-- benchmarks: all that follows is written by `make bench` -->"
 
 
-def write(board: Board, rounds: int, quick: bool, seconds: float) -> None:
-    text = f"{machine_facts(rounds, quick, seconds)}\n\n{board.table()}\n"
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
+def write(board: Board, rounds: int, seconds: Mapping[str, float], load_before: float) -> None:
+    """`seconds` is how long each group of rows took."""
+    before, marker, _ = PAGE.read_text().partition(BEGIN)
+    if not marker:
+        raise RuntimeError(f"{PAGE} has no line {BEGIN}")
+    PAGE.write_text(f"{before}{BEGIN}\n{board.table()}\n\n{about(rounds, seconds, load_before)}")
 
 
-def machine_facts(rounds: int, quick: bool, seconds: float) -> str:
-    load = os.getloadavg()[0]
-    system = f"{platform.system()} {platform.release()}"
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    kafka = why_no_kafka() or f"Apache Kafka {kafka_version()} on {java_version()}"
+def about(rounds: int, seconds: Mapping[str, float], load_before: float) -> str:
+    parts = ", ".join(f"{name} {spent / 60:.1f}" for name, spent in seconds.items())
     facts = [
-        f"{datetime.now(UTC):%Y-%m-%d}: {os.cpu_count()} cores, {memory:.0f} GiB, {system}",
-        f"Python {platform.python_version()}, confluent-kafka {version('confluent-kafka')}, {kafka}",
-        f"{rounds} rounds{' (--quick)' if quick else ''}, {seconds / 60:.0f} minutes, load average then {load:.1f}",
+        f"Date: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        f"Machine: {machine()}",
+        f"Software: {software()}",
+        f"Rounds: {rounds} counted ones, after one or two to warm up; of what takes long there are fewer, as many as "
+        "the row has ratios, and one where it has no range",
+        f"Duration: {sum(seconds.values()) / 60:.1f} minutes ({parts})",
+        f"Load average: {load_before:.1f} before the run, {os.getloadavg()[0]:.1f} at its end",
     ]
-    return "; ".join(facts) + "."
+    return "## About this table\n" + "".join(f"- {fact}.\n" for fact in facts)
+
+
+def machine() -> str:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} cores ({processor()}), {memory:.0f} GiB, {platform.system()} {platform.release()}"
+
+
+def processor() -> str:
+    """As Linux names it; elsewhere as Python does."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def software() -> str:
+    kafka = why_no_kafka() or f"Apache Kafka {kafka_version()} on {java_version()}"
+    barnabas = f"Barnabas {version('barnabas')} ({commit()})"
+    return f"{barnabas}, Python {platform.python_version()}, confluent-kafka {version('confluent-kafka')}, {kafka}"
+
+
+def commit() -> str:
+    told = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return told.stdout.strip() or "no commit"
 
 
 def java_version() -> str:

@@ -74,10 +74,21 @@ class Session:
         with STARTERS[name](directory) as broker:
             yield Contender(name, broker)
 
-    def turns(self, work: Callable[[Contender], dict[str, float]], warm_up: int = 1) -> None:
-        """Let each contender do the work in turns; the returned values go to the rows of these titles."""
-        for round_number in range(-warm_up, self.rounds):
-            order = self.contenders if round_number % 2 == 0 else self.contenders[::-1]
+    def turns(
+        self,
+        work: Callable[[Contender], dict[str, float]],
+        warm_up: int = 1,
+        *,
+        rounds: int | None = None,
+        contenders: list[Contender] | None = None,
+    ) -> None:
+        """Let each contender do the work in turns; the returned values go to the rows of these titles.
+
+        `rounds` for work that takes long: no more than that; `contenders` for brokers of its own.
+        """
+        contenders = contenders or self.contenders
+        for round_number in range(-warm_up, min(self.rounds, rounds or self.rounds)):
+            order = contenders if round_number % 2 == 0 else contenders[::-1]
             for contender in order:
                 values = work(contender)
                 if round_number >= 0:
