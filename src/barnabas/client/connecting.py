@@ -81,7 +81,10 @@ class Connector:
 
     async def _open(self, node: Node, timeout_s: float) -> socket.socket:
         try:
-            addresses = await resolve(node.host, node.port)
+            async with asyncio.timeout(timeout_s):
+                addresses = await resolve(node.host, node.port)
+        except TimeoutError as error:
+            raise UnreachableError(node.address, f"the name {node.host} could not be looked up in time") from error
         except OSError as error:
             raise UnreachableError(node.address, f"the name {node.host} is not known ({reason(error)})") from error
         faults = []

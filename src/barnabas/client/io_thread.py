@@ -7,6 +7,7 @@ thread or loop is doing. User code runs here only where it says so (delivery cal
 import asyncio
 import concurrent.futures
 import logging
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ logger = logging.getLogger(__name__)
 class IoThread:
     def __init__(self, name: str) -> None:
         self.loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
+        self._pid = os.getpid()
         self._stopped = threading.Event()
         self._stopping = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"barnabas-{name}", daemon=True)
@@ -36,6 +38,12 @@ class IoThread:
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Start the coroutine here. Cancelling the future cancels the coroutine."""
+        if os.getpid() != self._pid:
+            coroutine.close()
+            raise IllegalStateError(
+                "the client was made before a fork, and its I/O thread stayed in the parent: make clients in the"
+                " process that uses them"
+            )
         try:
             return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
         except RuntimeError:
@@ -110,7 +118,7 @@ class IoThread:
             if tasks:
                 self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-            self.loop.run_until_complete(self.loop.shutdown_default_executor())
         finally:
             asyncio.set_event_loop(None)
+            # Does not wait for a name that is still being looked up: that may take the resolver half a minute.
             self.loop.close()

@@ -78,6 +78,11 @@ class NodeConnections:
                 self._connector.begin_reauthentication(connection)
             if connection.gate is not None:
                 await asyncio.shield(connection.gate)
+            if connection.throttled_s * 1000 > deadline.remaining_ms:
+                raise ClientTimeoutError(
+                    f"{connection.address}: a quota is used up, and the broker takes nothing for another"
+                    f" {connection.throttled_s * 1000:.0f} ms"
+                )
             await asyncio.sleep(connection.throttled_s)
 
     async def get(self, node_id: int, deadline: Deadline) -> Connection:

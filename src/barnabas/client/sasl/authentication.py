@@ -4,6 +4,7 @@ Called by `connecting` on a new connection, and again before a session ends (KIP
 state machines in `barnabas.machines.sasl` that see bytes only.
 """
 
+import asyncio
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,8 @@ async def authenticate(connection: "Connection", options: SecurityOptions) -> in
             )
         lifetime_ms = int(response.session_lifetime_ms)
         try:
-            answer = mechanism.answer(response.auth_bytes)
+            # The work of a SCRAM proof is the broker's to choose, and heartbeats must not wait for it.
+            answer = await asyncio.to_thread(mechanism.answer, response.auth_bytes)
         except SaslError as error:
             raise AuthenticationError(f"{connection.address}: {error}") from error
         if answer is None:

@@ -139,7 +139,7 @@ def test_a_coordinator_that_is_not_there_yet_is_waited_for(proxy: FaultyProxy) -
         assert proxy.requests.count("FindCoordinator") == 4
         proxy.on_answer("FindCoordinator", unavailable, count=None)
         with pytest.raises(KafkaError, match="COORDINATOR_NOT_AVAILABLE"):
-            await cluster.coordinator(CoordinatorKind.GROUP, "other", Deadline(50))
+            await cluster.coordinator(CoordinatorKind.GROUP, "other", Deadline(100))
 
     run(proxy.bootstrap, use)
 
@@ -277,7 +277,7 @@ def test_an_address_where_nobody_is(address: str, words: str) -> None:
         assert raised.value.retriable
         assert raised.value.address == address
         with pytest.raises(UnreachableError):
-            await cluster.topic_metadata("t", Deadline(30))
+            await cluster.topic_metadata("t", Deadline(300))
 
     run(address, use)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -342,6 +343,67 @@ def test_versions_that_cannot_be_read() -> None:
     play(scene, proven=False)
 
 
+@contextlib.asynccontextmanager
+async def echo_broker(host: str = "127.0.0.1", context: ssl.SSLContext | None = None) -> AsyncIterator[Node]:
+    """A peer that tells its versions, and then sends every request's body back. Ends when its clients have."""
+    serving: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                (size,) = struct.unpack(">i", await reader.readexactly(4))
+                frame = await reader.readexactly(size)
+                header = decode_request_header(frame)
+                body = b"\0" + frame[header.body_position :]
+                if header.api_key == ApiKey.API_VERSIONS:
+                    body = encode(versions_response(), header.api_version)
+                writer.write(struct.pack(">ii", len(body) + 4, header.correlation_id) + body)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.transport.abort()
+
+    def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.add(asyncio.create_task(serve(reader, writer)))
+
+    server = await asyncio.start_server(on_connection, host, 0, ssl=context)
+    async with server:
+        yield Node(1, host, server.sockets[0].getsockname()[1])
+        if serving:
+            await asyncio.wait(serving)
+    await asyncio.sleep(0)  # transports close their sockets in the next turn
+
+
+def test_a_broker_at_an_address_of_the_next_version() -> None:
+    """IPv6, in brackets where people read it."""
+
+    async def main() -> None:
+        async with echo_broker("::1") as node:
+            connection = await Connector(AdminOptions.of("h:1")).connect(node)
+            assert connection.address == f"[::1]:{node.port}"
+            assert bytes(await connection.request(HEARTBEAT, 4, b"body")) == b"body"
+            connection.close()
+
+    try:
+        asyncio.run(main())
+    except OSError:
+        pytest.skip("there is no IPv6 on this machine")
+
+
+def test_socket_buffers_as_asked_for() -> None:
+    async def main() -> None:
+        async with echo_broker() as node:
+            options = AdminOptions.of("h:1", send_buffer_bytes=40_000, receive_buffer_bytes=50_000)
+            connection = await Connector(options).connect(node)
+            sock = connection._socket
+            # Linux doubles what is asked for.
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in (40_000, 80_000)
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in (50_000, 100_000)
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            connection.close()
+
+    asyncio.run(main())
+
+
 # --- TLS, against Python's own server side ---
 
 needs_openssl = pytest.mark.skipif(why_no_certificates() is not None, reason=str(why_no_certificates()))
@@ -352,31 +414,12 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
-async def echo_broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Tells its versions, and then sends every request's body back."""
-    try:
-        while True:
-            (size,) = struct.unpack(">i", await reader.readexactly(4))
-            frame = await reader.readexactly(size)
-            header = decode_request_header(frame)
-            body = frame[header.body_position :]
-            if header.api_key == ApiKey.API_VERSIONS:
-                body = encode(versions_response(), header.api_version)
-            else:
-                body = b"\0" + body
-            writer.write(struct.pack(">ii", len(body) + 4, header.correlation_id) + body)
-            await writer.drain()
-    except (asyncio.IncompleteReadError, ConnectionError):
-        writer.close()
-
-
 def over_tls(store: Path, scene: Callable[[Node], Awaitable[None]]) -> None:
     async def main() -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(store)
-        server = await asyncio.start_server(echo_broker, "127.0.0.1", 0, ssl=context)
-        async with server:
-            await scene(Node(1, "127.0.0.1", server.sockets[0].getsockname()[1]))
+        async with echo_broker(context=context) as node:
+            await scene(node)
 
     asyncio.run(main())
 

@@ -163,6 +163,12 @@ def test_what_was_submitted_just_before_the_end_hears_of_it() -> None:
         assert future.done()
 
 
+def test_after_a_fork_it_says_so_instead_of_hanging(io: IoThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(IllegalStateError, match="made before a fork"):
+        io.wait(name())
+
+
 # --- facades ---
 
 
