@@ -3,7 +3,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.attempts import Outcome
+from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.types import (
     AclBinding,

@@ -4,80 +4,30 @@ A call is about keys: topics, partitions, groups. Each round finds the node of e
 the same time, and keeps the keys whose error passes by itself (a moved leader, coordinator or controller, a lost
 connection, a quota) for the next round, until the time is over. What a mixin of `AdminCore` adds is one request a node
 and how its answer is read; no mixin retries on its own.
-
-A lost answer leaves open whether the change was made. Where the next attempt is refused because it was ("exists
-already"), `already` says so and the key counts as done.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
 
-from barnabas.client.admin.errors import AdminError, admin_error
+from barnabas.client.admin.attempts import AnswerLost, Attempts, K, Outcome, V
+from barnabas.client.admin.errors import admin_error
 from barnabas.client.cluster import ClusterClient, CoordinatorKind
 from barnabas.client.errors import ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.node_connections import coordinator_id, is_coordinator_id
 from barnabas.client.options import AdminOptions
-from barnabas.client.retry import Backoff, Deadline
+from barnabas.client.retry import Deadline
 from barnabas.clock import Clock, SystemClock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
 
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
 T = TypeVar("T")
-
-PASSES_BY_ITSELF = frozenset(
-    {
-        ErrorCode.NOT_CONTROLLER,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.REPLICA_NOT_AVAILABLE,
-        ErrorCode.BROKER_NOT_AVAILABLE,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.OFFSET_NOT_AVAILABLE,
-        ErrorCode.LISTENER_NOT_FOUND,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.REQUEST_TIMED_OUT,
-        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-        ErrorCode.UNSTABLE_OFFSET_COMMIT,
-        ErrorCode.CONCURRENT_TRANSACTIONS,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-    }
-)
-MAY_HAVE_BEEN_DONE = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT})
-SOON_KNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-SOON_MS = 2000
-"""A topic made a moment ago may not be known to every broker yet; one that does not exist is not worth a minute."""
 
 Answers = Mapping[K, V | KafkaError]
 Locate = Callable[[list[K]], Awaitable[Mapping[K, "int | KafkaError"]]]
 Ask = Callable[[int, list[K]], Awaitable[Answers[K, V]]]
-
-
-@dataclass(slots=True)
-class Outcome(Generic[K, V]):
-    """What became of each key, in the order in which they were given."""
-
-    results: dict[K, V] = field(default_factory=dict)
-    errors: dict[K, KafkaError] = field(default_factory=dict)
-
-    def all(self) -> dict[K, V]:
-        if self.errors:
-            raise AdminError(self.errors, self.results)
-        return self.results
-
-    def only(self, key: K) -> V:
-        if key in self.errors:
-            raise self.errors[key]
-        return self.results[key]
 
 
 class AdminCalls:
@@ -101,8 +51,13 @@ class AdminCalls:
         return min(self._options.request_timeout_ms, deadline.remaining_ms)
 
     async def _send(self, node_id: int, request: Any, deadline: Deadline, **versions: int) -> Any:
+        """Tells a request that never left from one whose answer was lost (`AnswerLost`)."""
+        await self._cluster.connect(node_id)
         timeout_ms = self._request_timeout_ms(deadline)
-        return await self._cluster.send(node_id, request, timeout_ms=timeout_ms, **versions)
+        try:
+            return await self._cluster.send(node_id, request, timeout_ms=timeout_ms, **versions)
+        except (UnreachableError, ClientTimeoutError) as error:
+            raise AnswerLost(error) from error
 
     async def _call(
         self,
@@ -141,47 +96,25 @@ class AdminCalls:
         moved: Callable[[K, KafkaError], None] = lambda key, error: None,
         already: Callable[[K, KafkaError], V | None] | None = None,
     ) -> Outcome[K, V]:
-        """Ask for every key until each has a result or an error that stays. Order of the keys is kept.
+        """Ask for every key until each has a result or an error that stays; see `Attempts` for which is which.
 
-        `moved` hears of every error that is tried again; `soon` are errors that pass in a moment or not at all.
+        `moved` hears of every error that is tried again.
         """
         await self._reach()
-        wanted = list(dict.fromkeys(keys))
-        done: Outcome[K, V] = Outcome()
-        unsure: set[K] = set()
-        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
-        soon_until = deadline.sooner(SOON_MS)
-        pending = wanted
-        while pending:
-            again: dict[K, KafkaError] = {}
-            for key, answer in (await self._round(pending, locate, ask)).items():
-                if not isinstance(answer, KafkaError):
-                    done.results[key] = answer
-                elif already is not None and key in unsure and (made := already(key, answer)) is not None:
-                    done.results[key] = made
-                elif self._passes(answer, also_passes) or (answer.code in soon and not soon_until.expired):
-                    again[key] = answer
-                    moved(key, answer)
-                    if answer.code in MAY_HAVE_BEEN_DONE:
-                        unsure.add(key)
+        attempts: Attempts[K, V] = Attempts(keys, deadline, also_passes, soon, already)
+        backoff = self._cluster.new_backoff()
+        while attempts.pending:
+            for key, answer in (await self._round(attempts.pending, locate, ask)).items():
+                error = attempts.take(key, answer)
+                if error is not None:
+                    moved(key, error)
+            if attempts.pending:
+                pause_ms = backoff.next_ms()
+                if pause_ms >= deadline.remaining_ms or backoff.attempts > self._options.retries:
+                    attempts.give_up()
                 else:
-                    done.errors[key] = answer
-            pending = list(again)
-            pause_ms = backoff.next_ms()
-            if pending and (pause_ms >= deadline.remaining_ms or backoff.attempts > self._options.retries):
-                done.errors.update(
-                    (key, error if error.code in soon else _out_of_time(error)) for key, error in again.items()
-                )
-                break
-            if pending:
-                await asyncio.sleep(pause_ms / 1000)
-        return Outcome(
-            {key: done.results[key] for key in wanted if key in done.results},
-            {key: done.errors[key] for key in wanted if key in done.errors},
-        )
-
-    def _passes(self, error: KafkaError, also_passes: Collection[ErrorCode]) -> bool:
-        return error.code in PASSES_BY_ITSELF or error.code in also_passes
+                    await asyncio.sleep(pause_ms / 1000)
+        return attempts.outcome()
 
     async def _round(self, keys: list[K], locate: Locate[K], ask: Ask[K, V]) -> dict[K, V | KafkaError]:
         """One attempt for each key; a key that a node left out of its answer counts as an error of that node."""
@@ -305,10 +238,3 @@ class AdminCalls:
 def _no_such_broker(broker_id: int, known: Collection[int]) -> KafkaError:
     there = ", ".join(str(each) for each in sorted(known))
     return KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {broker_id} (there are: {there})")
-
-
-def _out_of_time(error: KafkaError) -> KafkaError:
-    """The last failure says why; a time-out in its place would not."""
-    if isinstance(error, UnreachableError | ClientTimeoutError):
-        return error
-    return ClientTimeoutError(f"tried until default.api.timeout.ms was over; the last answer was {error}")

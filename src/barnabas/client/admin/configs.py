@@ -7,7 +7,8 @@ names what it touches and leaves the rest: there is no call that replaces all se
 
 from collections.abc import Collection, Iterable, Mapping
 
-from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.attempts import Outcome
+from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.types import (
     ConfigChange,

@@ -7,7 +7,8 @@ Setting and deleting works on partitions that no member reads, or the broker ref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.attempts import Outcome
+from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic
 from barnabas.client.admin.types import GroupOffsets

@@ -8,7 +8,8 @@ one.
 
 from collections.abc import Iterable, Mapping
 
-from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.attempts import Outcome
+from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.group_answers import described_classic_group, described_consumer_group, listed_group
 from barnabas.client.admin.types import GroupDescription, GroupListing, GroupState, GroupType, MemberToRemove

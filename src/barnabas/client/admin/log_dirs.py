@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.attempts import Outcome
+from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic
 from barnabas.client.admin.types import LogDirDescription, ReplicaInfo

@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from barnabas.client.admin.calls import SOON_KNOWN, AdminCalls, Outcome
+from barnabas.client.admin.attempts import SOON_KNOWN, Outcome
+from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error
 from barnabas.client.admin.types import ListedOffset, OffsetSpec
 from barnabas.errors import KafkaError

@@ -8,7 +8,8 @@ DescribeTopicPartitions, which knows eligible leader replicas, and falls back to
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.attempts import Outcome
+from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.topic_answers import created_topic, described_by_metadata, described_by_pages, listed_topic
 from barnabas.client.admin.types import CreatedTopic, NewTopic, TopicDescription, TopicListing

@@ -7,7 +7,8 @@ markers written by hand, are the business of the partition's leader.
 
 from collections.abc import Iterable, Mapping
 
-from barnabas.client.admin.calls import SOON_KNOWN, AdminCalls, Locate, Outcome
+from barnabas.client.admin.attempts import SOON_KNOWN, Outcome
+from barnabas.client.admin.calls import AdminCalls, Locate
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic
 from barnabas.client.admin.types import (

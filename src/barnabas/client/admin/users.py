@@ -8,7 +8,8 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 
-from barnabas.client.admin.calls import AdminCalls, Outcome
+from barnabas.client.admin.attempts import Outcome
+from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.types import QuotaEntity, ScramCredential, ScramDeletion, ScramMechanism, ScramUpsertion
 from barnabas.errors import KafkaError

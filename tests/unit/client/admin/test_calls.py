@@ -104,6 +104,20 @@ def test_a_lost_answer_may_mean_that_it_was_done(failure: KafkaError) -> None:
         run(core_of(cluster).create_topic("a"))
 
 
+def test_a_request_that_never_left_was_not_done() -> None:
+    cluster = FakeCluster()
+    refusals = [lost()]
+
+    async def connect(node_id: int) -> None:
+        if refusals:
+            raise refusals.pop()
+
+    cluster.connect = connect  # type: ignore[method-assign]
+    cluster.answer(ApiKey.CREATE_TOPICS, created(a=ErrorCode.TOPIC_ALREADY_EXISTS))
+    with pytest.raises(KafkaError, match="TOPIC_ALREADY_EXISTS"):
+        run(core_of(cluster).create_topic("a"))
+
+
 def test_leaders_are_asked_at_the_same_time_each_for_its_own() -> None:
     cluster = FakeCluster(brokers=2, topics={"t": 3})
     cluster.always(ApiKey.LIST_OFFSETS, offsets())
@@ -131,7 +145,7 @@ def test_a_topic_made_a_moment_ago_is_waited_for() -> None:
 
     async def appear() -> Any:
         asking = asyncio.create_task(core_of(cluster).list_offsets({("t", 0): OffsetSpec.LATEST}))
-        while len(cluster.refreshes) < 2:  # noqa: ASYNC110 - the fake counts, it does not tell
+        while len(cluster.refreshes) < 2 and not asking.done():  # noqa: ASYNC110 - the fake counts, it does not tell
             await asyncio.sleep(0)
         cluster.add_topic("t")
         return await asking
