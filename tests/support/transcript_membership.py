@@ -5,7 +5,8 @@
     subscribe t u | pattern t.* | remote t.* | unsubscribe
     time 3000                              on to that time, timers fire on the way
     polled                                 the user's thread called poll
-    refreshed                              the oldest refresh is done
+    refreshed                              the latest refresh is done; `forbidden` names topics that may not be read
+    forbidden t
     joined generation=1 me=a leader=a protocol=range members=a:t;b:t,u [skip]    or error=CODE [me=a]
     synced t-0 t-1                         or error=CODE; answers go to the latest request of their kind
     beat                                   the heartbeat went well; or error=CODE
@@ -76,6 +77,7 @@ class Player:
         self._now_ms = 0
         self._machine: MemberMachine = ClassicMachine(GroupOptions(group_id="g"))
         self._counts: dict[str, int] = {}
+        self._errors: dict[str, ErrorCode] = {}
         self._open: list[Any] = []
         self._refreshes: list[Refresh] = []
         self._queue: list[RebalanceEvent] = []
@@ -132,7 +134,7 @@ class Player:
         self._machine.polled(self._now_ms)
 
     def _refreshed(self, plain: list[str], options: Options) -> None:
-        self._machine.on_refreshed(self._refreshes.pop(0), self._view(), self._now_ms)
+        self._machine.on_refreshed(self._refreshes.pop(), self._view(), self._now_ms)
 
     def _joined(self, plain: list[str], options: Options) -> None:
         members = []
@@ -196,9 +198,13 @@ class Player:
         self._open.remove(request)
         self._machine.on_response(request, response, self._now_ms)
 
+    def _forbidden(self, plain: list[str], options: Options) -> None:
+        self._errors = dict.fromkeys(plain, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
     def _view(self) -> TopicView:
         internal = frozenset(name for name in self._counts if name.startswith("__"))
-        return TopicView(dict(self._counts), {topic_id_of(name): name for name in self._counts}, internal)
+        names = {topic_id_of(name): name for name in self._counts}
+        return TopicView(dict(self._counts), names, internal, self._errors)
 
     # Trace
 

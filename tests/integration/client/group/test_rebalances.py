@@ -232,3 +232,39 @@ def test_members_that_have_no_assignor_in_common(join: Join, topic: str) -> None
     with pytest.raises(Exception, match=r"INCONSISTENT_GROUP_PROTOCOL.*partition_assignment_strategy"):
         poll_until([first, second], lambda: False, timeout=10)
     assert len(first.partitions) == 4
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_group_changes_over_to_the_new_protocol_and_back(join: Join, topic: str, strategy: str) -> None:
+    """Member by member, without a stop: the coordinator speaks to each in its own protocol."""
+    classic = [join(partition_assignment_strategy=[strategy]) for _ in range(2)]
+    poll_until_shared(classic, topic, 4)
+    modern = join(group_protocol="consumer")
+    poll_until_shared([*classic, modern], topic, 4)
+    classic[0].close()
+    poll_until_shared([classic[1], modern], topic, 4)
+    modern.close()
+    poll_until_shared([classic[1]], topic, 4)
+    assert not classic[1].diary.of("lost")
+
+
+def test_a_rebalance_on_demand(join: Join, topic: str) -> None:
+    members = [join(), join()]
+    poll_until_shared(members, topic, 4)
+    generation = members[0].generation
+    members[0].consumer.enforce_rebalance("just because")
+    poll_until(members, lambda: all(member.generation > generation for member in members))
+    poll_until_shared(members, topic, 4)
+
+
+def test_rebalances_are_told_in_words(join: Join, topic: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "barnabas.client.consumer.group")
+    member = join(partition_assignment_strategy=["range"])
+    poll_until_shared([member], topic, 4)
+    name = f"group {topic} (member-0)"
+    assert f"{name}: joins for {topic}" in caplog.text
+    assert f"{name}: in generation 1 as leader (members: 1), partitions are assigned by range" in caplog.text
+    everything = ", ".join(f"{topic}-{number}" for number in range(4))
+    assert f"{name}: generation 1: takes over {everything}; reads {everything} from now on" in caplog.text
+    member.close()
+    assert f"{name}: leaves: the consumer is being closed" in caplog.text

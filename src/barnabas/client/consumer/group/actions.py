@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.client.consumer.group.events import RebalanceEvent
-from barnabas.errors import KafkaError
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicId
 
 
@@ -78,3 +78,5 @@ class TopicView:
     partition_counts: Mapping[str, int] = field(default_factory=dict)
     names: Mapping[TopicId, str] = field(default_factory=dict)
     internal: frozenset[str] = frozenset()
+    errors: Mapping[str, ErrorCode] = field(default_factory=dict)
+    """Why a topic that was asked for is not there."""

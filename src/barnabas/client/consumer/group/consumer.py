@@ -51,6 +51,8 @@ class ConsumerMachine(MemberMachine):
         self._heartbeat_at_ms = 0
         self._target: frozenset[tuple[TopicId, int]] | None = None
         """What the coordinator wants us to have, until that is so."""
+        self._last_target: frozenset[tuple[TopicId, int]] | None = None
+        """The same, whether it is so or not."""
         self._is_new = False
         """Nothing was assigned since it joined."""
         self._ids: dict[TopicPartition, TopicId] = {}
@@ -160,6 +162,7 @@ class ConsumerMachine(MemberMachine):
                 for topic in response.assignment.topic_partitions
                 for partition in topic.partitions
             )
+            self._last_target = self._target
 
     def on_refreshed(self, refresh: Refresh, view: TopicView, now_ms: int) -> None:
         if refresh is self._looking_up:
@@ -257,7 +260,7 @@ class ConsumerMachine(MemberMachine):
             self._say(INFO, why)
         self.phase = Phase.OUT
         self.epoch = NO_EPOCH
-        self._in_flight = self._target = None
+        self._in_flight = self._target = self._last_target = None
         self._withdraw_outstanding()
 
     def _step_away(self, now_ms: int) -> None:
@@ -291,6 +294,8 @@ class ConsumerMachine(MemberMachine):
             self.phase = Phase.OUT
         if self.subscription is not None and self.subscription.is_resolved and self.subscription != previous:
             self._heartbeat_at_ms = 0
+        if previous is None:
+            self._target = self._last_target  # back again before it has left: what it gives up just now is its own
         self._advance()
 
     def _on_resolved(self, previous: Subscription) -> None:

@@ -63,8 +63,7 @@ class MembershipDriver:
         self._on_event = on_event
         self._clock: Clock = SystemClock() if clock is None else clock
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        """Calls that came before the start."""
+        self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._events: deque[RebalanceEvent] = deque()
         self._polled_ms = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -133,9 +132,7 @@ class MembershipDriver:
         self._loop = asyncio.get_running_loop()
         self._polled_ms = self._clock.monotonic_ms()
         self._cluster.on_metadata(self._on_metadata)
-        waiting, self._waiting = self._waiting, []
-        for method, arguments in waiting:
-            self._feed(method, *arguments)
+        self._drain()
 
     async def close(self, leave: bool) -> None:
         """Without events: the consumer has run its callbacks and committed before."""
@@ -152,15 +149,21 @@ class MembershipDriver:
         await asyncio.gather(*self._tasks, *self._leaving, return_exceptions=True)
 
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
-        """On the loop, in the order of the calls of each thread."""
-        loop = self._loop
-        if loop is None:
-            self._waiting.append((method, arguments))
-            return
-        try:
-            loop.call_soon_threadsafe(self._feed, method, *arguments)
-        except RuntimeError:
-            logger.debug("%s: called after the end", self._name)
+        """On the loop, in the order of the calls. One that comes before the start is carried out by the start.
+
+        Either the loop is seen here, after the call is in the inbox, or `start` drains it after it has set the loop.
+        """
+        self._inbox.append((method, arguments))
+        if self._loop is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._drain)
+            except RuntimeError:
+                logger.debug("%s: called after the end", self._name)
+
+    def _drain(self) -> None:
+        while self._inbox:
+            method, arguments = self._inbox.popleft()
+            self._feed(method, *arguments)
 
     def _feed(self, method: Callable[..., None], *arguments: Any, **named: Any) -> None:
         """Tell the machine what has happened, and do what it wants done about it."""
@@ -243,6 +246,7 @@ class MembershipDriver:
                 {name: len(topic.partitions) for name, topic in topics.items()},
                 metadata.names,
                 frozenset(name for name, topic in topics.items() if topic.is_internal),
+                metadata.invalid_topics,
             )
         return self._view
 

@@ -24,8 +24,11 @@ from barnabas.client.consumer.group.actions import (
 from barnabas.client.consumer.group.events import Assigned, Lost, RebalanceEvent, Revoked, names_of
 from barnabas.client.consumer.group.options import GroupOptions
 from barnabas.client.consumer.group.subscription import Subscription
-from barnabas.errors import KafkaError
+from barnabas.client.errors import error_for
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
+
+HOPELESS = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION})
 
 
 class GroupMetadata(NamedTuple):
@@ -93,6 +96,8 @@ class MemberMachine(ABC):
                 self.subscription = previous
             self._resolving = Refresh(None)
             self._actions.append(self._resolving)
+        elif subscription is not None and subscription.topics:
+            self._actions.append(Refresh(subscription.topics))  # nobody waits for it, but it finds out about mistakes
         self._on_subscribed(previous)
 
     def polled(self, now_ms: int) -> None:
@@ -118,7 +123,17 @@ class MemberMachine(ABC):
             if resolved != subscription:
                 self.subscription = resolved
                 self._on_resolved(subscription)
+        if is_fresh and subscription is not None and self.error is None:
+            self._check_topics(subscription, view)
         self._on_view(is_fresh=is_fresh)
+
+    def _check_topics(self, subscription: Subscription, view: TopicView) -> None:
+        """Topics that may not be read, or cannot exist, are the user's affair; one that is missing may still come."""
+        for topic in sorted(subscription.topics):
+            code = view.errors.get(topic, ErrorCode.NONE)
+            if code in HOPELESS:
+                self._fail(error_for(code, topic=topic, group=self.options.group_id))
+                return
 
     def on_done(self, event: RebalanceEvent, error: BaseException | None, now_ms: int) -> None:
         if error is not None:
