@@ -1,0 +1,63 @@
+"""How offsets become batches and tasks: nothing left out, nothing twice, nobody waits for ever."""
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.spark.planning import OffsetRange, limit_end, ranges_between, split_ranges
+from barnabas.types import TopicPartition
+
+PARTITIONS = [TopicPartition(topic, number) for topic in "ab" for number in range(3)]
+OFFSETS = st.dictionaries(st.sampled_from(PARTITIONS), st.integers(0, 10**12), min_size=1)
+RANGES = st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 10**6)), min_size=1, max_size=8).map(
+    lambda sizes: [OffsetRange("t", number, start, start + size) for number, (start, size) in enumerate(sizes)]
+)
+
+
+@given(OFFSETS, st.data())
+def test_limited_batches_reach_the_end(latest: dict[TopicPartition, int], data: st.DataObject) -> None:
+    start = {tp: data.draw(st.integers(max(0, end - 1000), end)) for tp, end in latest.items()}
+    most = data.draw(st.integers(1, 500))
+    position, batches = dict(start), 0
+    while position != latest:
+        end = limit_end(position, latest, most)
+        sizes = {tp: end[tp] - position[tp] for tp in latest}
+        assert all(size >= 0 for size in sizes.values()) and all(end[tp] <= latest[tp] for tp in latest)
+        assert sum(sizes.values()) <= max(most, len(latest))
+        assert all(sizes[tp] for tp in latest if position[tp] < latest[tp]), "a partition was left waiting"
+        position, batches = end, batches + 1
+        assert batches < 10_000
+
+
+def test_limit_is_shared_out_by_size() -> None:
+    a, b = PARTITIONS[:2]
+    assert limit_end({a: 0, b: 0}, {a: 900, b: 100}, 100) == {a: 90, b: 10}
+    assert limit_end({a: 0, b: 0}, {a: 5, b: 5}, 100) == {a: 5, b: 5}
+    assert limit_end({a: 7}, {a: 5}, 1) == {a: 5}, "what retention cut is none of its business"
+
+
+@given(RANGES, st.integers(1, 40), st.none() | st.integers(1, 10**6))
+def test_pieces_make_the_whole(ranges: list[OffsetRange], least: int, most: int | None) -> None:
+    if most is not None:
+        most = max(most, sum(each.size for each in ranges) // 200)
+    pieces = split_ranges(ranges, least, most)
+    assert all(piece.size > 0 for piece in pieces)
+    for whole in ranges:
+        mine = [piece for piece in pieces if piece.partition == whole.partition]
+        assert mine[0].start == whole.start and mine[-1].end == whole.end
+        assert all(first.end == second.start for first, second in itertools.pairwise(mine))
+    assert len(pieces) >= min(least, sum(each.size for each in ranges))
+    if most is not None:
+        assert all(piece.size <= most for piece in pieces)
+    assert pieces == split_ranges(ranges, least, most)
+
+
+def test_no_split_without_need() -> None:
+    ranges = [OffsetRange("t", 0, 0, 10), OffsetRange("t", 1, 5, 6)]
+    assert split_ranges(ranges, None, None) == ranges == split_ranges(ranges, 2, None)
+
+
+def test_ranges() -> None:
+    a, b, c = PARTITIONS[:3]
+    assert ranges_between({a: 1, b: 5, c: 9}, {c: 9, b: 7, a: 0}) == [OffsetRange("a", 1, 5, 7)]
