@@ -127,6 +127,7 @@ def test_a_full_buffer_blocks_and_then_raises(
     proxy.heal()
     producer.flush(30)
     assert producer.send(topic, b"again").result(20)
+    assert producer.metrics()["buffer-available-bytes"] == 50_000
 
 
 def test_unreachable_says_where_and_why(new_producer: NewProducer) -> None:

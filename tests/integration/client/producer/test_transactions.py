@@ -13,6 +13,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import Producer as OtherProducer
 from confluent_kafka import TopicPartition as OtherPartition
 from confluent_kafka.admin import AdminClient
+from eventually import eventually
 from faulty_proxy import FaultyProxy
 
 from barnabas import Producer
@@ -23,6 +24,7 @@ from barnabas.client.errors import (
     IllegalStateError,
     TransactionAbortedError,
 )
+from barnabas.client.producer.transaction_state import TransactionStatus
 from barnabas.errors import KafkaError
 from barnabas.testing import Broker
 from barnabas.types import TopicPartition
@@ -266,6 +268,30 @@ def test_the_protocol_before_kip_890(new_producer: NewProducer, name: str) -> No
             assert committed(broker.bootstrap, each, 5) == [b"%d" % number for number in range(5)]
         assert committed_offset(broker.bootstrap, name, "t") == 4
         producer.close()
+
+
+def test_no_record_slips_into_a_transaction_that_is_being_committed(
+    bootstrap: str, proxy: FaultyProxy, topic: str, name: str, new_producer: NewProducer
+) -> None:
+    producer = new_producer(proxy.bootstrap, transactional_id=name, **QUICK)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(topic, b"0").result(20)
+    proxy.refuse()
+    producer.send(topic, b"1")
+    producer.send(topic, b"2")
+    committing = threading.Thread(target=producer.commit_transaction)
+    committing.start()
+    state = producer._core.transactions.state  # type: ignore[union-attr]
+    eventually(lambda: state.status is TransactionStatus.COMMITTING)
+    with pytest.raises(IllegalStateError, match="committing"):
+        producer.send(topic, b"too late")
+    proxy.accept()
+    committing.join()
+    assert committed(bootstrap, topic, 3) == [b"0", b"1", b"2"]
+    with producer.transaction():
+        producer.send(topic, b"3")
+    assert committed(bootstrap, topic, 4)[-1] == b"3"
 
 
 def test_a_transactional_producer_of_another_library_is_fenced_too(

@@ -215,6 +215,8 @@ def test_order_and_memory_whatever_happens(data: st.DataObject) -> None:
         assert [int(value[:5]) for value in everything if value] == list(range(next_value[partition]))
         queued = [batch.has_sequence for batch in world.topic.partitions[partition]]
         assert queued == sorted(queued, reverse=True), "what was sent before comes first"
+        sequences = [batch.base_sequence for batch in world.topic.partitions[partition] if batch.has_sequence]
+        assert sequences == sorted(sequences), "and in its order"
 
 
 def test_a_record_that_cannot_be_encoded_takes_no_memory() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -264,18 +265,34 @@ def test_one_batch_a_partition_and_request(
         assert broker.values("u", partition) == [b"%d" % number for number in range(partition, 60, 6)]
 
 
+def test_a_request_is_no_larger_than_allowed(
+    cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
+) -> None:
+    cluster.add_topic("u", 12)
+    made = sending(cluster, linger_ms=20, max_request_size=3000)
+    for number in range(60):
+        made.send("u", b"x" * 500, partition=number % 12)
+    made.flush()
+    sizes = [
+        sum(len(part.records or b"") for topic in request.topic_data for part in topic.partition_data)
+        for request in cluster.requests_of(ApiKey.PRODUCE)
+    ]
+    assert len(sizes) > 10 and max(sizes) <= 3000
+
+
 def test_no_more_requests_in_flight_than_allowed(
     cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
 ) -> None:
-    import asyncio
-
     most = now = 0
+    busy = set()
 
     async def slow(node_id: int, request: Any) -> Any:
         nonlocal most, now
         now += 1
         most = max(most, now)
         await asyncio.sleep(0.002)
+        if now == 3:
+            busy.update(made.core.accumulator.busy_nodes)
         now -= 1
         return broker._on_produce(node_id, request)
 
@@ -284,8 +301,38 @@ def test_no_more_requests_in_flight_than_allowed(
     for number in range(30):
         made.send("t", b"%d" % number, partition=0)
     made.flush()
-    assert most == 3
+    assert most == 3 and busy == {0}, "who sends must know that waking the sender is no use"
     assert broker.values("t") == [b"%d" % number for number in range(30)]
+    assert not made.core.accumulator.busy_nodes
+
+
+def test_without_idempotence_a_batch_does_not_overtake_one_that_is_with_the_old_leader(
+    cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
+) -> None:
+    made = sending(cluster, enable_idempotence=False, max_in_flight_requests_per_connection=1)
+    made.send("t", b"0", partition=0).result(20)
+    moved = asyncio.Event()
+
+    async def old_leader(node_id: int, request: Any) -> Any:
+        assert node_id == 0
+        await moved.wait()
+        return lost()
+
+    cluster.answer(ApiKey.PRODUCE, old_leader)
+    first = made.send("t", b"1", partition=0)
+    made.io.wait(cluster.request_of(ApiKey.PRODUCE, 1))
+
+    async def move() -> None:
+        cluster.set_leader("t", 0, leader=1, leader_epoch=3)
+        cluster.publish()
+
+    made.io.wait(move())
+    second = made.send("t", b"2", partition=0)
+    made.send("t", b"the new leader is up", partition=1).result(20)
+    assert not first.done() and not second.done()
+    made.io.call(moved.set)
+    made.flush()
+    assert broker.values("t") == [b"0", b"1", b"2"]
 
 
 def test_an_unexpected_error_is_not_retried(
