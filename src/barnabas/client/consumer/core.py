@@ -222,6 +222,7 @@ class ConsumerCore(LookupCore):
             deadline = self._deadline(timeout)
             self._woken = False
             self._commits_when_leaving = commit
+            self._closing = deadline
             try:
                 await self._wind_up(deadline)
             finally:

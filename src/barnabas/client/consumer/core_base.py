@@ -42,6 +42,8 @@ def partitions_of(given: Iterable[Partition]) -> list[TopicPartition]:
 
 class CoreBase:
     _commits_when_leaving = True
+    _closing: Deadline | None = None
+    """Until when close() may take."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class CoreBase:
         if not (self.options.enable_auto_commit and self._commits_when_leaving and offsets):
             return
         try:
-            await self._commit(offsets, self._deadline(self.options.request_timeout_ms / 1000))
+            await self._commit(offsets, self._closing or self._deadline(self.options.request_timeout_ms / 1000))
         except KafkaError as error:
             logger.warning("the commit of %d partition(s) before they are given up failed: %s", len(offsets), error)
 

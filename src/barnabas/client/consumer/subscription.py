@@ -142,12 +142,12 @@ class SubscriptionState:
             ]
 
     def consumed(self, partitions: Collection[TopicPartition] | None = None) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What to commit: the position of each partition that has a valid one."""
+        """What to commit: the position of each partition that has one, validated or about to be."""
         with self.lock:
             return {
                 entry: OffsetAndMetadata(state.offset, "", state.offset_epoch)
                 for entry, state in self._partitions.items()
-                if state.state is FetchState.FETCHING and (partitions is None or entry in partitions)
+                if state.has_position and (partitions is None or entry in partitions)
             }
 
     # moving positions

@@ -68,11 +68,14 @@ class AsyncSide:
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
 
     def notify(self) -> None:
-        if self._loop is None:
-            self._event.set()
-            return
+        # Under the lock nobody can begin to wait between the look at the loop and the event.
+        with self._lock:
+            if self._loop is None:
+                self._event.set()
+                return
         try:
             self._loop.call_soon_threadsafe(self._event.set)
         except RuntimeError:
@@ -80,7 +83,8 @@ class AsyncSide:
 
     async def wait(self, timeout_s: float | None) -> None:
         if self._loop is None:
-            self._loop = asyncio.get_running_loop()
+            with self._lock:
+                self._loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_s):
                 await self._event.wait()
