@@ -225,6 +225,17 @@ def test_what_does_not_pass_is_raised(code: ErrorCode, expected: type[KafkaError
     assert caught.value.code is code
 
 
+def test_what_does_not_pass_counts_more_than_what_does() -> None:
+    cluster = FakeCluster()
+    codes = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+    partitions = [OffsetCommitResponsePartition(partition_index=n, error_code=code) for n, code in enumerate(codes)]
+    topics = [OffsetCommitResponseTopic(name="t", partitions=partitions)]
+    cluster.always(ApiKey.OFFSET_COMMIT, OffsetCommitResponse(topics=topics))
+    with pytest.raises(KafkaError, match="t-1") as caught:
+        run(committer(cluster, Membership()).commit({**OFFSETS, T1: OffsetAndMetadata(1)}))
+    assert caught.value.code is ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
 def test_at_the_deadline_the_last_reason_is_given() -> None:
     cluster = FakeCluster()
     cluster.always(ApiKey.OFFSET_COMMIT, committed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))

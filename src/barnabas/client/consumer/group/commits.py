@@ -117,8 +117,9 @@ class OffsetCommitter:
     # Answers
 
     def _check_commit(self, identity: GroupMetadata, response: OffsetCommitResponse) -> None:
-        for partition, number in commit_errors(response).items():
-            code = error_code(number)
+        failed = [(error_code(number), partition) for partition, number in commit_errors(response).items()]
+        failed.sort(key=lambda each: each[0].retriable)  # what trying again does not mend comes first
+        for code, partition in failed:
             if code in MOVED:
                 self._forget_coordinator()
             elif code is ErrorCode.REBALANCE_IN_PROGRESS:
