@@ -128,7 +128,10 @@ def test_replies_wait_for_the_in_sync_replicas(tmp_path: Path):
     async def test():
         async with Harness(tmp_path) as harness:
             harness.lead(in_sync=(1, 2))
+            shard = harness.runtime.shard(0)
+            assert shard.is_settled
             put = harness.ask(Put("a", 7))
+            assert not shard.is_settled, "nobody may be answered from memory that a failover could take back"
             read = harness.ask(Get("a"))
             asked = harness.ask(Ask("markers"))
             await asyncio.sleep(0)
@@ -137,6 +140,7 @@ def test_replies_wait_for_the_in_sync_replicas(tmp_path: Path):
             assert await put == "put"
             assert (await read, await asked) == ("7", "asked")
             assert harness.carried_out == [(0, "markers")]
+            assert shard.is_settled
             assert not list(harness.timers._wheel), "the time-out of the commit"
             assert harness.ask(Get("a")) == "7"
 
