@@ -27,17 +27,19 @@ class OffsetRange(NamedTuple):
 def limit_end(start: Offsets, latest: Offsets, max_offsets: int) -> dict[TopicPartition, int]:
     """The end of a batch of at most `max_offsets`, shared out in proportion to what each partition has.
 
-    Every partition that has something moves, so that a small one never waits for a large one; that may be a few
-    offsets more than the limit when there are more partitions than that.
+    Every partition that has something moves, so that a small one never waits for a large one: each takes one offset,
+    and the rest of the limit is shared out.
     """
     available = {tp: max(0, latest[tp] - start.get(tp, latest[tp])) for tp in latest}
     total = sum(available.values())
     if total <= max_offsets:
         return dict(latest)
+    moving = sum(size > 0 for size in available.values())
+    left = max(0, max_offsets - moving)
     end = {}
     for tp, size in available.items():
-        share = max(1, size * max_offsets // total) if size else 0
-        end[tp] = start.get(tp, latest[tp]) + min(size, share)
+        share = 1 + (size - 1) * left // (total - moving) if size > 1 and total > moving else size
+        end[tp] = start.get(tp, latest[tp]) + share
     return end
 
 
