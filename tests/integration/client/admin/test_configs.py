@@ -63,6 +63,7 @@ def test_several_resources(admin: Admin, topic: str) -> None:
         admin.alter_configs({good: ConfigChange(set={"retention.ms": 7}), bad: ConfigChange(set={"retention.ms": 7})})
     assert set(raised.value.results) == {good}
     assert raised.value.errors[bad].code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    eventually(lambda: admin.describe_config(good)["retention.ms"].value == "7")
     with pytest.raises(AdminError) as raised:
         admin.describe_configs([good, bad])
     assert raised.value.results[good]["retention.ms"].value == "7"

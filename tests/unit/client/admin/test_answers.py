@@ -39,7 +39,7 @@ from barnabas.types import TopicPartition
 
 
 def core_of(cluster: FakeCluster, clock: ManualClock | None = None) -> AdminCore:
-    options = AdminOptions.of("fake:9092", retry_backoff_ms=1, retry_backoff_max_ms=1)
+    options = AdminOptions.of("fake:9092", retry_backoff_ms=1, retry_backoff_max_ms=1, default_api_timeout_ms=5000)
     core = AdminCore(cluster, options)  # type: ignore[arg-type]
     if clock is not None:
         core._clock = clock

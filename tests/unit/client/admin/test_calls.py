@@ -41,8 +41,8 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def core_of(cluster: FakeCluster, **options: Any) -> AdminCore:
-    quick: dict[str, Any] = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 1, **options}
-    return AdminCore(cluster, AdminOptions.of("fake:9092", **quick))  # type: ignore[arg-type]
+    quick: dict[str, Any] = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 1, "default_api_timeout_ms": 5000}
+    return AdminCore(cluster, AdminOptions.of("fake:9092", **quick | options))  # type: ignore[arg-type]
 
 
 def created(**codes: int) -> CreateTopicsResponse:
@@ -76,13 +76,13 @@ def offsets(code: int = 0) -> Any:
 def test_only_what_is_unfinished_is_asked_for_again() -> None:
     cluster = FakeCluster()
     busy = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    cluster.answer(ApiKey.CREATE_TOPICS, created(a=0, b=busy, c=ErrorCode.POLICY_VIOLATION), created(b=0))
+    cluster.answer(ApiKey.CREATE_TOPICS, created(a=busy, b=0, c=ErrorCode.POLICY_VIOLATION), created(a=0))
     with pytest.raises(AdminError) as raised:
         run(core_of(cluster).create_topics(NewTopic(name=name) for name in "abc"))
     assert list(raised.value.results) == ["a", "b"]
     assert [[topic.name for topic in each.topics] for each in cluster.requests_of(ApiKey.CREATE_TOPICS)] == [
         ["a", "b", "c"],
-        ["b"],
+        ["a"],
     ]
 
 
