@@ -45,7 +45,7 @@ class UsageError(Exception):
 
 
 def run(noun: str, description: str, verbs: Sequence[Verb], arguments: Sequence[str]) -> int:
-    options = _parser(noun, description, verbs).parse_args(arguments)
+    options = parser_of(noun, description, verbs).parse_args(arguments)
     verb: Verb = options.verb
     return guarded(f"barnabas {noun} {verb.name}", lambda: verb.run(options))
 
@@ -105,7 +105,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _parser(noun: str, description: str, verbs: Sequence[Verb]) -> argparse.ArgumentParser:
+def parser_of(noun: str, description: str, verbs: Sequence[Verb]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"barnabas {noun}", description=description)
     words = parser.add_subparsers(metavar="VERB", required=True)
     for verb in verbs:

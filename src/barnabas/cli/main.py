@@ -11,6 +11,7 @@ COMMANDS = {
     "config": ("barnabas.cli.commands.config", "settings of topics, brokers and groups"),
     "cluster": ("barnabas.cli.commands.cluster", "brokers and controller, and whether all is well"),
     "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),
+    "completion": ("barnabas.cli.commands.completion", "what makes a shell complete these words"),
 }
 
 USAGE_ERROR = 2
