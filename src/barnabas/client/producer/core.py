@@ -18,13 +18,13 @@ from barnabas.client.metadata import MetadataCache, PartitionMetadata
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator, Limits
 from barnabas.client.producer.batch import FlushGroup, ProducerBatch
-from barnabas.client.producer.gates import IdempotenceGate, OpenGate
+from barnabas.client.producer.gates import Gate, IdempotenceGate, OpenGate
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.intake import Intake
 from barnabas.client.producer.meters import ProducerMeters
 from barnabas.client.producer.outcomes import Outcomes
 from barnabas.client.producer.produce_client import ProduceClient
-from barnabas.client.producer.sender import Gate, Sender
+from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.producer.transactions import Transactions
 from barnabas.client.retry import Deadline

@@ -6,6 +6,7 @@ The sender asks its gate at each turn, on the I/O thread. `transactions` has the
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import UnsupportedVersionError, error_for
@@ -18,6 +19,18 @@ from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest, I
 from barnabas.types import TopicPartition
 
 logger = logging.getLogger(__name__)
+
+
+class Gate(Protocol):
+    """What has to be settled before batches go: a producer id, or the partitions of a transaction."""
+
+    def prepare(self) -> bool:
+        """Starts what is missing; False while nothing may be sent."""
+        ...
+
+    def may_send(self, tp: TopicPartition) -> bool: ...
+
+    def next_look_ms(self) -> int: ...
 
 
 class OpenGate:

@@ -8,20 +8,22 @@ request in flight by muting a partition while its batch is on its way.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Coroutine, Mapping
+from typing import Any
 
 from barnabas.client.errors import AuthenticationError, UnsupportedVersionError
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
 from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.gates import Gate
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
+from barnabas.client.producer.node_states import NodeState, NodeStates
 from barnabas.client.producer.outcomes import Outcomes
 from barnabas.client.producer.produce_client import ProduceClient, Produced
 from barnabas.client.producer.queues import PartitionQueue
-from barnabas.client.producer.retry_pause import pause_ms
+from barnabas.client.producer.wanted_metadata import WantedMetadata
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
@@ -40,31 +42,6 @@ _STALE_METADATA = {
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.REPLICA_NOT_AVAILABLE,
 }
-
-
-class Gate(Protocol):
-    """What has to be settled before batches go: a producer id, or the partitions of a transaction."""
-
-    def prepare(self) -> bool:
-        """Starts what is missing; False while nothing may be sent."""
-        ...
-
-    def may_send(self, tp: TopicPartition) -> bool: ...
-
-    def next_look_ms(self) -> int: ...
-
-
-class NodeState:
-    """Connection and load of one broker, as the sender sees it."""
-
-    __slots__ = ("connecting", "failures", "in_flight", "not_before_ms", "starved_since_ms")
-
-    def __init__(self) -> None:
-        self.connecting = False
-        self.in_flight = 0
-        self.failures = 0
-        self.not_before_ms = 0
-        self.starved_since_ms: int | None = None
 
 
 class Sender:
@@ -87,13 +64,12 @@ class Sender:
         self._gate = gate
         self._clock = clock
         self._meters = meters
-        self._nodes: dict[int, NodeState] = {}
+        self._nodes = NodeStates(options, clock)
+        self._metadata = WantedMetadata(options, client, start=self._start, on_done=self.wake)
         self._in_flight: dict[ProducerBatch, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
         self._keep_order = identity is None and options.max_in_flight_requests_per_connection == 1
-        self._metadata_not_before_ms = 0
-        self._metadata_wanted: set[str] = set()
         self._rotation = 0
 
     def wake(self) -> None:
@@ -147,10 +123,8 @@ class Sender:
         for node_id in ready:
             self._send_to(node_id, now_ms)
         self._update_load(now_ms)
-        self._maybe_refresh_metadata(now_ms)
-        if self._metadata_wanted:
-            next_look_ms = min(next_look_ms, self._metadata_not_before_ms)
-        return min(next_look_ms, self._next_expiry_ms(), self._gate.next_look_ms())
+        self._metadata.maybe_ask(now_ms)
+        return min(next_look_ms, self._next_expiry_ms(), self._gate.next_look_ms(), self._metadata.next_look_ms())
 
     def _look(self, now_ms: int) -> tuple[int, list[int]]:
         """Which nodes have something to be sent, and when the next batch is due. Lock held."""
@@ -161,7 +135,7 @@ class Sender:
             if queue.muted:
                 continue
             if queue.leader < 0:
-                self._metadata_wanted.add(queue.tp.topic)
+                self._metadata.want((queue.tp.topic,))
             elif first.not_before_ms > now_ms:
                 next_look_ms = min(next_look_ms, first.not_before_ms)
             elif not accumulator.is_sendable(queue, now_ms):
@@ -170,9 +144,9 @@ class Sender:
                 ready[queue.leader] = None
         due = []
         for node_id in ready:
-            state = self._nodes.setdefault(node_id, NodeState())
+            state = self._nodes.of(node_id)
             if self._client.is_ready(node_id):
-                if state.in_flight < self._options.max_in_flight_requests_per_connection:
+                if self._nodes.may_take_more(state):
                     due.append(node_id)
             elif state.not_before_ms > now_ms:
                 next_look_ms = min(next_look_ms, state.not_before_ms)
@@ -183,8 +157,8 @@ class Sender:
 
     def _send_to(self, node_id: int, now_ms: int) -> None:
         """Requests to one node until it has as many in flight as it may, or nothing is left."""
-        state = self._nodes[node_id]
-        while state.in_flight < self._options.max_in_flight_requests_per_connection:
+        state = self._nodes.of(node_id)
+        while self._nodes.may_take_more(state):
             with self._accumulator.lock:
                 batches = self._drain(node_id, now_ms)
             if not batches:
@@ -192,7 +166,7 @@ class Sender:
             state.in_flight += 1
             state.starved_since_ms = None
             self._start(self._send(node_id, state, batches))
-        if state.in_flight >= self._options.max_in_flight_requests_per_connection:
+        if not self._nodes.may_take_more(state):
             self._accumulator.busy_nodes.add(node_id)
 
     def _drain(self, node_id: int, now_ms: int) -> list[ProducerBatch]:
@@ -239,11 +213,11 @@ class Sender:
             state.failures = 0
         except (AuthenticationError, UnsupportedVersionError) as error:
             self._fail_queued(node_id, error)
-            self._node_failed(state)
+            self._nodes.failed(state)
         except KafkaError as error:
             logger.info("node %d: %s", node_id, error.message)
-            self._node_failed(state)
-            self._want_metadata(queue.tp.topic for queue in list(self._accumulator.active) if queue.leader == node_id)
+            self._nodes.failed(state)
+            self._metadata.want(queue.tp.topic for queue in list(self._accumulator.active) if queue.leader == node_id)
         finally:
             state.connecting = False
             self.wake()
@@ -256,7 +230,7 @@ class Sender:
             self._meters.sent(len(batches), produced.size)
         except KafkaError as error:
             failure = error
-            self._node_failed(state)
+            self._nodes.failed(state)
         finally:
             state.in_flight -= 1
             self._accumulator.busy_nodes.discard(node_id)
@@ -287,7 +261,7 @@ class Sender:
             else:
                 self._outcomes.give_up(batch, error, leaves_gap=True)
         if error.retriable:
-            self._want_metadata(batch.tp.topic for batch in batches)
+            self._metadata.want(batch.tp.topic for batch in batches)
 
     def _on_answer(
         self,
@@ -308,7 +282,7 @@ class Sender:
                 hint = part.current_leader
                 moved = self._client.take_hint(batch.tp, hint.leader_id, hint.leader_epoch, nodes)
                 if not moved:
-                    self._want_metadata((batch.tp.topic,))
+                    self._metadata.want((batch.tp.topic,))
             any_moved = any_moved or moved
             self._outcomes.on_answer(batch, part, leader_is_new=moved)
         if any_moved:
@@ -342,40 +316,10 @@ class Sender:
         oldest += [batch.created_ms for batch in self._in_flight if not batch.done]
         return min(oldest, default=NEVER_MS) + self._options.delivery_timeout_ms
 
-    def _node_failed(self, state: NodeState) -> None:
-        state.failures += 1
-        state.not_before_ms = self._clock.monotonic_ms() + round(pause_ms(self._options, state.failures))
-
     def _update_load(self, now_ms: int) -> None:
-        """Nodes that had something to take and took nothing for the availability time-out get no keyless records."""
-        timeout_ms = self._options.partitioner_availability_timeout_ms
-        unavailable = set()
         with self._accumulator.lock:
-            waiting = {queue.leader for queue in self._accumulator.active}
-            for node_id, state in self._nodes.items():
-                if node_id not in waiting:
-                    state.starved_since_ms = None
-                elif state.starved_since_ms is None:
-                    state.starved_since_ms = now_ms
-                elif timeout_ms and now_ms - state.starved_since_ms >= timeout_ms:
-                    unavailable.add(node_id)
-            self._accumulator.update_load(unavailable)
-
-    def _want_metadata(self, topics: Iterable[str]) -> None:
-        self._metadata_wanted.update(topics)
-
-    def _maybe_refresh_metadata(self, now_ms: int) -> None:
-        if self._metadata_wanted and now_ms >= self._metadata_not_before_ms:
-            topics, self._metadata_wanted = self._metadata_wanted, set()
-            self._metadata_not_before_ms = now_ms + max(1, self._options.retry_backoff_ms)
-            self._start(self._refresh(topics))
-
-    async def _refresh(self, topics: set[str]) -> None:
-        try:
-            await self._client.refresh_metadata(topics)
-        except KafkaError as error:
-            logger.info("metadata of %s: %s", ", ".join(sorted(topics)), error.message)
-        self.wake()
+            waiting = [queue.leader for queue in self._accumulator.active]
+            self._accumulator.update_load(self._nodes.unavailable(waiting, now_ms))
 
     async def _sleep_until(self, next_look_ms: int) -> None:
         with self._accumulator.lock:
@@ -392,7 +336,7 @@ class Sender:
         finally:
             timer.cancel()
 
-    def _start(self, work: Awaitable[None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

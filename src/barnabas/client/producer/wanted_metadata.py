@@ -1,0 +1,49 @@
+"""Topics whose leaders the sender has to ask for again, no more often than retry.backoff.ms. On the I/O thread."""
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.accumulator import NEVER_MS
+from barnabas.client.producer.produce_client import ProduceClient
+from barnabas.errors import KafkaError
+
+logger = logging.getLogger(__name__)
+
+
+class WantedMetadata:
+    def __init__(
+        self,
+        options: ProducerOptions,
+        client: ProduceClient,
+        *,
+        start: Callable[[Coroutine[Any, Any, None]], None],
+        on_done: Callable[[], None],
+    ) -> None:
+        """`start` runs a coroutine in the background; `on_done` follows every answer, good or not."""
+        self._pause_ms = max(1, options.retry_backoff_ms)
+        self._client = client
+        self._start = start
+        self._on_done = on_done
+        self._topics: set[str] = set()
+        self._not_before_ms = 0
+
+    def want(self, topics: Iterable[str]) -> None:
+        self._topics.update(topics)
+
+    def next_look_ms(self) -> int:
+        return self._not_before_ms if self._topics else NEVER_MS
+
+    def maybe_ask(self, now_ms: int) -> None:
+        if self._topics and now_ms >= self._not_before_ms:
+            topics, self._topics = self._topics, set()
+            self._not_before_ms = now_ms + self._pause_ms
+            self._start(self._ask(topics))
+
+    async def _ask(self, topics: set[str]) -> None:
+        try:
+            await self._client.refresh_metadata(topics)
+        except KafkaError as error:
+            logger.info("metadata of %s: %s", ", ".join(sorted(topics)), error.message)
+        self._on_done()
