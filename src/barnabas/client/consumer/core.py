@@ -98,6 +98,7 @@ class ConsumerCore(LookupCore):
         """poll returns nothing of these until they are resumed; what was fetched of them is kept."""
         with self._guard:
             self._subscription.set_paused(partitions_of(partitions), True)
+            self._runtime.kick()  # others may have waited because of these
 
     def resume(self, partitions: Iterable[Partition]) -> None:
         with self._guard:

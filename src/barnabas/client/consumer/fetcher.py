@@ -156,11 +156,14 @@ class Fetcher:
         wanted: dict[TopicPartition, Wanted] = {}
         pauses: list[int] = []
         with self._subscription.lock:
-            enough = self._buffer.size >= self._options.fetch_max_bytes // 2
-            for state in self._subscription.states():
+            states = self._subscription.states()
+            # What is paused does not count: it may lie there for ever, and must not keep others from being fetched.
+            ready_bytes = sum(state.buffered_bytes for state in states if state.is_deliverable)
+            enough = ready_bytes > self._options.fetch_max_bytes // 2
+            for state in states:
                 if not state.is_fetchable or self._node_of(state, now_ms) != node_id:
                     continue
-                if enough or state.buffered_bytes >= self._partition_bound:
+                if enough or state.buffered_bytes > self._partition_bound:
                     self._buffer.starve()
                     return {}, None
                 if state.retry_at_ms > now_ms:
@@ -192,7 +195,7 @@ class Fetcher:
         return FetchRequest(
             max_wait_ms=options.fetch_max_wait_ms,
             min_bytes=options.fetch_min_bytes,
-            max_bytes=max(options.fetch_max_bytes - self._buffer.size, options.max_partition_fetch_bytes),
+            max_bytes=options.fetch_max_bytes,
             isolation_level=int(self._read_committed),
             session_id=plan.session_id,
             session_epoch=plan.epoch,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 from consuming import read
+from eventually import eventually
 
 from barnabas import Consumer, TopicPartition
 from barnabas.client.consumer import ConsumerRecord, OffsetAndMetadata
@@ -212,6 +213,29 @@ def test_pausing_and_resuming(reader: Consumer, topic: str, fill: Any) -> None:
     reader.resume([zero])
     assert reader.paused() == frozenset()
     assert {record.partition for record in read(reader, 10)} == {0}
+
+
+@pytest.mark.parametrize("bounds", [{"max_partition_fetch_bytes": 2000}, {"fetch_max_bytes": 10_000}])
+def test_what_is_paused_and_full_does_not_hold_up_others(
+    new_consumer: NewConsumer, topic: str, fill: Any, bounds: dict[str, int]
+) -> None:
+    fill(topic, [bytes(1000)] * 50, 0)
+    consumer = new_consumer(auto_offset_reset="earliest", **bounds)
+    consumer.assign([(topic, 0), (topic, 1)])
+    eventually(lambda: consumer.metrics()["buffered-bytes"] > 5000)
+    consumer.pause([(topic, 0)])
+    fill(topic, 5, 1)
+    assert {record.partition for record in read(consumer, 5)} == {1}
+    consumer.resume([(topic, 0)])
+    assert [record.offset for record in read(consumer, 50)] == list(range(50))
+
+
+@pytest.mark.parametrize("bounds", [{"max_partition_fetch_bytes": 0}, {"fetch_max_bytes": 0}, {"fetch_max_bytes": 1}])
+def test_the_smallest_bounds(new_consumer: NewConsumer, topic: str, fill: Any, bounds: dict[str, int]) -> None:
+    fill(topic, 20)
+    consumer = new_consumer(auto_offset_reset="earliest", **bounds)
+    consumer.assign([(topic, 0)])
+    assert len(read(consumer, 20)) == 20
 
 
 def test_a_wake_up_ends_a_poll_or_the_next_one(reader: Consumer) -> None:

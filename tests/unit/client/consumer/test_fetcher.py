@@ -365,6 +365,60 @@ def test_errors_for_the_user_come_once_and_then_it_is_tried_again(response: Any,
     run(test)
 
 
+def test_after_a_lost_answer_the_session_is_begun_anew() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 2})
+        cluster.answer(ApiKey.FETCH, answer({A: values(0, b"0"), B: b""}), lost())
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A, B)
+        world.fetcher.kick()
+        third = await cluster.request_of(ApiKey.FETCH, 2)
+        assert (third.session_id, third.session_epoch, asked(third)) == (SESSION, 0, {0: 1, 1: 0})
+        assert world.stale
+        await world.fetcher.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("trouble", [failed(ErrorCode.UNKNOWN_LEADER_EPOCH), lost()])
+def test_a_pause_before_it_is_tried_again(trouble: Any) -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        cluster.answer(ApiKey.FETCH, trouble)
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster, retry_backoff_ms=60_000, retry_backoff_max_ms=60_000)
+        world.assign(A)
+        world.fetcher.kick()
+        await until(lambda: world[A].retry_at_ms)
+        for _ in range(20):
+            world.fetcher.kick()
+            await asyncio.sleep(0)
+        assert len(cluster.requests_of(ApiKey.FETCH)) == 1
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_what_is_paused_does_not_count_as_enough() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 2})
+        cluster.answer(ApiKey.FETCH, answer({A: values(0, bytes(5000)), B: b""}))
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster, fetch_max_bytes=2000)
+        world.assign(A, B)
+        world.fetcher.kick()
+        await world.arrivals.wait()
+        await until(lambda: not world.fetcher._active)
+        world.subscription.set_paused([A], True)
+        world.fetcher.kick()
+        second = await cluster.request_of(ApiKey.FETCH, 1)
+        assert [each.partitions for each in second.forgotten_topics_data] == [[0]]
+        await world.fetcher.close()
+
+    run(test)
+
+
 def test_a_throttled_client_tells_its_connection() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
