@@ -54,6 +54,7 @@ class Connection:
         "_socket",
         "_throttled_until",
         "_timeout_s",
+        "_unanswered",
         "_writing",
         "address",
         "closed",
@@ -72,6 +73,8 @@ class Connection:
         self._client_id = _nullable_string(client_id)
         self._timeout_s = request_timeout_ms / 1000
         self._in_flight: deque[InFlight] = deque()
+        self._unanswered: list[asyncio.Future[memoryview]] = []
+        """Requests that get no answer, until their bytes are out."""
         self._outgoing = Outgoing(sock)
         self._incoming = Incoming(sock, self._on_frame)
         self._correlation_id = 0
@@ -139,7 +142,7 @@ class Connection:
     ) -> "asyncio.Future[memoryview]":
         """Send now, before anything that is posted later; the future gets the body of the answer.
 
-        Without a response, as for Produce with acks=0, the future is done at once with an empty view.
+        Without a response, as for Produce with acks=0, the future is done with an empty view when the bytes are out.
         """
         answer: asyncio.Future[memoryview] = self._loop.create_future()
         if self.closed is not None:
@@ -155,7 +158,7 @@ class Connection:
             waiting.timer = self._loop.call_later(timeout_s, self._on_timeout, waiting, timeout_s)
             self._in_flight.append(waiting)
         else:
-            answer.set_result(memoryview(b""))
+            self._unanswered.append(answer)
         self._last_used = self._loop.time()
         self._outgoing.add((HEADER.pack(size, api_key, version, correlation_id) + client_id, *parts))
         if not self._writing:
@@ -205,12 +208,20 @@ class Connection:
         except OSError as error:
             self._end(UnreachableError(self.address, f"the connection was lost ({reason(error)})"))
             return
+        if finished and self._unanswered:
+            self._settle_unanswered()
         if finished == self._writing:
             self._writing = not finished
             if finished:
                 self._loop.remove_writer(self._socket.fileno())
             else:
                 self._loop.add_writer(self._socket.fileno(), self._write)
+
+    def _settle_unanswered(self) -> None:
+        waiting, self._unanswered = self._unanswered, []
+        for answer in waiting:
+            if not answer.done():
+                answer.set_result(memoryview(b""))
 
     # --- its end ---
 
@@ -251,6 +262,10 @@ class Connection:
         self._loop.remove_writer(self._socket.fileno())
         self._socket.close()
         self._outgoing.clear()
+        unanswered, self._unanswered = self._unanswered, []
+        for answer in unanswered:
+            if not answer.done():
+                answer.set_exception(error)
         waiting, self._in_flight = self._in_flight, deque()
         for each in waiting:
             if each.timer is not None:

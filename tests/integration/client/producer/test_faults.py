@@ -210,3 +210,16 @@ def test_a_broker_that_restarts(tmp_path: Any, new_producer: NewProducer) -> Non
         producer.close()
     finally:
         broker.stop()
+
+
+def test_without_acknowledgements_memory_is_bounded_too(
+    proxy: FaultyProxy, topic: str, new_producer: NewProducer
+) -> None:
+    """A broker that reads nothing: records wait in buffer.memory, not in an endless queue of the connection."""
+    producer = new_producer(proxy.bootstrap, acks=0, buffer_memory=20_000_000, max_block_ms=300)
+    producer.send(topic, b"0").result(20)
+    proxy.black_hole()
+    with pytest.raises(BufferFullError):
+        for _ in range(100):
+            producer.send(topic, b"x" * 1_000_000)
+    proxy.heal()
