@@ -52,7 +52,7 @@ class RecordCursor:
         """A seek or a rebalance makes the rest void. A pause too: it is fetched again when the partition is resumed."""
         if state.version != version:
             return False
-        if not state.is_deliverable:
+        if state.paused:
             with self._lock:
                 state.seek(record.offset, state.offset_epoch)
             return False

@@ -5,7 +5,7 @@ from barnabas.client.consumer.collector import Chunk, Collector
 from barnabas.client.consumer.cursor import RecordCursor
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer, span_of
 from barnabas.client.consumer.offset_reset import EARLIEST
-from barnabas.client.consumer.partition_state import PartitionState
+from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import DeserializationError, OffsetOutOfRangeError
 from barnabas.errors import ErrorCode, KafkaError
@@ -116,6 +116,17 @@ def test_a_paused_partition_keeps_its_data_and_its_place() -> None:
     assert world.take() == [b"x"]
     world.subscription.set_paused([A], False)
     assert world.take() == [b"1"]
+
+
+def test_what_was_kept_of_paused_partitions_stays_in_order() -> None:
+    world = World()
+    world.arrive(A, values(0, b"0"))
+    world.arrive(A, values(1, b"1"))
+    world.arrive(A, values(2, b"2"))
+    world.subscription.set_paused([A], True)
+    assert world.take() == []
+    world.subscription.set_paused([A], False)
+    assert world.take() == [b"0", b"1", b"2"]
 
 
 def test_room_is_told_once_after_something_was_taken_out() -> None:
@@ -294,6 +305,16 @@ class TestCursor:
         assert seen == [b"0", b"x"]
         assert world[A].offset == 1
         assert world[A].version > version
+
+    def test_a_validation_meanwhile_does_not_hold_up_the_loop(self) -> None:
+        world, cursor = self.filled()
+        seen = []
+        for record in cursor:
+            seen.append(record.value)
+            world[A].check_leader(7, 9, b"t" * 16)
+        assert seen == [b"0", b"1", b"2", b"x"]
+        assert world[A].state is FetchState.AWAIT_VALIDATION
+        assert world[A].offset == 4
 
     def test_what_is_given_back_is_fetched_again(self) -> None:
         world, cursor = self.filled()
