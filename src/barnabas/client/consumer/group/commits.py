@@ -8,9 +8,10 @@ commit that has to be tried again is given up when the group has moved on and th
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.group import commit_texts
-from barnabas.client.consumer.group.driver import NO_ANSWER, MembershipDriver
+from barnabas.client.consumer.group.coordinator_link import CoordinatorLink
+from barnabas.client.consumer.group.driver import MembershipDriver
 from barnabas.client.consumer.group.machine import GroupMetadata
 from barnabas.client.consumer.group.offset_requests import (
     MAX_VERSION,
@@ -38,7 +39,7 @@ LATE_EPOCH = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 class OffsetCommitter:
     def __init__(self, cluster: ClusterClient, options: GroupOptions, membership: MembershipDriver | None) -> None:
-        self._cluster = cluster
+        self._link = CoordinatorLink(cluster, options)
         self._options = options
         self._membership = membership
 
@@ -52,8 +53,7 @@ class OffsetCommitter:
 
         async def attempt(deadline: Deadline) -> None:
             identity = self._committing_identity(started_as, offsets)
-            node_id = await self._coordinator(deadline)
-            response = await self._send(node_id, commit_request(identity, offsets), MAX_VERSION, deadline)
+            response = await self._send(commit_request(identity, offsets), MAX_VERSION, deadline)
             self._check_commit(identity, response)
 
         await self._retrying(attempt, timeout_ms)
@@ -77,12 +77,11 @@ class OffsetCommitter:
         self, partitions: Collection[TopicPartition], deadline: Deadline
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         options = self._options
-        node_id = await self._coordinator(deadline)
-        version = await self._cluster.version_of(node_id, ApiKey.OFFSET_FETCH, max_version=MAX_VERSION)
+        version = await self._link.version_of(ApiKey.OFFSET_FETCH, max_version=MAX_VERSION, deadline=deadline)
         member = self._fetching_identity()
         stable = options.isolation_level == "read_committed"
         request = fetch_request(options.group_id, member, partitions, version, require_stable=stable)
-        response = await self._send(node_id, request, version, deadline)
+        response = await self._send(request, version, deadline)
         self._check_fetch(group_error(response), member)
         found: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
         for partition, code, committed in fetched_offsets(response):
@@ -121,7 +120,7 @@ class OffsetCommitter:
         failed.sort(key=lambda each: each[0].retriable)  # what trying again does not mend comes first
         for code, partition in failed:
             if code in MOVED:
-                self._forget_coordinator()
+                self._link.forget()
             elif code is ErrorCode.REBALANCE_IN_PROGRESS:
                 if self._membership is not None:
                     self._membership.request_rejoin("a commit was refused: the group is rebalancing")
@@ -136,7 +135,7 @@ class OffsetCommitter:
     def _check_fetch(self, number: int, member: GroupMetadata | None) -> None:
         code = error_code(number)
         if code in MOVED:
-            self._forget_coordinator()
+            self._link.forget()
         elif member is not None and (code in NOT_A_MEMBER or code in LATE_EPOCH):
             self._report_refused(member)
             code = ErrorCode.STALE_MEMBER_EPOCH  # tried again under the next epoch, or in nobody's name
@@ -147,20 +146,9 @@ class OffsetCommitter:
         if self._membership is not None:
             self._membership.on_commit_refused(identity)
 
-    def _forget_coordinator(self) -> None:
-        self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
-
-    async def _coordinator(self, deadline: Deadline) -> int:
-        return await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id, deadline)
-
-    async def _send(self, node_id: int, request: Any, max_version: int, deadline: Deadline) -> Any:
+    async def _send(self, request: Any, max_version: int, deadline: Deadline) -> Any:
         timeout_ms = max(1, min(self._options.request_timeout_ms, deadline.remaining_ms))
-        try:
-            return await self._cluster.send(node_id, request, timeout_ms=timeout_ms, max_version=max_version)
-        except KafkaError as error:
-            if error.code in NO_ANSWER:
-                self._forget_coordinator()
-            raise
+        return await self._link.send(request, timeout_ms=timeout_ms, max_version=max_version, deadline=deadline)
 
     async def _retrying(self, attempt: Callable[[Deadline], Awaitable[T]], timeout_ms: int | None) -> T:
         deadline = Deadline(self._options.default_api_timeout_ms if timeout_ms is None else timeout_ms)

@@ -1,9 +1,7 @@
 """Runs a membership machine on the client's I/O loop: requests, metadata, timers, and the queue to the user's thread.
 
 Everything here happens on the loop except `subscribe`, `polled`, `next_event` and an event's `done`, which may be
-called from any thread. Heartbeats are sent from here whatever the user's thread does. Requests of the group go over a
-connection of their own, because the coordinator holds the answer to JoinGroup back, and with it everything behind it;
-only LeaveGroup takes the common one, so that it never waits for a JoinGroup.
+called from any thread. Heartbeats are sent from here whatever the user's thread does.
 """
 
 import asyncio
@@ -13,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
-from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.group.actions import (
     Action,
     Deliver,
@@ -26,23 +24,17 @@ from barnabas.client.consumer.group.actions import (
     TopicView,
     Withdraw,
 )
+from barnabas.client.consumer.group.coordinator_link import CoordinatorLink
 from barnabas.client.consumer.group.events import RebalanceEvent
 from barnabas.client.consumer.group.machine import GroupMetadata, MemberMachine
 from barnabas.client.consumer.group.subscription import Subscription
 from barnabas.client.consumer.offsets import SubscriptionPattern
 from barnabas.client.metadata import MetadataCache
-from barnabas.client.node_connections import coordinator_id
-from barnabas.client.retry import Backoff
 from barnabas.clock import Clock, SystemClock
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.protocol.api import ApiKey
-from barnabas.protocol.messages.leave_group import LeaveGroupRequest
 from barnabas.types import TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer.group")
-
-LEAVE_TIMEOUT_MS = 5000
-NO_ANSWER = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT})
 
 
 class MembershipDriver:
@@ -55,6 +47,7 @@ class MembershipDriver:
         clock: Clock | None = None,
     ) -> None:
         self._cluster = cluster
+        self._link = CoordinatorLink(cluster, machine.options)
         self._machine = machine
         self._options = machine.options
         self._identity = machine.identity
@@ -183,11 +176,11 @@ class MembershipDriver:
             case Send():
                 self._spawn(self._send(action), self._tasks)
             case Leave(request):
-                self._spawn(self._leave(request), self._leaving)
+                self._spawn(self._link.leave(request), self._leaving)
             case Refresh():
                 self._spawn(self._refresh(action), self._tasks)
             case Forget():
-                self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
+                self._link.forget()
             case Deliver(event):
                 event.bind(self._on_done)
                 self._events.append(event)
@@ -232,10 +225,7 @@ class MembershipDriver:
             self._feed(self._machine.polled)  # a poll came just when it left
 
     def _on_metadata(self, _metadata: MetadataCache) -> None:
-        self._feed_view(self._machine.on_topics)
-
-    def _feed_view(self, method: Callable[..., None], *arguments: Any) -> None:
-        self._feed(method, *arguments, self._current_view())
+        self._feed(self._machine.on_topics, self._current_view())
 
     def _current_view(self) -> TopicView:
         metadata = self._cluster.metadata
@@ -262,7 +252,9 @@ class MembershipDriver:
         if action.delay_ms:
             await asyncio.sleep(action.delay_ms / 1000)
         try:
-            response = await self._exchange(action)
+            response = await self._link.send(
+                action.request, timeout_ms=action.timeout_ms, min_version=action.min_version
+            )
         except KafkaError as error:
             self._feed(self._machine.on_failure, action.request, error)
         except Exception as error:  # a bug: the consumer must hear of it rather than wait for ever
@@ -272,44 +264,10 @@ class MembershipDriver:
         else:
             self._feed(self._machine.on_response, action.request, response)
 
-    async def _exchange(self, action: Send) -> Any:
-        node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id)
-        try:
-            return await self._cluster.send(
-                node_id, action.request, timeout_ms=action.timeout_ms, min_version=action.min_version
-            )
-        except KafkaError as error:
-            if error.code in NO_ANSWER:
-                self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
-            raise
-
-    async def _leave(self, request: Any) -> None:
-        """Once, and not for long: who does not hear of it finds out when the session ends."""
-        try:
-            async with asyncio.timeout(LEAVE_TIMEOUT_MS / 1000):
-                node_id = await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id)
-                # Not behind a JoinGroup: over the connection to the same broker that everything else takes.
-                node_id = coordinator_id(node_id)
-                if isinstance(request, LeaveGroupRequest):
-                    version = await self._cluster.version_of(node_id, ApiKey.LEAVE_GROUP)
-                    if version < 3:
-                        request = LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
-                await self._cluster.send(node_id, request)
-        except (KafkaError, TimeoutError) as error:
-            logger.info("%s: could not say that it leaves: %r", self._name, error)
-
     async def _refresh(self, refresh: Refresh) -> None:
-        """Until it succeeds: without metadata nothing can be assigned."""
-        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
-        create = self._options.allow_auto_create_topics and refresh.topics is not None
-        while True:
-            try:
-                await self._cluster.refresh_metadata(refresh.topics, allow_auto_topic_creation=create)
-            except KafkaError as error:
-                if not error.retriable:
-                    self._feed(self._machine.on_refresh_failed, error)
-                    return
-                await asyncio.sleep(backoff.next_ms() / 1000)
-            else:
-                break
-        self._feed_view(lambda view, now_ms: self._machine.on_refreshed(refresh, view, now_ms))
+        try:
+            await self._link.refresh(refresh.topics)
+        except KafkaError as error:
+            self._feed(self._machine.on_refresh_failed, error)
+        else:
+            self._feed(self._machine.on_refreshed, refresh, self._current_view())
