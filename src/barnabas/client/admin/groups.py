@@ -9,7 +9,7 @@ one.
 from collections.abc import Iterable, Mapping
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls
+from barnabas.client.admin.calls import AdminCalls, several
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.group_answers import described_classic_group, described_consumer_group, listed_group
 from barnabas.client.admin.types import GroupDescription, GroupListing, GroupState, GroupType, MemberToRemove
@@ -42,9 +42,9 @@ class GroupCalls(AdminCalls):
         A simple consumer group (offsets without members) has the protocol type "".
         """
         deadline = self._deadline(timeout)
-        wanted_states = [GroupState(each) for each in states]
-        wanted_types = [GroupType(each) for each in types]
-        wanted_protocols = frozenset(protocol_types)
+        wanted_states = [GroupState(each) for each in several(states)]
+        wanted_types = [GroupType(each) for each in several(types)]
+        wanted_protocols = frozenset(several(protocol_types))
 
         async def ask(node_id: int, keys: list[int]) -> Mapping[int, list[GroupListing] | KafkaError]:
             request = ListGroupsRequest(
@@ -80,7 +80,7 @@ class GroupCalls(AdminCalls):
     ) -> dict[str, GroupDescription]:
         """The same of several groups."""
         deadline = self._deadline(timeout)
-        return (await self._describe_groups(group_ids, include_authorized_operations, deadline)).all()
+        return (await self._describe_groups(several(group_ids), include_authorized_operations, deadline)).all()
 
     async def _describe_groups(
         self, group_ids: Iterable[str], operations: bool, deadline: Deadline
@@ -125,7 +125,7 @@ class GroupCalls(AdminCalls):
 
     async def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
         """Delete several groups; each is deleted or refused on its own."""
-        (await self._delete_groups(group_ids, timeout)).all()
+        (await self._delete_groups(several(group_ids), timeout)).all()
 
     async def _delete_groups(self, group_ids: Iterable[str], timeout: float | None) -> Outcome[str, bool]:
         deadline = self._deadline(timeout)
@@ -161,7 +161,9 @@ class GroupCalls(AdminCalls):
         if members is None:
             wanted = await self._all_members(group_id, deadline)
         else:
-            wanted = [MemberToRemove(group_instance_id=each) if isinstance(each, str) else each for each in members]
+            wanted = [
+                MemberToRemove(group_instance_id=each) if isinstance(each, str) else each for each in several(members)
+            ]
         if not wanted:
             return
         outcome = await self._remove(group_id, wanted, reason, deadline)

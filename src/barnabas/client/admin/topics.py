@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls
+from barnabas.client.admin.calls import AdminCalls, several
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.topic_answers import created_topic, described_by_metadata, described_by_pages, listed_topic
 from barnabas.client.admin.types import CreatedTopic, NewTopic, TopicDescription, TopicListing
@@ -105,7 +105,7 @@ class TopicCalls(AdminCalls):
         self, names: Iterable[str] = (), *, topic_ids: Iterable[str] = (), timeout: float | None = None
     ) -> None:
         """Delete several topics, by names or by ids."""
-        names, topic_ids = list(names), list(topic_ids)
+        names, topic_ids = several(names), several(topic_ids)
         if names and topic_ids:
             raise ValueError("give names or topic_ids, one of them")
         (await self._delete(names or topic_ids, bool(topic_ids), timeout)).all()
@@ -172,7 +172,7 @@ class TopicCalls(AdminCalls):
         timeout: float | None = None,
     ) -> dict[str, TopicDescription]:
         """The same of several topics by name."""
-        return (await self._describe(list(names), include_authorized_operations, self._deadline(timeout))).all()
+        return (await self._describe(several(names), include_authorized_operations, self._deadline(timeout))).all()
 
     async def _describe(self, names: list[str], operations: bool, deadline: Deadline) -> Outcome[str, TopicDescription]:
         async def ask(node_id: int, asked: list[str]) -> Mapping[str, TopicDescription | KafkaError]:

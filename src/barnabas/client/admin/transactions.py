@@ -8,7 +8,7 @@ markers written by hand, are the business of the partition's leader.
 from collections.abc import Iterable, Mapping
 
 from barnabas.client.admin.attempts import SOON_KNOWN, Outcome
-from barnabas.client.admin.calls import AdminCalls, Locate
+from barnabas.client.admin.calls import AdminCalls, Locate, several
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic
 from barnabas.client.admin.types import (
@@ -48,7 +48,7 @@ class TransactionCalls(AdminCalls):
         """
         deadline = self._deadline(timeout)
         request = list_messages.ListTransactionsRequest(
-            state_filters=[str(TransactionState(each)) for each in states],
+            state_filters=[str(TransactionState(each)) for each in several(states)],
             producer_id_filters=list(producer_ids),
             duration_filter=ANY_DURATION if longer_than_ms is None else longer_than_ms,
             transactional_id_pattern=transactional_id_pattern,
@@ -77,7 +77,7 @@ class TransactionCalls(AdminCalls):
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TransactionDescription]:
         """The same of several transactional ids."""
-        return (await self._describe_transactions(transactional_ids, self._deadline(timeout))).all()
+        return (await self._describe_transactions(several(transactional_ids), self._deadline(timeout))).all()
 
     async def _describe_transactions(
         self, transactional_ids: Iterable[str], deadline: Deadline
@@ -117,7 +117,7 @@ class TransactionCalls(AdminCalls):
 
         moved = self._forget_coordinator(TRANSACTION)
         locate = self._on_coordinators(TRANSACTION, deadline)
-        return (await self._drive(transactional_ids, locate, ask, deadline, moved=moved)).all()
+        return (await self._drive(several(transactional_ids), locate, ask, deadline, moved=moved)).all()
 
     async def describe_producers(
         self,

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls
+from barnabas.client.admin.calls import AdminCalls, several
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.types import QuotaEntity, ScramCredential, ScramDeletion, ScramMechanism, ScramUpsertion
 from barnabas.errors import KafkaError
@@ -29,7 +29,7 @@ class UserCalls(AdminCalls):
     ) -> dict[str, tuple[ScramCredential, ...]]:
         """Mechanisms and iterations of users, all that have a credential or these."""
         deadline = self._deadline(timeout)
-        wanted = None if users is None else list(users)
+        wanted = None if users is None else several(users)
 
         async def ask(node_id: int) -> dict[str, tuple[ScramCredential, ...] | KafkaError]:
             named = None if wanted is None else [UserName(name=each) for each in wanted]

@@ -148,6 +148,28 @@ def test_wrong_use(admin: Admin) -> None:
         admin.describe_topic(topic_id="short")
     with pytest.raises(ValueError, match="twice"):
         admin.create_topics([NewTopic(name="a"), NewTopic(name="a")])
+    with pytest.raises(TypeError, match="integer"):
+        admin.create_topic("a", partitions="3")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="cannot be None"):
+        admin.create_topic("a", config={"retention.ms": None})
+
+
+def test_one_name_is_not_taken_letter_by_letter(admin: Admin) -> None:
+    for call in (
+        admin.delete_topics,
+        admin.describe_topics,
+        admin.describe_groups,
+        admin.delete_groups,
+        admin.describe_transactions,
+        admin.fence_producers,
+        admin.describe_user_scram_credentials,
+    ):
+        with pytest.raises(TypeError, match=r"\['abc'\] instead of 'abc'"):
+            call("abc")
+    with pytest.raises(TypeError):
+        admin.remove_members("g", "abc")
+    with pytest.raises(TypeError):
+        admin.list_groups(states="Stable")
 
 
 def _kafkas_spelling(topic_id: object) -> str:

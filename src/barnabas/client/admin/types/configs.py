@@ -122,6 +122,8 @@ class ConfigChange:
 
 def config_text(value: object) -> str:
     """A value as Kafka writes it: `true`, lists with commas."""
+    if value is None:
+        raise ValueError("a setting cannot be None: leave it out, or delete it to go back to the default")
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple | set | frozenset):
