@@ -297,3 +297,15 @@ def test_a_failed_write_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.M
             assert (log.failure is not None) == (isinstance(error, OSError) and error.errno == 5)
 
     asyncio.run(scenario())
+
+
+def test_acks_all_takes_the_long_way_while_others_are_in_sync(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            await calls.make_topic("topic")
+            hosted = calls.broker.replicas.find("topic", 0)
+            assert hosted.commits_at_once(-1) and hosted.commits_at_once(1)
+            hosted.state.alone = False
+            assert not hosted.commits_at_once(-1) and hosted.commits_at_once(1)
+
+    asyncio.run(scenario())
