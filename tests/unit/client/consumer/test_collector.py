@@ -231,6 +231,24 @@ def test_columns_are_cut_where_the_number_asked_for_ends() -> None:
     assert world.collector.take_arrow(3, 1 << 20).num_rows == 0
 
 
+def test_records_and_columns_by_turns() -> None:
+    pytest.importorskip("pyarrow")
+    world = World()
+    world.arrive(A, values(0, b"0", b"1", b"2", b"3", b"4"))
+    assert world.take(1) == [b"0"]
+    assert world.collector.take_arrow(2, 1 << 20).column("value").to_pylist() == [b"1", b"2"]
+    assert world.take(1) == [b"3"]
+    assert world.collector.take_arrow(2, 1 << 20).column("value").to_pylist() == [b"4"]
+
+
+def test_a_position_that_jumped_while_records_were_decoded_stays() -> None:
+    """The I/O thread may reset it just then, after a truncation."""
+    world = World(value_deserializer=lambda data: world.subscription.seek(A, 50))
+    world.arrive(A, values(98, b"98", b"99"))
+    world.take()
+    assert world[A].offset == 50
+
+
 def test_columns_are_bounded_by_bytes() -> None:
     pytest.importorskip("pyarrow")
     world = World()
