@@ -16,13 +16,13 @@ from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
 from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.drain import Drain
 from barnabas.client.producer.gates import Gate
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
 from barnabas.client.producer.node_states import NodeState, NodeStates
 from barnabas.client.producer.outcomes import Outcomes
 from barnabas.client.producer.produce_client import ProduceClient, Produced
-from barnabas.client.producer.queues import PartitionQueue
 from barnabas.client.producer.wanted_metadata import WantedMetadata
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError
@@ -59,18 +59,16 @@ class Sender:
         self._options = options
         self._client = client
         self._accumulator = accumulator
-        self._identity = identity
         self._outcomes = outcomes
         self._gate = gate
         self._clock = clock
         self._meters = meters
+        self._drain = Drain(options, accumulator, identity, gate)
         self._nodes = NodeStates(options, clock)
         self._metadata = WantedMetadata(options, client, start=self._start, on_done=self.wake)
         self._in_flight: dict[ProducerBatch, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
-        self._keep_order = identity is None and options.max_in_flight_requests_per_connection == 1
-        self._rotation = 0
 
     def wake(self) -> None:
         """On the I/O thread; from elsewhere through the accumulator."""
@@ -160,52 +158,15 @@ class Sender:
         state = self._nodes.of(node_id)
         while self._nodes.may_take_more(state):
             with self._accumulator.lock:
-                batches = self._drain(node_id, now_ms)
+                batches = self._drain.take(node_id, now_ms)
             if not batches:
                 break
+            self._in_flight.update(dict.fromkeys(batches))
             state.in_flight += 1
             state.starved_since_ms = None
             self._start(self._send(node_id, state, batches))
         if not self._nodes.may_take_more(state):
             self._accumulator.busy_nodes.add(node_id)
-
-    def _drain(self, node_id: int, now_ms: int) -> list[ProducerBatch]:
-        """One batch of each partition that the node leads, up to max.request.size. Lock held."""
-        queues = [queue for queue in self._accumulator.active if queue.leader == node_id]
-        # A node with many partitions does not always get the same ones into its request.
-        self._rotation = self._rotation + 1 if queues else 0
-        start = self._rotation % len(queues) if queues else 0
-        taken: list[ProducerBatch] = []
-        size, any_due = 0, False
-        for queue in queues[start:] + queues[:start]:
-            if not self._may_take(queue, now_ms):
-                continue
-            batch_size = queue.batches[0].current_size()
-            if taken and size + batch_size > self._options.max_request_size:
-                continue
-            any_due = any_due or self._accumulator.is_sendable(queue, now_ms)
-            taken.append(queue.batches[0])
-            size += batch_size
-        if not any_due:
-            return []
-        for batch in taken:
-            self._take(batch)
-        return taken
-
-    def _may_take(self, queue: PartitionQueue, now_ms: int) -> bool:
-        first = queue.batches[0]
-        if queue.muted or first.not_before_ms > now_ms or not self._gate.may_send(queue.tp):
-            return False
-        return self._identity is None or self._identity.may_send(first)
-
-    def _take(self, batch: ProducerBatch) -> None:
-        self._accumulator.take(batch.queue)
-        if self._identity is not None:
-            self._identity.give_sequence(batch)
-        batch.queue.muted = self._keep_order
-        batch.attempts += 1
-        batch.in_flight = True
-        self._in_flight[batch] = None
 
     async def _connect(self, node_id: int, state: NodeState) -> None:
         try:
