@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -273,3 +274,35 @@ def test_ways_to_choose_exclude_each_other(member: NewConsumer, topic: str) -> N
     consumer.assign([(topic, 0)])
     with pytest.raises(IllegalStateError, match="no group to rebalance"):
         consumer.enforce_rebalance()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"partition_assignment_strategy": ["range"]},
+        {"partition_assignment_strategy": ["cooperative-sticky"]},
+        {"protocol": "consumer"},
+    ],
+)
+def test_a_rebalance_loses_nothing_and_repeats_nothing(
+    member: NewConsumer, topic: str, fill: Any, options: dict[str, Any]
+) -> None:
+    """With automatic commits: what was read of a partition is committed before it is given up."""
+    fill(topic, 2000, 0)
+    fill(topic, 2000, 1)
+    about: dict[str, Any] = {"enable_auto_commit": True, "auto_commit_interval_ms": 60_000, "max_poll_records": 50}
+    members = [member(**options, **about)]
+    members[0].subscribe([topic])
+    seen = [(record.partition, record.offset) for record in read(members[0], 300, max_records=50)]
+    members.append(member(**options, **about))
+    members[1].subscribe([topic])
+    deadline = time.monotonic() + 30
+    while len(seen) < 4000 and time.monotonic() < deadline:
+        for consumer in members:
+            seen += [(record.partition, record.offset) for record in consumer.poll(0.02)]
+    assert sorted(seen) == [(partition, offset) for partition in (0, 1) for offset in range(2000)]
+    members.pop(0).close()
+    fill(topic, 10, 0)
+    fill(topic, 10, 1)
+    rest = [(record.partition, record.offset) for record in read(members[0], 20)]
+    assert sorted(rest) == [(partition, offset) for partition in (0, 1) for offset in range(2000, 2010)]
