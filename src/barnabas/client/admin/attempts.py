@@ -82,7 +82,8 @@ class Attempts(Generic[K, V]):
     ) -> None:
         self._wanted = list(dict.fromkeys(keys))
         self._done: Outcome[K, V] = Outcome()
-        self._again: dict[K, KafkaError] = dict.fromkeys(self._wanted, KafkaError(ErrorCode.NONE))
+        self._again = dict.fromkeys(self._wanted)
+        self._why: dict[K, KafkaError] = {}
         self._unsure: set[K] = set()
         self._passes = PASSES_BY_ITSELF.union(also_passes)
         self._soon = soon
@@ -108,14 +109,18 @@ class Attempts(Generic[K, V]):
             answer = answer.failure
             self._unsure.add(key)
         if answer.code in self._passes or (answer.code in self._soon and not self._soon_until.expired):
-            self._again[key] = answer
+            self._again[key] = None
+            if key not in self._why or not isinstance(answer, ClientTimeoutError):
+                # That the last attempt had no time left says less than what the one before it met.
+                self._why[key] = answer
             return answer
         self._done.errors[key] = answer
         return None
 
     def give_up(self) -> None:
         """The time is over: the last failure of each unfinished key stays."""
-        for key, error in self._again.items():
+        for key in self._again:
+            error = self._why[key]
             self._done.errors[key] = error if error.code in self._soon else _out_of_time(error)
         self._again.clear()
 

@@ -52,7 +52,7 @@ class AdminCalls:
 
     async def _send(self, node_id: int, request: Any, deadline: Deadline, **versions: int) -> Any:
         """Tells a request that never left from one whose answer was lost (`AnswerLost`)."""
-        await self._cluster.connect(node_id)
+        await _within(deadline, self._cluster.connect(node_id), f"connecting to broker {node_id}")
         timeout_ms = self._request_timeout_ms(deadline)
         try:
             return await self._cluster.send(node_id, request, timeout_ms=timeout_ms, **versions)
@@ -103,11 +103,11 @@ class AdminCalls:
 
         `moved` hears of every error that is tried again.
         """
-        await self._reach()
+        await self._reach(deadline)
         attempts: Attempts[K, V] = Attempts(keys, deadline, also_passes, soon, already)
         backoff = self._cluster.new_backoff()
         while attempts.pending:
-            for key, answer in (await self._round(attempts.pending, locate, ask)).items():
+            for key, answer in (await self._round(attempts.pending, locate, ask, deadline)).items():
                 error = attempts.take(key, answer)
                 if error is not None:
                     moved(key, error)
@@ -119,12 +119,14 @@ class AdminCalls:
                     await asyncio.sleep(pause_ms / 1000)
         return attempts.outcome()
 
-    async def _round(self, keys: list[K], locate: Locate[K], ask: Ask[K, V]) -> dict[K, V | KafkaError]:
+    async def _round(
+        self, keys: list[K], locate: Locate[K], ask: Ask[K, V], deadline: Deadline
+    ) -> dict[K, V | KafkaError]:
         """One attempt for each key; a key that a node left out of its answer counts as an error of that node."""
         answers: dict[K, V | KafkaError] = {}
         by_node: dict[int, list[K]] = defaultdict(list)
         try:
-            places = await locate(keys)
+            places = await _within(deadline, locate(keys), "finding the broker to ask")
         except KafkaError as error:
             return dict.fromkeys(keys, error)
         for key in keys:
@@ -151,13 +153,13 @@ class AdminCalls:
                 raise failure
         return answers
 
-    async def _reach(self) -> None:
+    async def _reach(self, deadline: Deadline) -> None:
         """The first call says at once that no bootstrap server can be reached, instead of trying for a minute.
 
         Later on a cluster that is away for a moment is waited for.
         """
         if not self._reached:
-            await self._cluster.start()
+            await _within(deadline, self._cluster.start(), "reaching a bootstrap server")
             self._reached = True
 
     async def _any_node(self) -> int:
@@ -183,11 +185,14 @@ class AdminCalls:
             known = self._cluster.metadata.brokers
         return {key: key if key in known else _no_such_broker(key, known) for key in keys}
 
-    async def _brokers(self) -> list[int]:
+    async def _brokers(self, deadline: Deadline) -> list[int]:
         """The brokers that are there now."""
-        await self._reach()
-        await self._cluster.refresh_metadata()
-        return sorted(self._cluster.metadata.brokers)
+
+        async def ask(node_id: int) -> list[int]:
+            await self._cluster.refresh_metadata()
+            return sorted(self._cluster.metadata.brokers)
+
+        return await self._call(self._any_node, ask, deadline)
 
     async def _on_leaders(self, keys: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
         """Leaders as of now: what was known before may be why this is another round."""
@@ -241,6 +246,17 @@ class AdminCalls:
 def _no_such_broker(broker_id: int, known: Collection[int]) -> KafkaError:
     there = ", ".join(str(each) for each in sorted(known))
     return KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {broker_id} (there are: {there})")
+
+
+async def _within(deadline: Deadline, work: Awaitable[T], doing: str) -> T:
+    """What has no time-out of its own ends at the deadline too."""
+    try:
+        async with asyncio.timeout(deadline.remaining_s):
+            return await work
+    except TimeoutError as error:
+        if isinstance(error, KafkaError):
+            raise
+        raise ClientTimeoutError(f"{doing} took longer than the call may take") from None
 
 
 def several(keys: Iterable[T]) -> list[T]:

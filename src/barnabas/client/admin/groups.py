@@ -56,7 +56,7 @@ class GroupCalls(AdminCalls):
             check(response.error_code)
             return {node_id: [listed_group(each) for each in response.groups]}
 
-        listed = (await self._drive(await self._brokers(), self._on_itself, ask, deadline)).all()
+        listed = (await self._drive(await self._brokers(deadline), self._on_itself, ask, deadline)).all()
         groups = {group.group_id: group for of_broker in listed.values() for group in of_broker}
         return {
             group_id: groups[group_id]

@@ -44,7 +44,7 @@ class LogDirCalls(AdminCalls):
     ) -> dict[int, dict[str, LogDirDescription]]:
         """Log directories by broker and path, with the replicas in them; of all brokers and partitions if left out."""
         deadline = self._deadline(timeout)
-        asked_brokers = await self._brokers() if broker_ids is None else list(broker_ids)
+        asked_brokers = await self._brokers(deadline) if broker_ids is None else list(broker_ids)
         wanted = None if partitions is None else by_topic(TopicPartition(*each) for each in partitions)
 
         async def ask(node_id: int, keys: list[int]) -> Mapping[int, dict[str, LogDirDescription] | KafkaError]:

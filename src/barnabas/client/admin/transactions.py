@@ -63,7 +63,7 @@ class TransactionCalls(AdminCalls):
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"the broker does not know these states: {unknown}")
             return {node_id: [_listing(each, node_id) for each in response.transaction_states]}
 
-        listed = (await self._drive(await self._brokers(), self._on_itself, ask, deadline)).all()
+        listed = (await self._drive(await self._brokers(deadline), self._on_itself, ask, deadline)).all()
         found = {each.transactional_id: each for of_broker in listed.values() for each in of_broker}
         return {transactional_id: found[transactional_id] for transactional_id in sorted(found)}
 

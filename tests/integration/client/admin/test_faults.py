@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -105,6 +106,15 @@ def test_nothing_listens() -> None:
     with Admin("127.0.0.1:1") as admin, pytest.raises(UnreachableError, match=r"127\.0\.0\.1:1.*refused"):
         admin.list_topics()
     assert time.monotonic() - before < 10
+
+
+def test_something_listens_that_never_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        before = time.monotonic()
+        with Admin(address) as admin, pytest.raises(TimeoutError):
+            admin.list_topics(timeout=0.3)
+    assert time.monotonic() - before < 5
 
 
 def test_a_closed_client(broker: Broker) -> None:

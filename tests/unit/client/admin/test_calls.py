@@ -116,6 +116,18 @@ def test_a_request_that_never_left_was_not_done() -> None:
     cluster.answer(ApiKey.CREATE_TOPICS, created(a=ErrorCode.TOPIC_ALREADY_EXISTS))
     with pytest.raises(KafkaError, match="TOPIC_ALREADY_EXISTS"):
         run(core_of(cluster).create_topic("a"))
+    assert refusals == []
+
+
+def test_nothing_outlasts_the_time_out() -> None:
+    async def forever(*arguments: Any) -> Any:
+        await asyncio.Event().wait()
+
+    for name, doing in (("start", "bootstrap server"), ("controller", "broker to ask"), ("connect", "connecting")):
+        cluster = FakeCluster()
+        setattr(cluster, name, forever)
+        with pytest.raises(ClientTimeoutError, match=doing):
+            run(core_of(cluster).create_topic("a", timeout=0.02))
 
 
 def test_leaders_are_asked_at_the_same_time_each_for_its_own() -> None:
