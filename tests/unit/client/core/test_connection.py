@@ -123,6 +123,22 @@ def test_frames_of_every_size_and_what_comes_behind_them(size: int, slice_bytes:
     play(scene)
 
 
+@pytest.mark.parametrize("slice_bytes", [1, 7, 64])
+def test_small_frames_that_arrive_in_pieces_of_two_at_once(slice_bytes: int) -> None:
+    async def scene(connection: Connection, peer: Peer) -> None:
+        answers = [connection.post(HEARTBEAT, 4, [b""]) for _ in range(20)]
+        stream = b""
+        for number in range(20):
+            correlation_id, _ = await peer.request()
+            stream += struct.pack(">ii", number + 5, correlation_id) + b"\0" + bytes([number]) * number
+        for start in range(0, len(stream), slice_bytes):
+            await peer.write(stream[start : start + slice_bytes])
+            await asyncio.sleep(0)
+        assert [bytes(await answer) for answer in answers] == [bytes([number]) * number for number in range(20)]
+
+    play(scene)
+
+
 def test_each_large_answer_has_a_buffer_of_its_own() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         answers = [connection.post(HEARTBEAT, 4, [b""]) for _ in range(2)]
