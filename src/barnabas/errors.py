@@ -158,6 +158,9 @@ class ErrorCode(IntEnum):
 class KafkaError(Exception):
     """One request, or one part of it, failed with a code of the protocol."""
 
+    told: str | None = None
+    """What the broker itself said, word for word; `message` may say more."""
+
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.text)
         self.code = code

@@ -261,8 +261,11 @@ def error_for(
         text = f"{text} ({_WHAT_TO_DO[known]})"
     if known in _AUTHORIZATION:
         names = {"topic": topic, "group": group, "transactional_id": transactional_id}
-        return AuthorizationError(text, known, names.get(_AUTHORIZATION[known]) or "")
-    return _CLASSES.get(known, ClientError)(text, known)
+        error: KafkaError = AuthorizationError(text, known, names.get(_AUTHORIZATION[known]) or "")
+    else:
+        error = _CLASSES.get(known, ClientError)(text, known)
+    error.told = message
+    return error
 
 
 def _about(topic: str | None, partition: int | None, group: str | None, transactional_id: str | None) -> str:

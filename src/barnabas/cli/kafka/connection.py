@@ -1,0 +1,98 @@
+"""The clients of Kafka's commands, made from their flags, and what their failures are called in Kafka's words.
+
+Imports the clients: only a command that runs imports this.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from barnabas.cli.kafka.flags import Options, WrongUse
+from barnabas.client.admin import Admin
+from barnabas.config.properties import parse_properties
+from barnabas.errors import ErrorCode, KafkaError
+
+# What Kafka says for a code where the broker added no words of its own; commands print it, scripts look for it.
+_TEXTS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.UNKNOWN_MEMBER_ID: "The coordinator is not aware of this member.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.OFFSET_OUT_OF_RANGE: "The requested offset is not within the range of offsets maintained by the server.",
+    ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",
+    ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
+    ErrorCode.SECURITY_DISABLED: "Security features are disabled.",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "The transactionalId could not be found",
+    ErrorCode.ELECTION_NOT_NEEDED: "Leader election not needed for topic partition.",
+    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: "No partition reassignment is in progress.",
+    ErrorCode.POLICY_VIOLATION: "Request parameters do not satisfy the configured policy.",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: (
+        "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
+    ),
+}
+_EXCEPTIONS = {
+    ErrorCode.NON_EMPTY_GROUP: "GroupNotEmptyException",
+    ErrorCode.TOPIC_ALREADY_EXISTS: "TopicExistsException",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "InvalidTopicException",
+    ErrorCode.INVALID_CONFIG: "InvalidConfigurationException",
+    ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
+    ErrorCode.CORRUPT_MESSAGE: "CorruptRecordException",
+    ErrorCode.REQUEST_TIMED_OUT: "TimeoutException",
+}
+
+
+@contextmanager
+def admin_client(options: Options, timeout_ms: int | None = None) -> Iterator[Admin]:
+    config = client_config(options)
+    if timeout_ms is not None:
+        config["default.api.timeout.ms"] = str(timeout_ms)
+        config.setdefault("request.timeout.ms", str(timeout_ms))
+    # A failure is told once, in the command's own words.
+    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
+    with Admin.from_config(config) as admin:
+        yield admin
+
+
+def client_config(options: Options) -> dict[str, str]:
+    """Client options by Kafka's names: the file, then single properties, then the address."""
+    config: dict[str, str] = {}
+    path = options.value("command-config")
+    if path is not None:
+        config.update(properties_file(path))
+    for pair in options.values("command-property"):
+        key, _, value = pair.partition("=")
+        config[key] = value
+    if options.has("bootstrap-server"):
+        config["bootstrap.servers"] = options.value("bootstrap-server")
+    return config
+
+
+def properties_file(path: str) -> dict[str, str]:
+    try:
+        return parse_properties(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise WrongUse(f"{path} cannot be read: {reason}") from None
+
+
+def kafka_text(error: BaseException) -> str:
+    """What Kafka's exception would say."""
+    errors = getattr(error, "errors", None)
+    if errors:
+        return kafka_text(next(iter(errors.values())))
+    if not isinstance(error, KafkaError):
+        return str(error)
+    return error.told or _TEXTS.get(error.code) or error.message
+
+
+def exception_name(error: KafkaError) -> str:
+    """What Kafka's exception is called: GROUP_ID_NOT_FOUND is a GroupIdNotFoundException."""
+    code = error.code
+    name = _EXCEPTIONS.get(code) or "".join(word.capitalize() for word in code.name.split("_")) + "Exception"
+    return f"org.apache.kafka.common.errors.{name}"
+
+
+def kafka_exception(error: KafkaError) -> str:
+    """A failure as Java prints an exception: its class and what it says."""
+    return f"{exception_name(error)}: {kafka_text(error)}"

@@ -1,0 +1,75 @@
+/*
+ * Runs Apache Kafka's commands one after the other in one JVM: a start-up for a whole module of tests, not one a command.
+ *
+ * A line on stdin is a class name and its arguments, each in base64, parted by blanks. The answer is one line: the exit
+ * status, then stdout and stderr in base64. What a command prints after it asked to exit does not count: the exit is an
+ * exception here, and some commands report that too.
+ */
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.util.Arrays;
+import java.util.Base64;
+import org.apache.kafka.common.utils.Exit;
+
+public class ToolServer {
+    private static final PrintStream ANSWERS = System.out;
+    private static ByteArrayOutputStream out;
+    private static ByteArrayOutputStream err;
+    private static String answer;
+
+    private static final class Exited extends Error {
+    }
+
+    public static void main(String[] none) throws Exception {
+        Exit.Procedure exit = (status, message) -> {
+            remember(status);
+            throw new Exited();
+        };
+        Exit.setExitProcedure(exit);
+        Exit.setHaltProcedure(exit);
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            String[] words = Arrays.stream(line.split(" ")).map(ToolServer::decoded).toArray(String[]::new);
+            run(words[0], Arrays.copyOfRange(words, 1, words.length));
+            ANSWERS.println(answer);
+            ANSWERS.flush();
+        }
+    }
+
+    private static void run(String tool, String[] arguments) throws Exception {
+        out = new ByteArrayOutputStream();
+        err = new ByteArrayOutputStream();
+        answer = null;
+        System.setOut(new PrintStream(out, true, "UTF-8"));
+        System.setErr(new PrintStream(err, true, "UTF-8"));
+        try {
+            Class.forName(tool).getMethod("main", String[].class).invoke(null, (Object) arguments);
+            remember(0);
+        } catch (InvocationTargetException thrown) {
+            if (!(thrown.getCause() instanceof Exited)) {
+                thrown.getCause().printStackTrace();
+            }
+            remember(1);
+        }
+    }
+
+    private static void remember(int status) {
+        if (answer == null) {
+            System.out.flush();
+            System.err.flush();
+            answer = status + " " + encoded(out) + " " + encoded(err);
+        }
+    }
+
+    private static String encoded(ByteArrayOutputStream printed) {
+        // Never empty, so that the line always has three words.
+        return "=" + Base64.getEncoder().encodeToString(printed.toByteArray());
+    }
+
+    private static String decoded(String word) {
+        return new String(Base64.getDecoder().decode(word.substring(1)), java.nio.charset.StandardCharsets.UTF_8);
+    }
+}
