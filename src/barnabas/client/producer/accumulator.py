@@ -210,7 +210,13 @@ class Accumulator:
     def expired(self, now_ms: int) -> list[ProducerBatch]:
         """Batches in the queues that are older than delivery.timeout.ms. Lock held."""
         oldest = now_ms - self.limits.delivery_timeout_ms
-        return [batch for queue in self.active for batch in queue.batches if batch.created_ms <= oldest]
+        found = []
+        for queue in self.active:
+            for batch in queue.batches:
+                if batch.created_ms > oldest:
+                    break  # those behind it are younger
+                found.append(batch)
+        return found
 
     def update_load(self, unavailable: Iterable[int]) -> None:
         """Partitions whose queues are long, or whose node does not answer, get fewer keyless records. Lock held."""

@@ -30,6 +30,7 @@ from barnabas.protocol.messages.produce import PartitionProduceResponse, Produce
 from barnabas.types import NO_LEADER, TopicPartition
 
 logger = logging.getLogger(__name__)
+LOAD_INTERVAL_MS = 20
 _STALE_METADATA = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.LEADER_NOT_AVAILABLE,
@@ -69,6 +70,7 @@ class Sender:
         self._in_flight: dict[ProducerBatch, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
+        self._load_not_before_ms = 0
 
     def wake(self) -> None:
         """On the I/O thread; from elsewhere through the accumulator."""
@@ -278,6 +280,10 @@ class Sender:
         return min(oldest, default=NEVER_MS) + self._options.delivery_timeout_ms
 
     def _update_load(self, now_ms: int) -> None:
+        """Not at each turn: a topic may have thousands of partitions to look at."""
+        if now_ms < self._load_not_before_ms:
+            return
+        self._load_not_before_ms = now_ms + LOAD_INTERVAL_MS
         with self._accumulator.lock:
             waiting = [queue.leader for queue in self._accumulator.active]
             self._accumulator.update_load(self._nodes.unavailable(waiting, now_ms))
