@@ -1,0 +1,66 @@
+"""The same commands against Apache Kafka: every noun once, with what people do first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent import produce_all
+from eventually import eventually
+from kafka_process import KafkaProcess
+
+pytestmark = pytest.mark.java
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess]:
+    with KafkaProcess(tmp_path_factory.mktemp("kafka")) as kafka:
+        yield kafka
+
+
+@pytest.fixture
+def command(kafka: KafkaProcess, barnabas: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("BARNABAS_BOOTSTRAP", kafka.bootstrap)
+    return barnabas
+
+
+def test_topics_and_settings(command: Any, kafka: KafkaProcess) -> None:
+    made = command("topic create orders -p 2 -c retention.ms=5000")
+    assert made.out == "created orders: 2 partitions, 1 replica each\n"
+    eventually(lambda: ["orders", "2", "1"] in command("topic list").rows)
+    assert command("topic create orders").status == 1
+    described = eventually(lambda: command("topic describe orders"), lambda done: done.status == 0)
+    assert ["config", "retention.ms", "5000"] in described.rows
+    produce_all(kafka.bootstrap, "orders", [b"x"] * 3)
+    assert command("topic offsets orders").rows[1] == ["orders", "0", "0", "3", "3"]
+    assert command("topic delete-records orders -p 0 --before 1").rows[1] == ["orders", "0", "1"]
+    assert command("topic add-partitions orders --to 3").status == 0
+    assert command("config set topic orders max.message.bytes=2000").status == 0
+    eventually(lambda: "max.message.bytes" in command("config get topic orders").out)
+    assert command("config set topic orders retention.ms=soon").status == 1
+    assert command("topic delete orders").out == "deleted orders\n"
+
+
+def test_groups(command: Any, kafka: KafkaProcess) -> None:
+    command("topic create bills")
+    produce_all(kafka.bootstrap, "bills", [b"x"] * 3)
+    dry = command("group reset-offsets readers --topic bills --to-earliest")
+    assert dry.out.splitlines()[-1] == "dry run, nothing changed; add --execute"
+    assert "does not exist yet" in dry.out
+    assert command("group reset-offsets readers --topic bills --to-offset 1 --execute").status == 0
+    described = command("group describe readers")
+    assert described.rows[-1] == ["bills", "0", "1", "3", "2", "-", "-", "-"]
+    assert ["readers", "Classic", "-", "Empty"] in command("group list").rows
+    assert command("group delete readers").out == "deleted readers\n"
+
+
+def test_the_cluster_and_transactions(command: Any, kafka: KafkaProcess) -> None:
+    described = command("cluster describe --features")
+    assert ["1", kafka.bootstrap, "-", "no"] in described.rows
+    assert any(row[:1] == ["metadata.version"] for row in described.rows)
+    health = command("cluster health")
+    assert health.status == 0 and health.out.startswith("healthy: 1 broker, ")
+    assert command("transaction list").rows[0] == ["TRANSACTIONAL-ID", "COORDINATOR", "PRODUCER-ID", "STATE"]
+    missing = command("transaction describe missing")
+    assert missing.status == 1 and missing.err.count("\n") == 1
