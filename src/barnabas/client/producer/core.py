@@ -278,4 +278,5 @@ def _refuse_after_fork(intake: Intake) -> None:
         if found is not None:
             found.forked()
 
-    os.register_at_fork(after_in_child=in_child)
+    if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+        os.register_at_fork(after_in_child=in_child)
