@@ -35,6 +35,9 @@ LAST_VERSION: Final = 18
 BUFFERED_FETCHES: Final = 4
 """So many times max.partition.fetch.bytes may be buffered of a partition before it is not asked for any more."""
 
+BUFFERED_BYTES: Final = 8 << 20
+"""With more than this ready for the user, nothing is asked for: it is enough to keep going while a response travels."""
+
 
 class Wanted(NamedTuple):
     state: PartitionState
@@ -64,6 +67,7 @@ class Fetcher:
         self._active: dict[int, asyncio.Task[None]] = {}
         self._read_committed = options.isolation_level == "read_committed"
         self._partition_bound = BUFFERED_FETCHES * options.max_partition_fetch_bytes
+        self._total_bound = min(options.fetch_max_bytes // 2, BUFFERED_BYTES)
         self._closing = False
         self.fetch_count = 0
         self.bytes_fetched = 0
@@ -159,7 +163,7 @@ class Fetcher:
             states = self._subscription.states()
             # What is paused does not count: it may lie there for ever, and must not keep others from being fetched.
             ready_bytes = sum(state.buffered_bytes for state in states if state.is_deliverable)
-            enough = ready_bytes > self._options.fetch_max_bytes // 2
+            enough = ready_bytes > self._total_bound
             for state in states:
                 if not state.is_fetchable or self._node_of(state, now_ms) != node_id:
                     continue
