@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import consume, coordinators, memory, partitions, produce, report, requests, start
+from benchmarks import clients, consume, coordinators, memory, partitions, produce, report, requests, start
 from benchmarks.session import Session
 
 # In this order: memory looks at the brokers that the rows before it loaded, partitions stops them.
@@ -18,6 +18,7 @@ WORK = {
     "consume": consume.run,
     "requests": requests.run,
     "memory": memory.run,
+    "clients": clients.run,
     "coordinators": coordinators.run,
     "partitions": partitions.run,
 }
@@ -46,9 +47,10 @@ def main() -> None:
                     print(f"  ({seconds[name]:.0f} s)", flush=True)
         finally:
             session.stop()
-    print(f"\n{session.board.table()}")
+    tables = report.tables(session)
+    print(f"\n{tables}")
     if not arguments.only and not arguments.quick:
-        report.write(session.board, rounds, seconds, load_before)
+        report.write(tables, rounds, seconds, load_before)
 
 
 if __name__ == "__main__":

@@ -16,18 +16,25 @@ from pathlib import Path
 from kafka_process import kafka_version, why_no_kafka
 
 from benchmarks import ROOT
-from benchmarks.board import Board
+from benchmarks.session import Session
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN = "<!-- benchmarks: all that follows is written by `make bench` -->"
 
 
-def write(board: Board, rounds: int, seconds: Mapping[str, float], load_before: float) -> None:
+def tables(session: Session) -> str:
+    """Broker against broker first, then the others under their titles."""
+    parts = [session.board.table()] if session.board.rows else []
+    parts += [f"### {title}\n{table}" for title, table in session.extra_tables.items()]
+    return "\n\n".join(parts)
+
+
+def write(tables: str, rounds: int, seconds: Mapping[str, float], load_before: float) -> None:
     """`seconds` is how long each group of rows took."""
     before, marker, _ = PAGE.read_text().partition(BEGIN)
     if not marker:
         raise RuntimeError(f"{PAGE} has no line {BEGIN}")
-    PAGE.write_text(f"{before}{BEGIN}\n{board.table()}\n\n{about(rounds, seconds, load_before)}")
+    PAGE.write_text(f"{before}{BEGIN}\n{tables}\n\n{about(rounds, seconds, load_before)}")
 
 
 def about(rounds: int, seconds: Mapping[str, float], load_before: float) -> str:

@@ -51,6 +51,8 @@ class Session:
         self.rounds = rounds
         self.quick = quick
         self.board = Board()
+        self.extra_tables: dict[str, str] = {}
+        """Title -> table, for work whose contenders are not the two brokers."""
         self.names = [BARNABAS] if why_no_kafka() else [KAFKA, BARNABAS]
         self._contenders: list[Contender] = []
         self._stack = ExitStack()

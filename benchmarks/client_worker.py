@@ -1,0 +1,191 @@
+"""One client does one piece of work in a process of its own, and prints what it took as JSON.
+
+    python -m benchmarks.client_worker CLIENT WORK BOOTSTRAP TOPIC COUNT SIZE
+
+Each client has its own defaults, but for `linger.ms=5` and `acks=all`. Producers have sent one record before the clock
+starts; consumers are timed from the assignment of the partition to its last record, connecting included. Of each record
+the length of its value is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+
+
+def barnabas_produce(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from barnabas import Producer
+
+    with Producer(bootstrap, linger_ms=5) as producer:
+        producer.send(topic, value).result()
+        started = time.perf_counter()
+        send = producer.send
+        for _ in range(count):
+            send(topic, value)
+        producer.flush()
+        return time.perf_counter() - started
+
+
+def barnabas_consume(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from barnabas import Consumer
+
+    with Consumer(bootstrap) as consumer:
+        started = time.perf_counter()
+        consumer.assign([(topic, 0)])
+        consumer.seek_to_beginning()
+        seen = 0
+        while seen < count:
+            for record in consumer.poll(30.0):
+                seen += len(record.value) == len(value)
+        return time.perf_counter() - started
+
+
+def barnabas_arrow(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from barnabas import Consumer
+
+    with Consumer(bootstrap) as consumer:
+        started = time.perf_counter()
+        consumer.assign([(topic, 0)])
+        consumer.seek_to_beginning()
+        seen = 0
+        while seen < count:
+            seen += consumer.poll_arrow(30.0).num_rows
+        return time.perf_counter() - started
+
+
+def confluent_produce(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0})
+    producer.produce(topic, value)
+    producer.flush()
+    started = time.perf_counter()
+    for _ in range(count):
+        while True:
+            try:
+                producer.produce(topic, value)
+                break
+            except BufferError:
+                producer.poll(0.001)
+    producer.flush()
+    return time.perf_counter() - started
+
+
+def confluent_consume(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from confluent_kafka import Consumer, TopicPartition
+
+    # Deep queues, so that the client keeps asking while Python empties them.
+    deep = {"queued.min.messages": 1_000_000, "queued.max.messages.kbytes": 524_288}
+    settings = {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
+    consumer = Consumer(settings | deep)
+    started = time.perf_counter()
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    seen = 0
+    while seen < count:
+        for message in consumer.consume(min(20_000, count - seen), 30):
+            seen += len(message.value()) == len(value)
+    elapsed = time.perf_counter() - started
+    consumer.close()
+    return elapsed
+
+
+def aiokafka_produce(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    return asyncio.run(_aiokafka_produce(bootstrap, topic, count, value))
+
+
+async def _aiokafka_produce(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from aiokafka import AIOKafkaProducer
+
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=5, acks="all")
+    await producer.start()
+    await producer.send_and_wait(topic, value)
+    started = time.perf_counter()
+    for _ in range(count):
+        await producer.send(topic, value)
+    await producer.flush()
+    elapsed = time.perf_counter() - started
+    await producer.stop()
+    return elapsed
+
+
+def aiokafka_consume(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    return asyncio.run(_aiokafka_consume(bootstrap, topic, count, value))
+
+
+async def _aiokafka_consume(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from aiokafka import AIOKafkaConsumer, TopicPartition
+
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False)
+    await consumer.start()
+    partition = TopicPartition(topic, 0)
+    started = time.perf_counter()
+    consumer.assign([partition])
+    await consumer.seek_to_beginning(partition)
+    seen = 0
+    while seen < count:
+        for records in (await consumer.getmany(timeout_ms=30_000)).values():
+            for record in records:
+                seen += len(record.value) == len(value)
+    elapsed = time.perf_counter() - started
+    await consumer.stop()
+    return elapsed
+
+
+def kafka_python_produce(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from kafka import KafkaProducer
+
+    producer = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=5, acks="all")
+    producer.send(topic, value).get(30)
+    started = time.perf_counter()
+    for _ in range(count):
+        producer.send(topic, value)
+    producer.flush()
+    elapsed = time.perf_counter() - started
+    producer.close()
+    return elapsed
+
+
+def kafka_python_consume(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    from kafka import KafkaConsumer, TopicPartition
+
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False)
+    partition = TopicPartition(topic, 0)
+    started = time.perf_counter()
+    consumer.assign([partition])
+    consumer.seek_to_beginning(partition)
+    seen = 0
+    while seen < count:
+        for records in consumer.poll(timeout_ms=30_000).values():
+            for record in records:
+                seen += len(record.value) == len(value)
+    elapsed = time.perf_counter() - started
+    consumer.close()
+    return elapsed
+
+
+WORK: dict[tuple[str, str], Callable[[str, str, int, bytes], float]] = {
+    ("barnabas", "produce"): barnabas_produce,
+    ("barnabas", "consume"): barnabas_consume,
+    ("barnabas", "poll_arrow"): barnabas_arrow,
+    ("confluent-kafka", "produce"): confluent_produce,
+    ("confluent-kafka", "consume"): confluent_consume,
+    ("aiokafka", "produce"): aiokafka_produce,
+    ("aiokafka", "consume"): aiokafka_consume,
+    ("kafka-python", "produce"): kafka_python_produce,
+    ("kafka-python", "consume"): kafka_python_consume,
+}
+
+
+def main() -> None:
+    client, work, bootstrap, topic, count, size = sys.argv[1:]
+    elapsed = WORK[client, work](bootstrap, topic, int(count), bytes(int(size)))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"seconds": elapsed, "cpu": usage.ru_utime + usage.ru_stime, "resident": usage.ru_maxrss * 1024}))
+
+
+if __name__ == "__main__":
+    main()

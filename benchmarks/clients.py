@@ -1,0 +1,165 @@
+"""Python clients side by side on the same Barnabas broker: each run is a process of its own, in turns.
+
+The slower a client, the fewer records it gets, so that every run takes about as long; rates are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+
+from benchmarks import ROOT
+from benchmarks.board import BARNABAS, number
+from benchmarks.session import Contender, Session
+
+OURS = "barnabas"
+PURE = "barnabas, pure twin"
+CONFLUENT = "confluent-kafka"
+AIOKAFKA = "aiokafka"
+KAFKA_PYTHON = "kafka-python"
+CLIENTS = (OURS, PURE, CONFLUENT, AIOKAFKA, KAFKA_PYTHON)
+# Records a run at 100 B; at 1000 B a quarter of that.
+COUNTS = {OURS: 1_000_000, PURE: 60_000, CONFLUENT: 1_000_000, AIOKAFKA: 200_000, KAFKA_PYTHON: 60_000}
+BUFFER_MEMORY_MB = 33.6
+HELP_LIMIT_MS = 150
+
+
+@dataclass(slots=True)
+class ClientRow:
+    title: str
+    unit: str
+    goals: tuple[tuple[str, Callable[[ClientRow], bool]], ...] = ()
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    def of(self, client: str) -> float:
+        return median(self.samples[client])
+
+    def line(self) -> str:
+        cells = [self.title, self.unit, *(self._cell(client) for client in CLIENTS)]
+        verdicts = [f"{text}: {'yes' if reached(self) else 'NO'}" for text, reached in self.goals]
+        return "| " + " | ".join([*cells, "; ".join(verdicts)]) + " |"
+
+    def _cell(self, client: str) -> str:
+        samples = self.samples.get(client)
+        if not samples:
+            return "-"
+        spread = f" ({number(min(samples))}-{number(max(samples))})" if len(samples) > 1 else ""
+        return number(median(samples)) + spread
+
+
+def table(rows: list[ClientRow]) -> str:
+    head = ["what", "unit", *CLIENTS, "must: reached"]
+    return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(row.line() for row in rows)])
+
+
+def at_least(factor: float, other: str, client: str = OURS) -> tuple[str, Callable[[ClientRow], bool]]:
+    name = "" if client == OURS else f"{client} "
+    return f"{name}>= {factor:g} x {other}", lambda row: row.of(client) >= factor * row.of(other)
+
+
+def run(session: Session) -> None:
+    rounds = min(session.rounds, 3)
+    rows: dict[str, ClientRow] = {}
+    with session.fresh(BARNABAS, "clients") as contender:
+        for size in (100, 1000):
+            _measure(session, contender, size, rounds, rows)
+    rows["help"] = ClientRow(
+        "`barnabas --help`", "ms", ((f"< {HELP_LIMIT_MS}", lambda row: row.of(OURS) < HELP_LIMIT_MS),)
+    )
+    for _ in range(max(rounds, 3)):
+        _add(rows["help"], OURS, help_ms())
+    session.extra_tables["Python clients on the same broker"] = table(list(rows.values()))
+
+
+def _measure(session: Session, contender: Contender, size: int, rounds: int, rows: dict[str, ClientRow]) -> None:
+    produce = rows.setdefault(
+        f"produce {size}",
+        ClientRow(
+            f"produce, {size} B",
+            "records/s",
+            (at_least(5, AIOKAFKA), at_least(1, CONFLUENT), at_least(1, KAFKA_PYTHON, PURE)),
+        ),
+    )
+    memory = rows.setdefault(
+        f"memory {size}",
+        ClientRow(
+            f"produce, {size} B: most memory of the process",
+            "MB",
+            ((f"< buffer.memory + 60 = {BUFFER_MEMORY_MB + 60:g}", lambda row: row.of(OURS) < BUFFER_MEMORY_MB + 60),),
+        ),
+    )
+    consume = rows.setdefault(
+        f"consume {size}",
+        ClientRow(
+            f"consume, {size} B: records",
+            "records/s",
+            (at_least(1, CONFLUENT), at_least(1, KAFKA_PYTHON, PURE)),
+        ),
+    )
+    arrow = rows.setdefault(
+        f"arrow {size}",
+        ClientRow(
+            f"consume, {size} B: poll_arrow",
+            "records/s",
+            ((f">= 4 x {CONFLUENT}'s records", lambda row: row.of(OURS) >= 4 * consume.of(CONFLUENT)),),
+        ),
+    )
+    counts = {
+        client: max(1000, count // (1 if size == 100 else 4) // (4 if session.quick else 1))
+        for client, count in COUNTS.items()
+    }
+    for round_number in range(-1, rounds):
+        order = CLIENTS if round_number % 2 == 0 else CLIENTS[::-1]
+        for client in order:
+            count, topic = counts[client], contender.new_topic()
+            made = _worker(client, "produce", contender, topic, count, size)
+            read = _worker(client, "consume", contender, topic, count, size)
+            columns = _worker(client, "poll_arrow", contender, topic, count, size) if client == OURS else None
+            contender.delete_topic(topic)
+            if round_number < 0:
+                continue
+            _add(produce, client, count / made["seconds"])
+            _add(memory, client, made["resident"] / 1e6)
+            _add(consume, client, count / read["seconds"])
+            if columns is not None:
+                _add(arrow, client, count / columns["seconds"])
+
+
+def _add(row: ClientRow, client: str, value: float) -> None:
+    row.samples.setdefault(client, []).append(value)
+    print(f"  {client:20} {row.title}: {number(value)} {row.unit}", flush=True)
+
+
+def _worker(client: str, work: str, contender: Contender, topic: str, count: int, size: int) -> dict[str, float]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    if client == PURE:
+        environment["BARNABAS_PURE"] = "1"
+    name = OURS if client == PURE else client
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.client_worker",
+        name,
+        work,
+        contender.bootstrap,
+        topic,
+        str(count),
+        str(size),
+    ]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"{client} {work}: {done.stderr[-2000:]}")
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def help_ms() -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "barnabas", "--help"], cwd=ROOT, capture_output=True, check=True)
+    return (time.perf_counter() - started) * 1000
