@@ -37,11 +37,11 @@ class History:
         for _ in range(random.randint(1, 4)):
             self.start()
 
-    def start(self, instance_id: str | None = None) -> Member:
+    def start(self, instance_id: str | None = None, subscription: Subscription | None = None) -> Member:
         name = f"m{next(self.numbers)}"
         if instance_id is None and self.random.random() < 0.25:
             instance_id = name
-        subscription = self.random.choice(
+        subscription = subscription or self.random.choice(
             (
                 Subscription(frozenset({"t"})),
                 Subscription(frozenset({"t", "u"})),
@@ -79,7 +79,9 @@ class History:
             member.stalled_until_ms = world.now_ms + random.randrange(1000, 20_000)
         elif chance < 0.4 and not self.owes_a_rejoin(member):
             world.kill(member)
-            self.start(member.machine.options.group_instance_id)
+            # Static members must come back with the subscription they had: they are let in without a rebalance.
+            instance_id = member.machine.options.group_instance_id
+            self.start(instance_id, member.machine.subscription if instance_id else None)
         elif chance < 0.45 and len(alive) > 1:
             world.feed(member, lambda now_ms: member.machine.close(now_ms, leave=True))
             world.kill(member)
@@ -99,7 +101,8 @@ class History:
         """A static member that dies after giving partitions up and before joining again: nobody but it knows that they
         are free, and its successor is let in without a rebalance. That is a gap of Kafka's classic protocol."""
         static = member.machine.options.group_instance_id is not None
-        return static and (member.busy_with is not None or bool(member.events))
+        owes = bool(getattr(member.machine, "_rejoin", None))
+        return static and (owes or member.busy_with is not None or bool(member.events))
 
     def state(self) -> str:
         lines = [f"wanted {sorted(self.world.wanted())}"]
