@@ -10,6 +10,7 @@ COMMANDS = {
     "group": ("barnabas.cli.commands.group", "groups, their members, offsets and lag; reset offsets"),
     "config": ("barnabas.cli.commands.config", "settings of topics, brokers and groups"),
     "cluster": ("barnabas.cli.commands.cluster", "brokers and controller, and whether all is well"),
+    "partition": ("barnabas.cli.commands.partition", "where partitions live and who leads them"),
     "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),
     "completion": ("barnabas.cli.commands.completion", "what makes a shell complete these words"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,3 +65,29 @@ def test_the_cluster_and_transactions(command: Any, kafka: KafkaProcess) -> None
     assert command("transaction list").rows[0] == ["TRANSACTIONAL-ID", "COORDINATOR", "PRODUCER-ID", "STATE"]
     missing = command("transaction describe missing")
     assert missing.status == 1 and missing.err.count("\n") == 1
+
+
+def test_partitions(command: Any, tmp_path: Path) -> None:
+    command("topic create placed -p 2")
+    eventually(lambda: command("topic describe placed").status == 0)
+    assert command("partition reassign placed:0=1 placed:1=1").out.startswith("began to move 2 partitions")
+    done = eventually(lambda: command("partition verify placed:0=1"), lambda done: done.status == 0)
+    assert done.rows[1] == ["placed", "0", "done", "1", "1", "-", "-"]
+    file = tmp_path / "plan.json"
+    file.write_text('{"version": 1, "partitions": [{"topic": "placed", "partition": 1, "replicas": [1, 9]}]}')
+    refused = command("partition", "reassign", "--file", str(file))
+    assert refused.status == 1 and "placed-1" in refused.err
+    different = command("partition", "verify", "--file", str(file), "--json")
+    assert different.status == 1 and different.json[0]["state"] == "different"
+    assert command("partition verify").out.count("\n") == 1
+    assert command("partition cancel placed:0").status == 1
+    assert command("partition elect placed:0").rows[1] == ["placed", "0", "not", "needed"]
+    assert command("partition elect --all").status == 0
+    file.write_text("[]")
+    for wrong in ("reassign", "reassign x", "reassign placed:0=a", f"reassign --file {file}", "cancel", "elect"):
+        assert command(f"partition {wrong}").status == 2, wrong
+
+
+def test_partitions_of_barnabas(barnabas: Any) -> None:
+    refused = barnabas("partition elect --all")
+    assert refused.status == 1 and "does not offer ElectLeaders" in refused.err

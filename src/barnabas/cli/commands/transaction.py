@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, run
+from barnabas.cli.commands.partition import partition_of
 from barnabas.cli.output import moment, print_json, print_table
 from barnabas.cli.times import duration_ms
 from barnabas.types import TopicPartition
@@ -81,7 +82,7 @@ def producers_arguments(parser: argparse.ArgumentParser) -> None:
 def producers(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
 
-    key = _partition(options.partition)
+    key = partition_of(options.partition)
     with admin_client(options) as admin:
         found = admin.describe_producers([key], broker_id=options.broker)[key]
     if options.json:
@@ -160,7 +161,7 @@ def abort(options: argparse.Namespace) -> None:
         raise UsageError("give --start-offset, or --producer-id with --producer-epoch and --coordinator-epoch")
     if options.producer_id is not None and options.producer_epoch is None:
         raise UsageError("--producer-id needs --producer-epoch (barnabas transaction producers shows it)")
-    key = _partition(options.partition)
+    key = partition_of(options.partition)
     with admin_client(options) as admin:
         admin.abort_transaction(
             key,
@@ -170,13 +171,6 @@ def abort(options: argparse.Namespace) -> None:
             coordinator_epoch=options.coordinator_epoch,
         )
     print(f"aborted the transaction in {key}")
-
-
-def _partition(text: str) -> TopicPartition:
-    topic, _, number = text.rpartition(":")
-    if not topic or not number.isdecimal():
-        raise UsageError(f"{text}: expected TOPIC:PARTITION, like orders:0")
-    return TopicPartition(topic, int(number))
 
 
 VERBS = (
