@@ -10,8 +10,11 @@ COMMANDS = {
     "group": ("barnabas.cli.commands.group", "groups, their members, offsets and lag; reset offsets"),
     "config": ("barnabas.cli.commands.config", "settings of topics, brokers and groups"),
     "cluster": ("barnabas.cli.commands.cluster", "brokers and controller, and whether all is well"),
+    "produce": ("barnabas.cli.commands.produce", "send lines of stdin or files to a topic"),
+    "consume": ("barnabas.cli.commands.consume", "print records of topics"),
     "partition": ("barnabas.cli.commands.partition", "where partitions live and who leads them"),
     "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),
+    "log": ("barnabas.cli.commands.log", "show what stands in the files of a log"),
     "completion": ("barnabas.cli.commands.completion", "what makes a shell complete these words"),
 }
 

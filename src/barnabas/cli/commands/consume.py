@@ -1,0 +1,171 @@
+"""`barnabas consume`: records of topics to stdout, from and to where one likes, within a group or not."""
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.command import UsageError, add_connection_arguments, guarded
+from barnabas.cli.data.read_range import BEGINNING, STORED, ReadRange
+
+if TYPE_CHECKING:
+    from barnabas.client.consumer import Consumer
+    from barnabas.types import TopicPartition
+
+FORMAT_HELP = """\
+letters of -f:
+  %t topic    %p partition    %o offset    %T timestamp in ms    %h headers
+  %k key      %K its length   %s value     %S its length         %R the same, 4 bytes
+  %% percent  \\n \\r \\t \\xNN escapes; the length of null is -1
+
+-o takes beginning, end, stored, an offset, -N for the last N, s@TIME to start and e@TIME to stop at a time, which is
+given in milliseconds or like 2026-01-31T12:00. s@ and e@ may be given together.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parser().parse_args(_joined(arguments))
+    return guarded("barnabas consume", lambda: consume(options))
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="barnabas consume",
+        description="Print records of topics until Ctrl-C, or as many as were asked for.",
+        epilog=FORMAT_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("topics", metavar="TOPIC", nargs="+", help="names, or regular expressions that begin with ^")
+    parser.add_argument("-f", "--format", metavar="FORMAT", help="how to print a record (default %%s\\n)")
+    parser.add_argument("-J", "--json", action="store_true", help="a line of JSON for each record")
+    parser.add_argument("-K", "--key-separator", metavar="SEP", help="print the key and this before the value")
+    parser.add_argument("-Z", "--null", action="store_true", help="print null as NULL instead of nothing")
+    parser.add_argument(
+        "-o", "--offset", metavar="OFFSET", action="append", default=[], help="where to start, see below"
+    )
+    parser.add_argument("-e", "--exit", action="store_true", help="stop at the end")
+    parser.add_argument("-c", "--count", type=int, metavar="N", help="stop after N records")
+    parser.add_argument("-p", "--partitions", metavar="N,...", help="only these partitions: 0,2 or 0-3")
+    parser.add_argument(
+        "-g", "--group", metavar="GROUP", help="read as a member of a group, which remembers the offsets"
+    )
+    parser.add_argument("--isolation-level", choices=["read_uncommitted", "read_committed"], help="see open and aborted"
+                        " transactions or not (default read_uncommitted)")  # fmt: skip
+    add_connection_arguments(parser)
+    return parser
+
+
+def consume(options: argparse.Namespace) -> None:
+    from barnabas.cli.data.clients import consumer_client
+    from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
+    from barnabas.cli.data.record_format import DEFAULT_FORMAT, compiled, json_line
+
+    bounds = ReadRange.parse(options.offset, options.exit)
+    _check(options, bounds)
+    layout = options.format or ("" if options.key_separator is None else "%k" + options.key_separator) + DEFAULT_FORMAT
+    write = json_line if options.json else compiled(layout, b"NULL" if options.null else b"")
+    own = {
+        "group.id": options.group,
+        "isolation.level": options.isolation_level,
+        "auto.offset.reset": "earliest" if bounds.start in (BEGINNING, STORED) else "latest",
+        "allow.auto.create.topics": "false",
+    }
+    with consumer_client(options, own) as consumer:
+        partitions: Partitions | GroupPartitions
+        if options.group is not None:
+            consumer.subscribe(_subscription(consumer, options.topics))
+            partitions = GroupPartitions(consumer, bounds)
+        else:
+            chosen = _chosen(consumer, options)
+            consumer.assign(chosen)
+            bounds.seek(consumer, chosen)
+            partitions = Partitions(consumer, chosen, bounds)
+        print_records(consumer, partitions, write, sys.stdout.buffer, options.count)
+
+
+def _check(options: argparse.Namespace, bounds: ReadRange) -> None:
+    if options.count is not None and options.count < 1:
+        raise UsageError(f"-c {options.count}: expected a number above 0")
+    if options.json and (options.format or options.key_separator is not None):
+        raise UsageError("-J prints JSON: leave out -f and -K")
+    if options.format and options.key_separator is not None:
+        raise UsageError("-f says where the key goes: leave out -K")
+    if options.group is None:
+        if bounds.start == STORED:
+            raise UsageError("-o stored: only a group (-g) stores offsets")
+        return
+    if options.partitions:
+        raise UsageError("-p: the group (-g) decides who reads which partition; leave out one of the two")
+    if isinstance(bounds.start, int) or bounds.start_ms is not None or bounds.stop_ms is not None:
+        raise UsageError("-o: a group (-g) starts where it was; `barnabas group reset-offsets` puts it elsewhere")
+
+
+def _subscription(consumer: "Consumer", topics: Sequence[str]) -> Sequence[str] | re.Pattern[str]:
+    return _pattern(topics) if _has_pattern(topics) else _existing(consumer, topics)
+
+
+def _has_pattern(topics: Sequence[str]) -> bool:
+    return any(topic.startswith("^") for topic in topics)
+
+
+def _existing(consumer: "Consumer", topics: Sequence[str]) -> Sequence[str]:
+    """Whoever mistypes a name shall not wait for the topic to be created by somebody."""
+    from barnabas.client.errors import UnknownTopicError
+
+    known = consumer.list_topics()
+    for topic in topics:
+        if topic not in known:
+            raise UnknownTopicError(f"topic {topic}: there is no such topic, `barnabas topic list` shows them")
+    return topics
+
+
+def _pattern(topics: Sequence[str]) -> re.Pattern[str]:
+    try:
+        return re.compile("|".join(topic if topic.startswith("^") else f"^{re.escape(topic)}$" for topic in topics))
+    except re.error as error:
+        raise UsageError(f"not a regular expression: {error}") from None
+
+
+def _chosen(consumer: "Consumer", options: argparse.Namespace) -> "list[TopicPartition]":
+    from barnabas.types import TopicPartition
+
+    if _has_pattern(options.topics):
+        pattern = _pattern(options.topics)
+        names: Sequence[str] = sorted(name for name in consumer.list_topics() if pattern.search(name))
+        if not names:
+            raise UsageError(f"no topic matches {' '.join(options.topics)}")
+    else:
+        names = _existing(consumer, options.topics)
+    wanted = None if options.partitions is None else _numbers(options.partitions)
+    chosen = []
+    for name in names:
+        there = {each.partition for each in consumer.partitions_for(name)}
+        if wanted is not None and not wanted <= there:
+            missing = ", ".join(map(str, sorted(wanted - there)))
+            raise UsageError(f"-p: {name} has no partition {missing}; it has {len(there)}, from 0 on")
+        chosen += [TopicPartition(name, number) for number in sorted(there if wanted is None else wanted)]
+    return chosen
+
+
+def _numbers(text: str) -> set[int]:
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        try:
+            numbers.update(range(int(first), int(last if dash else first) + 1))
+        except ValueError:
+            raise UsageError(f"-p {text}: expected numbers like 0,2 or 0-3") from None
+    return numbers
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """argparse takes `-5` after -o for an option of its own: hand it over in one word."""
+    joined: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word in ("-o", "--offset") and left:
+            word = f"--offset={left.pop(0)}"
+        joined.append(word)
+    return joined

@@ -1,0 +1,23 @@
+"""`barnabas log dump`: what stands in the files of a log. No broker is asked; the dump has its own module."""
+
+import argparse
+from collections.abc import Sequence
+
+from barnabas.cli.command import guarded
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments and arguments[0] == "dump":
+        # The dump reads the same files as the broker and imports its storage: only when it is asked for.
+        from barnabas.cli.dump.command import main as dump
+
+        return guarded("barnabas log dump", lambda: dump(arguments[1:]))
+    parser().parse_args(arguments)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="barnabas log", description="Files of a log: segments, indexes, snapshots.")
+    words = parser.add_subparsers(metavar="VERB", required=True)
+    words.add_parser("dump", help="show what stands in the files of a log", add_help=False)
+    return parser

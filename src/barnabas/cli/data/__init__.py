@@ -1,0 +1,1 @@
+"""What the commands that move data share: reading lines, printing records, loads for performance tests."""

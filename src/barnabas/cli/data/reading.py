@@ -1,0 +1,98 @@
+"""The loop of `barnabas consume`: polls, prints, and knows when it is done.
+
+Without a group every partition is done with at the end there was when reading began (-e) or at a time (e@). Within a
+group partitions come and go: there -e is over once nothing came and the group's positions are at the end.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import BinaryIO
+
+from barnabas.cli.data.read_range import ReadRange
+from barnabas.cli.data.stopping import Stopping
+from barnabas.client.consumer import Consumer
+from barnabas.records.codec import ConsumerRecord
+from barnabas.types import TopicPartition
+
+POLL_S = 0.2
+"""How long Ctrl-C may take to be noticed."""
+POLL_RECORDS = 500
+
+
+class Partitions:
+    """Those still read, without a group."""
+
+    def __init__(self, consumer: Consumer, partitions: Sequence[TopicPartition], bounds: ReadRange) -> None:
+        self._consumer = consumer
+        self._bounds = bounds
+        self._open = set(partitions)
+        self._ends = consumer.end_offsets(partitions) if bounds.at_end else {}
+        self._bounded = bounds.at_end or bounds.stop_ms is not None
+
+    def wanted(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        return [record for record in records if self._wants(record)] if self._bounded else records
+
+    def done(self, idle: bool) -> bool:
+        if self._ends:
+            positions = self._consumer.consumed()
+            self._close(
+                [each for each in self._open if each in positions and positions[each].offset >= self._ends[each]]
+            )
+        return not self._open
+
+    def _wants(self, record: ConsumerRecord) -> bool:
+        partition = TopicPartition(record.topic, record.partition)
+        if partition not in self._open:
+            return False
+        end = self._ends.get(partition)
+        if (end is not None and record.offset >= end) or self._bounds.is_beyond(record):
+            self._close([partition])
+            return False
+        return True
+
+    def _close(self, partitions: Iterable[TopicPartition]) -> None:
+        closed = list(partitions)
+        if closed:
+            self._open.difference_update(closed)
+            self._consumer.pause(closed)
+
+
+class GroupPartitions:
+    """Those the group gives to this member."""
+
+    def __init__(self, consumer: Consumer, bounds: ReadRange) -> None:
+        self._consumer = consumer
+        self._at_end = bounds.at_end
+
+    def wanted(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        return records
+
+    def done(self, idle: bool) -> bool:
+        if not (self._at_end and idle):
+            return False
+        if not self._consumer.assignment():
+            # More members than partitions: this one has nothing to read once it has joined.
+            return self._consumer.group_metadata().generation_id >= 0
+        return not any(self._consumer.lag().values())
+
+
+def print_records(
+    consumer: Consumer,
+    partitions: Partitions | GroupPartitions,
+    write: Callable[[ConsumerRecord], bytes],
+    output: BinaryIO,
+    limit: int | None,
+) -> int:
+    """Until done, until `limit` records were printed, or until Ctrl-C; gives their number."""
+    printed = 0
+    idle = False
+    with Stopping() as stopping:
+        while not stopping.asked and printed != limit and not partitions.done(idle):
+            most = POLL_RECORDS if limit is None else min(POLL_RECORDS, limit - printed)
+            records = consumer.poll(POLL_S, most)
+            idle = not records
+            if records:
+                wanted = partitions.wanted(records)
+                output.write(b"".join([write(record) for record in wanted]))
+                output.flush()
+                printed += len(wanted)
+    return printed

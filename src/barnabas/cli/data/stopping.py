@@ -1,0 +1,34 @@
+"""Ctrl-C and SIGTERM for work that goes on until it is stopped.
+
+    with Stopping() as stopping:
+        while not stopping.asked: ...
+
+The first one lets the loop finish what it is at, so that clients are closed in order and what was printed is what was
+committed; a second one interrupts wherever it is. Only the main thread is told of signals.
+"""
+
+import signal
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+
+class Stopping:
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
