@@ -48,8 +48,8 @@ class Administration:
             described = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
             if version >= GROUP_NOT_FOUND_SINCE:
                 described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-                what = "not found" if group is None else "not a classic group"
-                described.error_message = f"Group {group_id} is {what}."
+                what = "not found" if group is None else "is not a classic group"
+                described.error_message = f"Group {group_id} {what}."
             return described
         protocol = group.protocol_name if group.state is ClassicGroupState.STABLE else None
         return DescribedGroup(
