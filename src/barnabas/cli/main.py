@@ -14,6 +14,7 @@ COMMANDS = {
     "consume": ("barnabas.cli.commands.consume", "print records of topics"),
     "partition": ("barnabas.cli.commands.partition", "where partitions live and who leads them"),
     "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),
+    "perf": ("barnabas.cli.commands.perf", "measure: produce, consume, latency"),
     "log": ("barnabas.cli.commands.log", "show what stands in the files of a log"),
     "completion": ("barnabas.cli.commands.completion", "what makes a shell complete these words"),
 }
