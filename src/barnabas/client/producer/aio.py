@@ -1,5 +1,6 @@
 """`barnabas.aio.Producer`: the asyncio twin. The same core on its own I/O thread; the caller's loop only awaits."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from inspect import isawaitable
@@ -10,6 +11,7 @@ from barnabas.client.facade import awaitable
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.intake import OnDelivery
@@ -76,6 +78,26 @@ class Producer:
             outcome = intake.try_append(record, granted)
             if isinstance(outcome, Delivery):
                 return outcome
+
+    async def send_arrow(self, rows: Any, topic: str | None = None) -> RowsDelivery:
+        """Sends every row of a pyarrow.RecordBatch; `await` the handle for all of them. See the blocking producer."""
+        sending = ArrowSending(rows, topic, self._core)
+        while not sending.finished:
+            record = sending.append()
+            if record is None:
+                await asyncio.sleep(0)  # the loop has others to look after
+                continue
+            sending.sent(
+                await self.send(
+                    record.topic,
+                    record.value,
+                    record.key,
+                    partition=record.partition,
+                    timestamp=record.timestamp,
+                    headers=record.headers,
+                )
+            )
+        return sending.delivery()
 
     flush = awaitable(ProducerCore.flush)
     partitions_for = awaitable(ProducerCore.partitions_for)

@@ -9,6 +9,7 @@ from barnabas.client.facade import blocking
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery, SendPath
 from barnabas.client.producer.intake import OnDelivery
@@ -45,6 +46,23 @@ class Producer(SendPath):
         self._intake = self._core.intake
         self._open_path(self._intake.fast, self._core.accumulator.lock)
         self._max_block_ms = options.max_block_ms
+
+    def send_arrow(self, rows: Any, topic: str | None = None) -> RowsDelivery:
+        """Sends every row of a pyarrow.RecordBatch, without an object for each; the handle is for all of them.
+
+        Columns as `poll_arrow` gives them: value, and optionally key, headers, topic, partition, timestamp. `topic`
+        wins over the column. Waits as `send` does. A row that is refused raises; those before it are on their way.
+        """
+        sending = ArrowSending(rows, topic, self._core)
+        while not sending.finished:
+            record = sending.append()
+            if record is not None:
+                sending.sent(
+                    self._send_slowly(
+                        record.topic, record.value, record.key, record.partition, record.timestamp, record.headers, None
+                    )
+                )
+        return sending.delivery()
 
     flush = blocking(ProducerCore.flush)
     partitions_for = blocking(ProducerCore.partitions_for)

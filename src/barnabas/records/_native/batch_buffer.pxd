@@ -14,6 +14,17 @@ cdef class BatchBuffer:
     cdef readonly int64_t max_timestamp
     cdef readonly int count
 
+    cdef int append_raw(
+        self,
+        int64_t timestamp,
+        const uint8_t* key,
+        Py_ssize_t key_length,
+        const uint8_t* value,
+        Py_ssize_t value_length,
+        const uint8_t* headers,
+        Py_ssize_t headers_size,
+        Py_ssize_t limit,
+    ) except -2
     cdef int append_within(self, int64_t timestamp, key, value, headers, Py_ssize_t limit) except -2
     cdef int _take_memory(self, Py_ssize_t capacity) except -1
     cdef int _grow(self, Py_ssize_t needed) except -1

@@ -130,6 +130,46 @@ cdef class BatchBuffer:
         self.count += 1
         return self.count - 1
 
+    cdef int append_raw(
+        self,
+        int64_t timestamp,
+        const uint8_t* key,
+        Py_ssize_t key_length,
+        const uint8_t* value,
+        Py_ssize_t value_length,
+        const uint8_t* headers,
+        Py_ssize_t headers_size,
+        Py_ssize_t limit,
+    ) except -2:
+        """As `append_within`, from memory: a length of -1 is null, `headers` are encoded with their count (or NULL)."""
+        if self._finished is not None:
+            raise ValueError("the batch is finished: reset it first")
+        cdef int64_t delta = wrapping_difference(timestamp, self.base_timestamp) if self.count else 0
+        cdef Py_ssize_t body = 1 + varint_size(delta) + varint_size(self.count) + (headers_size if headers else 1)
+        body += _raw_size(key_length) + _raw_size(value_length)
+        cdef Py_ssize_t size = self.size + varint_size(body) + body
+        if size > limit:
+            return -1
+        if size > self._capacity:
+            self._grow(size)
+        cdef uint8_t* data = put_varint(self._data + self.size, body)
+        data[0] = 0
+        data = put_varint(data + 1, delta)
+        data = put_varint(data, self.count)
+        data = _put_raw(data, key, key_length)
+        data = _put_raw(data, value, value_length)
+        if headers:
+            memcpy(data, headers, <size_t>headers_size)
+        else:
+            data[0] = 0
+        if not self.count:
+            self.base_timestamp = timestamp
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        self.size = size
+        self.count += 1
+        return self.count - 1
+
     def would_fit(self, key, value, headers, Py_ssize_t limit):
         """Whether the batch stays within `limit` bytes, by an upper bound; an empty batch takes any record."""
         if not self.count:
@@ -219,6 +259,18 @@ cdef inline uint8_t* _put_bytes(uint8_t* data, content):
     data = put_varint(data, PyBytes_GET_SIZE(content))
     memcpy(data, PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content))
     return data + PyBytes_GET_SIZE(content)
+
+
+cdef inline Py_ssize_t _raw_size(Py_ssize_t length) noexcept nogil:
+    return varint_size(length) + length if length >= 0 else 1
+
+
+cdef inline uint8_t* _put_raw(uint8_t* data, const uint8_t* content, Py_ssize_t length) noexcept nogil:
+    data = put_varint(data, length)
+    if length > 0:
+        memcpy(data, content, <size_t>length)
+        data += length
+    return data
 
 
 cdef object _checked(str what, data):

@@ -9,7 +9,7 @@ cdef enum:
     MULTIPLIER = 0x5BD1E995
 
 
-cdef int32_t _murmur2(const uint8_t* data, Py_ssize_t length) noexcept nogil:
+cdef int32_t murmur2_raw(const uint8_t* data, Py_ssize_t length) noexcept nogil:
     cdef uint32_t hashed = <uint32_t>SEED ^ <uint32_t>length
     cdef uint32_t word
     while length >= 4:
@@ -32,7 +32,7 @@ cdef int32_t _murmur2(const uint8_t* data, Py_ssize_t length) noexcept nogil:
 
 cdef int32_t murmur2_of(bytes key) noexcept:
     """Of a key that is not None."""
-    return _murmur2(<const uint8_t*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+    return murmur2_raw(<const uint8_t*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
 
 
 def murmur2(data):
