@@ -117,7 +117,10 @@ class ProducerCore:
         return list(known.partitions)
 
     async def init_transactions(self) -> None:
-        """Takes the transactional id over: aborts what an earlier producer left open, and fences it."""
+        """Takes the transactional id over: aborts what an earlier producer left open, and fences it.
+
+        May be called again between transactions, to take it back from whoever had it meanwhile.
+        """
         await self._transactional().init()
 
     async def begin_transaction(self) -> None:

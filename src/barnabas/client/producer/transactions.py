@@ -105,9 +105,11 @@ class Transactions:
     # What the user calls
 
     async def init(self) -> None:
-        if self.state.status is not S.UNINITIALIZED and not self._is_pending("init_transactions"):
+        if self.state.status not in (S.UNINITIALIZED, S.READY) and not self._is_pending("init_transactions"):
             self.state.check_usable()
-            raise IllegalStateError("init_transactions() was called before: once is enough")
+            raise IllegalStateError(
+                f"init_transactions() comes before a transaction, and the producer is {self.state.status.value}"
+            )
         await self._bounded("init_transactions", self._init)
 
     async def begin(self) -> None:
@@ -155,6 +157,7 @@ class Transactions:
                 self.state.move_to(S.UNINITIALIZED)
             raise
         self._identity.assign(*producer)
+        self._identity.reset_sequences()
         self._choose_protocol()
         self.state.move_to(S.READY)
 

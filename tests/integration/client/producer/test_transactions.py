@@ -316,3 +316,27 @@ def test_close_aborts_an_open_transaction(bootstrap: str, topic: str, name: str)
     with Producer(bootstrap) as plain:
         plain.send(topic, b"seen at once, nothing is left open").result(20)
     assert committed(bootstrap, topic, 1) == [b"seen at once, nothing is left open"]
+
+
+def test_the_id_can_be_taken_back_between_transactions(
+    bootstrap: str, topic: str, name: str, new_producer: NewProducer
+) -> None:
+    kept, other = new_producer(bootstrap, transactional_id=name), new_producer(bootstrap, transactional_id=name)
+    with kept.transaction():
+        kept.send(topic, b"kept")
+    other.begin_transaction()
+    other.send(topic, b"never").result(20)
+    kept.init_transactions()  # aborts what the other has open
+    with pytest.raises(IllegalStateError, match="in a transaction"), kept.transaction():
+        kept.send(topic, b"never")
+        kept.init_transactions()
+    with kept.transaction():
+        kept.send(topic, b"again")
+        kept.send(topic, b"and again")
+    with pytest.raises(FencedError):
+        other.commit_transaction()
+    kept.init_transactions()
+    kept.init_transactions()
+    with kept.transaction():
+        kept.send(topic, b"last")
+    assert committed(bootstrap, topic, 4) == [b"kept", b"again", b"and again", b"last"]

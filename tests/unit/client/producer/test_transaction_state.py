@@ -24,6 +24,14 @@ def test_the_good_way() -> None:
         state.move_to(status)
 
 
+def test_initialized_again_between_transactions_only() -> None:
+    state = in_transaction()
+    with pytest.raises(IllegalStateError, match="in a transaction"):
+        state.move_to(S.INITIALIZING)
+    for status in (S.COMMITTING, S.READY, S.INITIALIZING, S.READY, S.IN_TRANSACTION):
+        state.move_to(status)
+
+
 @pytest.mark.parametrize("status", [S.READY, S.COMMITTING, S.ABORTING, S.IN_TRANSACTION])
 def test_nothing_fits_before_the_start(status: S) -> None:
     with pytest.raises(IllegalStateError, match="not initialized"):
