@@ -13,6 +13,8 @@ from barnabas.client.admin import Admin
 from barnabas.config.properties import parse_properties
 from barnabas.errors import ErrorCode, KafkaError
 
+# Here a broker is its own controller.
+ADDRESSES = ("bootstrap-server", "bootstrap-controller")
 # What Kafka says for a code where the broker added no words of its own; commands print it, scripts look for it.
 _TEXTS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
@@ -63,8 +65,9 @@ def client_config(options: Options) -> dict[str, str]:
     for pair in options.values("command-property"):
         key, _, value = pair.partition("=")
         config[key] = value
-    if options.has("bootstrap-server"):
-        config["bootstrap.servers"] = options.value("bootstrap-server")
+    for flag in ADDRESSES:
+        if options.has(flag):
+            config["bootstrap.servers"] = options.value(flag)
     return config
 
 

@@ -72,9 +72,11 @@ class Options:
     Values are converted when they are asked for, as in Kafka: a command tells of a bad one in its own way.
     """
 
-    def __init__(self, given: dict[str, list[str | None]], flags: dict[str, Flag]):
+    def __init__(self, given: dict[str, list[str | None]], flags: dict[str, Flag], order: Sequence[str] = ()):
         self._given = given
         self._flags = flags
+        self.order = tuple(order)
+        """Names of the flags as they were given, with repetitions."""
 
     def has(self, name: str) -> bool:
         return name in self._given
@@ -144,9 +146,11 @@ class Tool:
 
     def parse(self, words: Sequence[str]) -> Options:
         given: dict[str, list[str | None]] = {}
+        order: list[str] = []
         left = list(words)
         while left:
             flag, value = self._flag(left.pop(0))
+            order.append(flag.name)
             values = given.setdefault(flag.name, [])
             if flag.value is None:
                 if value is not None:
@@ -157,7 +161,7 @@ class Tool:
             if value is None and not flag.optional:
                 raise WrongUse(f"Option {flag.name} requires an argument")
             values.append(value)
-        return Options(given, self.flags)
+        return Options(given, self.flags, order)
 
     def _flag(self, word: str) -> tuple[Flag, str | None]:
         if not word.startswith("-") or word in ("-", "--"):

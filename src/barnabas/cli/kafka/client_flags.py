@@ -1,0 +1,52 @@
+"""Flags of the commands that move data, and the properties they make. Nothing here imports the clients."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from barnabas.cli.kafka.flags import Flag, Options, WrongUse
+
+BROKERS = Flag("bootstrap-server", "The brokers to connect to (required).", "HOST:PORT,...", synonyms=("broker-list",))
+
+
+def key_values(pairs: Iterable[str]) -> dict[str, str]:
+    """`key=value` words as properties. `key=` has an empty value; a key alone is wrong."""
+    properties: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise WrongUse(f"Invalid command line properties: {pair}")
+        properties[key] = value
+    return properties
+
+
+def merge(config: dict[str, str], key: str, options: Options, flag: str) -> None:
+    """What was typed goes before properties; a flag's default only fills in."""
+    if options.has(flag) or key not in config:
+        value: Any = options.value(flag)
+        if value is not None:
+            config[key] = str(value)
+
+
+def spread(words: Sequence[str], *flags: str) -> list[str]:
+    """`--producer-props a=1 b=2` as `--producer-props a=1 --producer-props b=2`: one value a flag."""
+    spread: list[str] = []
+    open_flag: str | None = None
+    fresh = False
+    for word in words:
+        if word.startswith("--"):
+            name = word.lstrip("-")
+            open_flag = word if name in flags else None
+            fresh = True
+        elif open_flag is not None:
+            if not fresh:
+                spread.append(open_flag)
+            fresh = False
+        spread.append(word)
+    return spread
+
+
+def positive(word: str) -> int:
+    number = int(word)
+    if number <= 0:
+        raise ValueError(word)
+    return number

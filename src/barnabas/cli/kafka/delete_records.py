@@ -1,0 +1,85 @@
+"""`kafka-delete-records.sh`: deletes the records of partitions before the offsets of a JSON file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool
+
+if TYPE_CHECKING:
+    from barnabas.types import TopicPartition
+
+TOOL = Tool(
+    "kafka-delete-records.sh",
+    "This tool helps to delete records of the given partitions down to the specified offset.",
+    (
+        *CONNECTION,
+        Flag(
+            "offset-json-file",
+            'Offsets: {"partitions": [{"topic": "foo", "partition": 1, "offset": 1}], "version": 1}',
+            "FILE",
+        ),
+    ),
+)
+
+
+class Refused(Exception):
+    """What the tool says and ends with."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return TOOL.run(arguments, lambda options: options.require("bootstrap-server", "offset-json-file"), _run)
+
+
+def _run(options: Options) -> int | None:
+    from barnabas.cli.kafka.connection import admin_client, kafka_exception
+    from barnabas.client.admin import AdminError
+    from barnabas.errors import KafkaError
+
+    path = options.value("offset-json-file")
+    try:
+        offsets = _offsets(Path(path).read_text(encoding="utf-8"))
+    except (Refused, OSError) as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    with admin_client(options) as admin:
+        print("Executing records delete operation")
+        failed: dict[TopicPartition, KafkaError] = {}
+        try:
+            marks = admin.delete_records(offsets) if offsets else {}
+        except AdminError as error:
+            marks, failed = error.results, error.errors
+        print("Records delete operation completed:")
+        for key in offsets:
+            if key in failed:
+                print(f"partition: {key.topic}-{key.partition}\terror: {kafka_exception(failed[key])}")
+            else:
+                print(f"partition: {key.topic}-{key.partition}\tlow_watermark: {marks[key]}")
+    return None
+
+
+def _offsets(text: str) -> dict[TopicPartition, int]:
+    from barnabas.types import TopicPartition
+
+    try:
+        told = json.loads(text)
+    except ValueError:
+        raise Refused("The input string is not a valid JSON") from None
+    if not isinstance(told, dict) or "partitions" not in told:
+        raise Refused("Missing partitions field")
+    if told.get("version", 1) != 1:
+        raise Refused(f"Not supported version field value {told['version']}")
+    try:
+        rows = [(TopicPartition(row["topic"], int(row["partition"])), int(row["offset"])) for row in told["partitions"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise Refused(f"No such field exists: {error}") from None
+    keys = [key for key, _ in rows]
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    if twice:
+        listed = ",".join(f"{topic}-{partition}" for topic, partition in twice)
+        raise Refused(f"Offset json file contains duplicate topic partitions: {listed}")
+    return dict(rows)

@@ -1,0 +1,138 @@
+"""kafka-configs.sh, kafka-get-offsets.sh, kafka-delete-records.sh, line by line with Apache Kafka's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka_commands import KafkaTools, SideBySide
+
+from barnabas import Admin, Producer
+from barnabas.testing import Broker
+
+pytestmark = pytest.mark.java
+TWINS = {"kafkas": "twin-1", "ours": "twin-2"}
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[SideBySide]:
+    tools = KafkaTools()
+    try:
+        with Broker() as broker:
+            with Admin(broker.bootstrap) as admin, Producer(broker.bootstrap) as producer:
+                for name in ("orders", "twin-1", "twin-2"):
+                    admin.create_topic(name, 3)
+                    for number in range(9):
+                        producer.send(name, b"x", partition=number % 3, timestamp=1_700_000_000_000 + number)
+                admin.create_topic("empty", 2, config={"cleanup.policy": "compact"})
+                producer.flush()
+            yield SideBySide(tools, broker.bootstrap)
+    finally:
+        tools.close()
+
+
+def test_settings_are_shown(both: SideBySide) -> None:
+    for words in (
+        ["--describe", "--topic", "empty"],
+        ["--describe", "--topic", "empty", "--all"],
+        ["--describe", "--entity-type", "topics", "--entity-name", "orders"],
+        ["--describe", "--entity-type", "topics"],
+        ["--describe", "--topic", "no-such-topic"],
+        ["--describe", "--broker", "0"],
+        ["--describe", "--broker", "0", "--all"],
+        ["--describe", "--broker", "7"],
+        ["--describe", "--entity-type", "brokers"],
+        ["--describe", "--broker-defaults"],
+        ["--describe", "--entity-type", "brokers", "--entity-default", "--all"],
+        ["--describe", "--group", "no-such-group"],
+        ["--describe", "--entity-type", "groups"],
+        ["--describe", "--client-metrics", "no-such-resource"],
+    ):
+        both.same("configs", *words, any_order=True)
+
+
+def test_settings_are_changed(both: SideBySide, tmp_path: Path) -> None:
+    file = tmp_path / "more.properties"
+    file.write_text("retention.ms = 77\n# no comment\nsegment.bytes:2000000\n")
+    for words in (
+        ["--topic", "TWIN", "--add-config", "retention.ms=1000,cleanup.policy=[compact,delete]"],
+        ["--entity-type", "topics", "--entity-name", "TWIN", "--add-config-file", str(file)],
+        ["--topic", "TWIN", "--delete-config", "retention.ms,cleanup.policy", "--add-config", "segment.bytes=3000000"],
+        ["--topic", "TWIN", "--delete-config", "retention.ms"],
+        ["--topic", "TWIN", "--add-config", "no.such.setting=1"],
+        ["--topic", "TWIN", "--add-config", "retention.ms=soon"],
+        ["--group", "TWIN", "--add-config", "consumer.session.timeout.ms=50000"],
+        ["--broker-defaults", "--add-config", "log.retention.ms=100000"],
+        ["--broker-defaults", "--delete-config", "log.retention.ms", "--add-config", "log.retention.ms=1"],
+        ["--topic", "no-such-topic", "--add-config", "retention.ms=1"],
+    ):
+        both.same_of_twins("configs", "--alter", *words, **TWINS)
+        for shown in (["--topic", "TWIN"], ["--group", "TWIN"], ["--broker-defaults"]):
+            both.same_of_twins("configs", "--describe", *shown, **TWINS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--describe"],
+        ["--alter", "--describe", "--topic", "t"],
+        ["--describe", "--topic", "t", "--add-config", "a=1"],
+        ["--describe", "--entity-type", "foos"],
+        ["--describe", "--entity-type", "topics", "--topic", "t"],
+        ["--describe", "--topic", "t", "--user", "u"],
+        ["--describe", "--broker", "x"],
+        ["--describe", "--entity-type", "topics", "--entity-default"],
+        ["--alter", "--topic", "t"],
+        ["--alter", "--entity-type", "topics", "--add-config", "a=1"],
+        ["--alter", "--entity-type", "brokers", "--add-config", "a=1"],
+        ["--alter", "--topic", "t", "--add-config", "a=1", "--add-config-file", "f"],
+        ["--alter", "--topic", "t", "--add-config", "nothing"],
+        ["--alter", "--topic", "t", "--add-config", "a b=1"],
+        ["--alter", "--user", "u", "--add-config", "no_such_quota=1"],
+        ["--alter", "--user", "u", "--add-config", "SCRAM-SHA-256=[iterations=1,password=p]"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_use(both: SideBySide, words: list[str]) -> None:
+    both.same("configs", *words)
+
+
+def test_offsets(both: SideBySide) -> None:
+    for words in (
+        [],
+        ["--topic", "orders"],
+        ["--topic", "orders,empty", "--time", "earliest"],
+        ["--topic", "o.*", "--partitions", "0,2", "--time", "-1"],
+        ["--topic", "orders", "--time", "-3"],
+        ["--topic", "orders", "--time", "1700000000004"],
+        ["--topic", "orders", "--time", "1800000000000"],
+        ["--topic-partitions", "orders:1,empty:0-1,twin-1:2-,twin-2:-2"],
+        ["--topic-partitions", ":1", "--exclude-internal-topics"],
+        ["--topic-partitions", "orders:1", "--topic", "orders"],
+        ["--topic-partitions", "orders:x"],
+        ["--topic", "no-such-topic"],
+        ["--topic", "orders", "--time", "yesterday"],
+        ["--topic", "orders", "--partitions", "some"],
+    ):
+        both.same("get-offsets", *words)
+
+
+def test_records_are_deleted(both: SideBySide, tmp_path: Path) -> None:
+    file = tmp_path / "offsets.json"
+
+    def plan(*offsets: tuple[str, int, int]) -> None:
+        rows = [{"topic": topic, "partition": partition, "offset": offset} for topic, partition, offset in offsets]
+        file.write_text(json.dumps({"partitions": rows, "version": 1}))
+
+    plan(("twin-1", 0, 1), ("twin-1", 1, -1), ("twin-2", 0, 1), ("twin-2", 1, -1), ("orders", 0, 9))
+    lines = both.same("delete-records", "--offset-json-file", str(file), any_order=True)
+    assert "partition: twin-1-1\tlow_watermark: 3" in lines
+    both.same("get-offsets", "--topic", "twin.*", "--time", "earliest")
+    plan(("orders", 0, 1), ("orders", 0, 2))
+    both.same("delete-records", "--offset-json-file", str(file))
+    for wrong in ("{", '{"version": 1}', '{"version": 2, "partitions": []}'):
+        file.write_text(wrong)
+        both.same("delete-records", "--offset-json-file", str(file))
+    both.same("delete-records")
