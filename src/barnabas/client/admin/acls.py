@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Access rules: list, add, remove. Any broker answers; a cluster without an authorizer says SECURITY_DISABLED."""
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """The cluster as a whole: brokers and controller, features, the metadata quorum, brokers that are gone for good."""
 
 from collections.abc import Mapping

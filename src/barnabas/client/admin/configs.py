@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Settings of topics, brokers and groups: read them, change single ones.
 
 Settings of one broker are asked of that broker, all others of any (DescribeConfigs, IncrementalAlterConfigs). A change

@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Offsets that groups have stored: read, set and delete them. Asked of a group's coordinator.
 
 Setting and deleting works on partitions that no member reads, or the broker refuses.

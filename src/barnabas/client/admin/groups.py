@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Groups: list, describe, delete, and have members removed.
 
 Every broker lists the groups that it coordinates; all else is asked of a group's coordinator. A group is described by

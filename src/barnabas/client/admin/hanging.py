@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Looking for transactions that hang (KIP-664): open in a partition, but nobody will ever end them.
 
 A transaction that is open for longer than any may take is looked up at its coordinator. It hangs if no transactional id

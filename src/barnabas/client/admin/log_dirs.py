@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Log directories of brokers: what lies in them and how large it is, and moving replicas between them.
 
 Each broker answers for its own directories.

@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Where partitions live and who leads them: reassignments (KIP-455), elections (KIP-460), by the controller."""
 
 from collections.abc import Iterable, Mapping, Sequence

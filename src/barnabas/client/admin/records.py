@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Records as an administrator sees them: which offsets a partition has, and deleting those before an offset.
 
 Asked of the partition's leader.

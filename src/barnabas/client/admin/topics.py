@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Topics: create, delete, list, describe, more partitions.
 
 Changes go to the controller (in KRaft every broker passes them on), questions to any broker. Describing pages through

@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Transactions: list, describe, fence producers, and end those that hang.
 
 Every broker lists what it coordinates; a transaction is described by its coordinator; the producers of a partition, and

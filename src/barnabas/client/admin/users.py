@@ -1,4 +1,3 @@
-# ruff: noqa: ASYNC109 - time-outs are part of the users' signatures, which facades take from here
 """Users and what they may use up: SCRAM credentials (KIP-554) and quotas (KIP-546).
 
 A password is salted and hashed here, so that the brokers never see it.

@@ -1,7 +1,5 @@
 """The asyncio twin of the consumer: the same core, awaited. Methods that never wait are plain functions."""
 
-# ruff: noqa: ASYNC109 - a time-out is part of the API, the same one for threads and tasks
-
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Self, Unpack

@@ -4,8 +4,6 @@ Methods that may wait are coroutines over the user's side (see user_side.py), th
 has the parts and the way to the I/O thread, polling.py has poll, core_lookups.py what can be asked; this file the rest.
 """
 
-# ruff: noqa: ASYNC109 - a time-out is part of the API, the same one for threads and tasks
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

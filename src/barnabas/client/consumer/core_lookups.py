@@ -1,7 +1,5 @@
 """What a consumer can look up: positions, ends, offsets by time, lag, topics. See core.py."""
 
-# ruff: noqa: ASYNC109 - a time-out is part of the API, the same one for threads and tasks
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ until the I/O thread has something. Nothing is polled in a busy way, and nothing
 group to stay alive.
 """
 
-# ruff: noqa: ASYNC109 - a time-out is part of the API, the same one for threads and tasks
-
 from typing import Any
 
 from barnabas.client.consumer.collector import Chunk

@@ -133,7 +133,7 @@ class Producer:
         """What this producer has counted since it was made, by Kafka's names."""
         return self._core.metrics()
 
-    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+    async def close(self, timeout: float | None = None) -> None:
         """Sends what is buffered and ends. After `timeout` seconds the rest fails. May be called again."""
         if not self._io.stopped:
             await self._io.run(self._core.close(timeout))

@@ -80,7 +80,7 @@ class ProducerCore:
             self.accumulator.topic(topic, known.partition_count)
         self._sender.on_metadata(self.cluster.metadata)
 
-    async def flush(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+    async def flush(self, timeout: float | None = None) -> None:
         """Sends all that is buffered now and waits until each record is acknowledged or has failed.
 
         Failures are not raised here: they are in the deliveries. After `timeout` seconds raises ClientTimeoutError.
@@ -88,7 +88,7 @@ class ProducerCore:
         self._check_open()
         await self._flush(timeout)
 
-    async def _flush(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+    async def _flush(self, timeout: float | None = None) -> None:
         flushed = asyncio.Event()
         group = FlushGroup(0, flushed.set)
         with self.accumulator.lock:
@@ -149,7 +149,7 @@ class ProducerCore:
         }
         await self._transactional().send_offsets(named, group_metadata)
 
-    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+    async def close(self, timeout: float | None = None) -> None:
         """Sends what is buffered, waits for it up to `timeout` seconds and ends; the rest fails with ClosedError."""
         if self._closing is None:
             deadline = Deadline(None if timeout is None else timeout * 1000, self.clock)

@@ -93,7 +93,7 @@ def test_an_exception_with_records_in_hand_means_they_are_not_done() -> None:
     committed: list[bool] = []
     original = world.core.close
 
-    async def close(timeout: float | None = None, *, commit: bool = True) -> None:  # noqa: ASYNC109
+    async def close(timeout: float | None = None, *, commit: bool = True) -> None:
         committed.append(commit)
 
     world.core.close = close  # type: ignore[method-assign]
