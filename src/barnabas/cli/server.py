@@ -3,18 +3,18 @@
 Settings come from, later ones winning: the defaults, --config (Kafka's server.properties), the options, --set. Every
 fault in them is listed and nothing is started (exit status 2). A broker that cannot start (port taken, data directory
 in use or of another cluster) says why and exits with status 1. SIGTERM and Ctrl-C stop it cleanly (0).
+
+Options are parsed before anything else is imported: --help and a typo cost a tenth of a start.
 """
 
 import argparse
-import asyncio
-import logging
-import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import asyncio
+
     from barnabas.config.broker import BrokerConfig
 
 OK, FAILED, USAGE_ERROR = 0, 1, 2
@@ -22,6 +22,9 @@ OK, FAILED, USAGE_ERROR = 0, 1, 2
 
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
+    import asyncio
+    import logging
+
     from barnabas.config.faults import ConfigFaults
 
     logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -55,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _config(options: argparse.Namespace) -> "tuple[BrokerConfig, dict[str, str]]":
+    from pathlib import Path
+
     from barnabas.config.broker import BrokerConfig
     from barnabas.config.faults import ConfigFaults
     from barnabas.config.properties import parse_properties
@@ -88,6 +93,8 @@ def _config(options: argparse.Namespace) -> "tuple[BrokerConfig, dict[str, str]]
 
 
 def _name_settings_without_effect(given: dict[str, str]) -> None:
+    import logging
+
     from barnabas.config.broker import no_effect
 
     names = no_effect(given)
@@ -104,7 +111,9 @@ def _raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _new_loop() -> asyncio.AbstractEventLoop:
+def _new_loop() -> "asyncio.AbstractEventLoop":
+    import asyncio
+
     if sys.platform != "linux":
         return asyncio.new_event_loop()
     from barnabas.net.polling import EagerSelector
@@ -126,6 +135,9 @@ def _settle_memory() -> None:
 
 
 async def _serve(config: "BrokerConfig", metadata: str | None) -> int:
+    import asyncio
+    import signal
+
     from barnabas import __version__
     from barnabas.server.broker import Broker, StartError
 

@@ -2,23 +2,13 @@
 
 Both print Kafka's lines; `barnabas log dump --json` prints one JSON object for each batch or record. Exit status 1
 means that something does not fit: an index and its segment, offsets that do not follow each other, a file that cannot
-be read. (Kafka's tool ends with 0 whatever it finds.)
+be read. (Kafka's tool ends with 0 whatever it finds.) The words only: what is done is in dumping.py, imported when the
+words are understood, so that --help need not wait for the storage.
 """
 
 import argparse
-import base64
-import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from barnabas.cli.dump import decoders, files, text
-from barnabas.cli.dump.indexes import IndexFaults, offset_index_lines, time_index_lines
-from barnabas.cli.dump.quorum import metadata_decoder
-from barnabas.storage.sparse_index import CorruptIndexError
-
-FAULT_FOUND = 1
-WRONG_USE = 2
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     _add_shared(parser)
     options = parser.parse_args(arguments)
     options.files = options.paths
-    return _dump(options)
+    return _run(options)
 
 
 def kafka_main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +39,7 @@ def kafka_main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.set_defaults(json=False)
     _add_shared(parser)
-    return _dump(parser.parse_args(arguments))
+    return _run(parser.parse_args(arguments))
 
 
 def _add_shared(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +48,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verify-index-only", action="store_true", help="check the indexes without printing them")
     parser.add_argument("--index-sanity-check", action="store_true", help="the check that a broker makes at its start")
     parser.add_argument("--max-message-size", type=int, default=5 * 1024 * 1024, help=argparse.SUPPRESS)
-    parser.add_argument("--max-bytes", type=int, default=files.ALL, help="read at most this much of a segment")
+    parser.add_argument("--max-bytes", type=int, help="read at most this much of a segment")
     parser.add_argument("--key-decoder-class", metavar="CLASS", help="StringDecoder, IntegerDecoder, LongDecoder, ...")
     parser.add_argument("--value-decoder-class", metavar="CLASS", help="the same for values")
     parser.add_argument("--offsets-decoder", action="store_true", help="read as __consumer_offsets")
@@ -67,96 +57,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip-record-metadata", action="store_true", help="keys and values alone")
 
 
-def _dump(options: argparse.Namespace) -> int:
-    try:
-        decoder = _decoder(options)
-    except KeyError as error:
-        known = "StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder"
-        print(f"There is no decoder {error.args[0]!r} here; there are {known}.", file=sys.stderr)
-        return WRONG_USE
-    faults = IndexFaults()
-    failed = False
-    for path in options.files:
-        if not options.json:
-            print(f"Dumping {path}")
-        try:
-            for line in _lines(path, options, decoder, faults):
-                print(line)
-        except (OSError, CorruptIndexError, files.UnreadableFileError, ValueError) as error:
-            print(f"{path} cannot be read: {error}", file=sys.stderr)
-            failed = True
-    faults.report()
-    return FAULT_FOUND if failed or faults.any else 0
+def _run(options: argparse.Namespace) -> int:
+    from barnabas.cli.dump.dumping import dump
 
-
-def _decoder(options: argparse.Namespace) -> decoders.Decoder | None:
-    if options.offsets_decoder:
-        return decoders.offsets_decoder
-    if options.transaction_log_decoder:
-        return decoders.transaction_decoder
-    if options.cluster_metadata_decoder:
-        return metadata_decoder
-    if options.key_decoder_class or options.value_decoder_class or options.print_data_log:
-        return decoders.by_class(options.key_decoder_class, options.value_decoder_class)
-    return None
-
-
-def _lines(
-    path: Path, options: argparse.Namespace, decoder: decoders.Decoder | None, faults: IndexFaults
-) -> Iterator[str]:
-    checks = {"sanity_only": options.index_sanity_check, "verify_only": options.verify_index_only}
-    if path.suffix in (".log", ".checkpoint"):
-        return _segment_lines(path, options, decoder, faults)
-    if path.suffix == ".index":
-        return offset_index_lines(path, faults, **checks)
-    if path.suffix == ".timeindex":
-        return time_index_lines(path, faults, **checks)
-    if path.suffix == ".txnindex":
-        return text.transaction_index_lines(path)
-    if path.suffix == ".snapshot":
-        return text.producer_snapshot_lines(path)
-    print(f"Ignoring unknown file {path}", file=sys.stderr)
-    return iter(())
-
-
-def _segment_lines(
-    path: Path, options: argparse.Namespace, decoder: decoders.Decoder | None, faults: IndexFaults
-) -> Iterator[str]:
-    deep = options.deep_iteration or decoder is not None
-    if options.json:
-        yield from _json_lines(path, deep, decoder, options.max_bytes)
-        return
-    gaps: list[tuple[int, int]] = []
-    yield from text.log_lines(
-        path,
-        deep=deep,
-        decoder=decoder,
-        skip_metadata=options.skip_record_metadata,
-        max_bytes=options.max_bytes,
-        gaps=gaps,
-    )
-    if gaps:
-        faults.gaps[path] = gaps
-
-
-def _json_lines(path: Path, deep: bool, decoder: decoders.Decoder | None, max_bytes: int) -> Iterator[str]:
-    for batch in files.batches(files.read_content(path, max_bytes)):
-        row = {
-            "file": str(path),
-            "position": batch.position,
-            **batch.header._asdict(),
-            "last_offset": batch.header.last_offset,
-            "valid": batch.is_valid,
-        }
-        yield json.dumps(row)
-        if not deep:
-            continue
-        for record in batch.records():
-            key, payload = decoder(record) if decoder else (_base64(record.key), _base64(record.value))
-            headers = [[name, _base64(value)] for name, value in record.headers]
-            row = {"offset": record.offset, "timestamp": record.timestamp, "key": key, "value": payload}
-            yield json.dumps({**row, "headers": headers})
-
-
-def _base64(content: bytes | None) -> str | None:
-    return None if content is None else base64.b64encode(content).decode()
+    return dump(options)
