@@ -15,6 +15,7 @@ COMMANDS = {
     "partition": ("barnabas.cli.commands.partition", "where partitions live and who leads them"),
     "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),
     "perf": ("barnabas.cli.commands.perf", "measure: produce, consume, latency"),
+    "pipeline": ("barnabas.cli.commands.pipeline", "the warehouse pipeline on Spark, and sample traffic for it"),
     "log": ("barnabas.cli.commands.log", "show what stands in the files of a log"),
     "completion": ("barnabas.cli.commands.completion", "what makes a shell complete these words"),
 }

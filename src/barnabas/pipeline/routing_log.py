@@ -1,0 +1,54 @@
+"""Versions of the routing in the checkpoint: from which batch on each holds, so that a replay routes as the first time.
+
+    <checkpoint>/routing/00000000000000000000.toml     from batch 0 on
+                         00000000000000000118.toml     from batch 118 on
+
+The driver writes, tasks read. A version is written before the batch from which it holds is planned.
+"""
+
+from pyarrow import fs
+
+from barnabas.pipeline.routing import Routing, parse_routing
+
+_SUFFIX = ".toml"
+
+
+class RoutingLog:
+    def __init__(self, checkpoint: str) -> None:
+        self._files, root = fs.FileSystem.from_uri(checkpoint if "://" in checkpoint else f"file://{checkpoint}")
+        self._folder = f"{root.rstrip('/')}/routing"
+        self._parsed: dict[int, Routing] = {}
+
+    def versions(self) -> list[int]:
+        """The batches from which a version holds, ascending."""
+        found = self._files.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
+        names = [info.base_name.partition(".") for info in found if info.base_name.endswith(_SUFFIX)]
+        return sorted(int(number) for number, _, _ in names if number.isdecimal())
+
+    def text(self, version: int) -> str:
+        with self._files.open_input_file(self._path(version)) as source:
+            content: bytes = source.read()
+        return content.decode()
+
+    def write(self, version: int, text: str) -> None:
+        """Raises RoutingError if the text is none; nothing is written then."""
+        parse_routing(text)
+        self._files.create_dir(self._folder, recursive=True)
+        with self._files.open_output_stream(f"{self._path(version)}.new") as sink:
+            sink.write(text.encode())
+        self._files.move(f"{self._path(version)}.new", self._path(version))
+
+    def for_batch(self, batch: int) -> Routing:
+        """Parsed once for each version; a batch that no version covers is a checkpoint that was tampered with."""
+        fitting = [version for version in self.versions() if version <= batch]
+        if not fitting:
+            raise RuntimeError(
+                f"{self._folder} has no routing for batch {batch}: is this the checkpoint of another query?"
+            )
+        version = fitting[-1]
+        if version not in self._parsed:
+            self._parsed[version] = parse_routing(self.text(version))
+        return self._parsed[version]
+
+    def _path(self, version: int) -> str:
+        return f"{self._folder}/{version:020d}{_SUFFIX}"

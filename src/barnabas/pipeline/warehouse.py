@@ -1,0 +1,71 @@
+"""The warehouse as it comes: topics with their partitions, and the routing of its tables."""
+
+from typing import Final, NamedTuple
+
+from barnabas.pipeline.events import LOG_TOPICS
+from barnabas.pipeline.output import DIRTY_TOPIC
+from barnabas.pipeline.routing import Kind, Routing
+from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
+
+ODS_PARTITIONS: Final = {LOG_TOPIC: 6, CHANGE_TOPIC: 3}
+DWD_PARTITIONS: Final = 3
+DIM_PARTITIONS: Final = 2
+DIRTY_PARTITIONS: Final = 2
+RETENTION_MS: Final = 3 * 24 * 3600 * 1000
+
+DEFAULT_ROUTING: Final = """\
+# Which table is a fact or a dimension. A new table needs a section here and no code; see barnabas.pipeline.routing.
+[tables.order_info]
+kind = "fact"
+[tables.order_detail]
+kind = "fact"
+[tables.payment_info]
+kind = "fact"
+[tables.order_refund_info]
+kind = "fact"
+[tables.user_info]
+kind = "dimension"
+[tables.sku_info]
+kind = "dimension"
+[tables.spu_info]
+kind = "dimension"
+[tables.base_province]
+kind = "dimension"
+[tables.base_region]
+kind = "dimension"
+[tables.base_trademark]
+kind = "dimension"
+[tables.base_category1]
+kind = "dimension"
+[tables.base_category2]
+kind = "dimension"
+[tables.base_category3]
+kind = "dimension"
+[tables.base_dic]
+kind = "dimension"
+[tables.activity_info]
+kind = "dimension"
+[tables.coupon_info]
+kind = "dimension"
+"""
+
+
+class TopicPlan(NamedTuple):
+    name: str
+    partitions: int
+    config: dict[str, str]
+
+
+def topics(routing: Routing, *, with_sources: bool) -> list[TopicPlan]:
+    """What the pipeline writes to, and with `with_sources` what it reads from too."""
+    kept = {"retention.ms": str(RETENTION_MS)}
+    plans = [TopicPlan(name, count, kept) for name, count in ODS_PARTITIONS.items()] if with_sources else []
+    plans += [TopicPlan(name, DWD_PARTITIONS, kept) for name in LOG_TOPICS]
+    plans.append(TopicPlan(DIRTY_TOPIC, DIRTY_PARTITIONS, kept))
+    return plans + [_routed(name, kind, kept) for name, kind in routing.topics.items()]
+
+
+def _routed(name: str, kind: Kind, kept: dict[str, str]) -> TopicPlan:
+    if kind == "dimension":
+        return TopicPlan(name, DIM_PARTITIONS, {"cleanup.policy": "compact"})
+    return TopicPlan(name, DWD_PARTITIONS, kept)
