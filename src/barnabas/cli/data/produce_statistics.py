@@ -39,6 +39,7 @@ class ProduceStatistics:
         self._size = 0
         self.failed = 0
         self._started_ms = now_ms()
+        self._window_max = 0
         self._new_window()
 
     def record(self, run: Run) -> None:
@@ -83,7 +84,7 @@ class ProduceStatistics:
         self._window_count = 0
         self._window_size = 0
         self._window_latency = 0
-        self._window_max: int = 0
+        self._window_max = 0
 
     def _window_line(self, now: int) -> str:
         elapsed = now - self._window_started_ms

@@ -15,6 +15,8 @@ from typing import Any, Self
 class Stopping:
     def __init__(self) -> None:
         self.asked = False
+        self.status = 0
+        """What a process that was stopped ends with: 128 and the signal's number."""
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -32,3 +34,4 @@ class Stopping:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+        self.status = 128 + number

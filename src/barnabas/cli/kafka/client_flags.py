@@ -3,20 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from barnabas.cli.kafka.flags import Flag, Options, WrongUse
+from barnabas.cli.kafka.flags import Flag, Options
 
 BROKERS = Flag("bootstrap-server", "The brokers to connect to (required).", "HOST:PORT,...", synonyms=("broker-list",))
 
 
 def key_values(pairs: Iterable[str]) -> dict[str, str]:
-    """`key=value` words as properties. `key=` has an empty value; a key alone is wrong."""
-    properties: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise WrongUse(f"Invalid command line properties: {pair}")
-        properties[key] = value
-    return properties
+    """`key=value` words as properties; a key alone has an empty value."""
+    split = [pair.partition("=") for pair in pairs]
+    return {key: value for key, _, value in split if key}
 
 
 def merge(config: dict[str, str], key: str, options: Options, flag: str) -> None:

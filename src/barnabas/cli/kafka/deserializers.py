@@ -48,11 +48,8 @@ def _uuid(content: bytes) -> str:
 
 
 def _printable(content: bytes) -> str:
-    """`Bytes.toString`: ASCII as it is, all else as \\xNN."""
-    return "".join(
-        {9: "\\t", 10: "\\n", 13: "\\r", 92: "\\\\"}.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\x{byte:02X}")
-        for byte in content
-    )
+    """`Bytes.toString`: printable ASCII as it is, all else, the backslash too, as \\xNN."""
+    return "".join(chr(byte) if 32 <= byte <= 126 and byte != 92 else f"\\x{byte:02X}" for byte in content)
 
 
 def _void(content: bytes) -> str:
