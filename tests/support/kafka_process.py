@@ -104,16 +104,26 @@ def tool_command(tool: str, *arguments: str, jvm: list[str] = SHORT_TOOL_JVM) ->
 
 
 def run_tool(
-    tool: str, *arguments: str, jvm: list[str] = SHORT_TOOL_JVM, stdin: str = "", timeout: float = 120.0
+    tool: str,
+    *arguments: str,
+    jvm: list[str] = SHORT_TOOL_JVM,
+    stdin: str = "",
+    timeout: float = 120.0,
+    errors: str = "strict",
 ) -> subprocess.CompletedProcess[str]:
-    """Run a tool by class name, e.g. `org.apache.kafka.tools.TopicCommand`; gives back its status and output."""
+    """Run a tool by class name, e.g. `org.apache.kafka.tools.TopicCommand`; gives back its status and output.
+
+    `errors` says what becomes of bytes that are not UTF-8, as in `bytes.decode`.
+    """
     fresh_archive = CLASS_ARCHIVE.with_suffix(f".{os.getpid()}")
     if jvm is SHORT_TOOL_JVM and CLASS_ARCHIVE.exists():
         jvm = [*jvm, f"-XX:SharedArchiveFile={CLASS_ARCHIVE}"]
     elif jvm is SHORT_TOOL_JVM:
         jvm = [*jvm, f"-XX:ArchiveClassesAtExit={fresh_archive}"]
     command = tool_command(tool, *arguments, jvm=jvm)
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, encoding="utf-8", errors=errors, timeout=timeout, check=False
+    )
     if fresh_archive.exists():
         fresh_archive.replace(CLASS_ARCHIVE)
     return done
