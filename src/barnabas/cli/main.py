@@ -14,6 +14,8 @@ COMMANDS = {
     "consume": ("barnabas.cli.commands.consume", "print records of topics"),
     "partition": ("barnabas.cli.commands.partition", "where partitions live and who leads them"),
     "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),
+    "acl": ("barnabas.cli.commands.acl", "rules that say who may do what"),
+    "user": ("barnabas.cli.commands.user", "users with a password, and quotas"),
     "perf": ("barnabas.cli.commands.perf", "measure: produce, consume, latency"),
     "pipeline": ("barnabas.cli.commands.pipeline", "the warehouse pipeline on Spark, and sample traffic for it"),
     "log": ("barnabas.cli.commands.log", "show what stands in the files of a log"),

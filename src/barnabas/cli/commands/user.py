@@ -1,0 +1,263 @@
+"""`barnabas user`: who can log in with a password (SCRAM), and how much clients may use up (quotas).
+
+    barnabas user create alice                       # asks for the password, or reads it from stdin
+    barnabas user alter alice --password-file FILE
+    barnabas user quota --user alice --set producer_byte_rate=1048576
+
+A password is salted and hashed in this process; the brokers never see it, and nothing here prints it.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.command import FAILED, UsageError, Verb, add_json_argument, key_values, run
+from barnabas.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
+    from barnabas.client.admin.types import QuotaEntity, ScramCredential, ScramMechanism
+
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+DEFAULT_ITERATIONS = 4096
+DEFAULT_TEXT = "(default)"
+
+
+def main(arguments: Sequence[str]) -> int:
+    return run("user", "Users with a password, and quotas.", VERBS, arguments)
+
+
+def list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("users", metavar="USER", nargs="*", help="only these")
+    add_json_argument(parser)
+
+
+def list_users(options: argparse.Namespace) -> None:
+    from barnabas.cli.connection import admin_client
+
+    with admin_client(options) as admin:
+        found = admin.describe_user_scram_credentials(options.users or None)
+    rows = [
+        (user, _mechanism_text(each.mechanism), each.iterations)
+        for user in sorted(found)
+        for each in sorted(found[user], key=lambda each: each.mechanism)
+    ]
+    _print(options, ("user", "mechanism", "iterations"), rows)
+
+
+def _mechanism_argument(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--mechanism",
+        choices=MECHANISMS,
+        type=str.upper,
+        action="append",
+        default=[],
+        help=f"repeatable (default {default})",
+    )
+
+
+def _password_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("user", metavar="USER")
+    given = parser.add_mutually_exclusive_group()
+    given.add_argument("--password", help="others can see it in the list of processes: rather use a file or stdin")
+    given.add_argument("--password-file", metavar="FILE", help="its first line; - is stdin")
+    parser.add_argument("--iterations", metavar="N", type=int, default=DEFAULT_ITERATIONS, help="4096 to 16384")
+
+
+def create_arguments(parser: argparse.ArgumentParser) -> None:
+    _password_arguments(parser)
+    _mechanism_argument(parser, MECHANISMS[0])
+
+
+def create(options: argparse.Namespace) -> int | None:
+    from barnabas.cli.connection import admin_client
+
+    mechanisms = _mechanisms(options.mechanism or MECHANISMS[:1])
+    with admin_client(options) as admin:
+        there = {each.mechanism for each in _credentials(admin, options.user)}.intersection(mechanisms)
+        if there:
+            words = ", ".join(sorted(map(_mechanism_text, there)))
+            return _refuse(options, f"user {options.user} has {words} already; `barnabas user alter` changes it")
+        _set_password(admin, options, mechanisms)
+    print(f"created {options.user}: {', '.join(map(_mechanism_text, mechanisms))}")
+    return None
+
+
+def alter_arguments(parser: argparse.ArgumentParser) -> None:
+    _password_arguments(parser)
+    _mechanism_argument(parser, "all that the user has")
+
+
+def alter(options: argparse.Namespace) -> int | None:
+    from barnabas.cli.connection import admin_client
+
+    with admin_client(options) as admin:
+        there = sorted(each.mechanism for each in _credentials(admin, options.user))
+        if not there:
+            return _refuse(options, f"there is no user {options.user}; `barnabas user create` makes one")
+        mechanisms = _mechanisms(options.mechanism) or there
+        _set_password(admin, options, mechanisms)
+    print(f"changed {options.user}: {', '.join(map(_mechanism_text, mechanisms))}")
+    return None
+
+
+def delete_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("users", metavar="USER", nargs="+")
+    _mechanism_argument(parser, "all that the user has")
+
+
+def delete(options: argparse.Namespace) -> None:
+    from barnabas.cli.connection import admin_client
+    from barnabas.client.admin.types import ScramDeletion
+
+    chosen = _mechanisms(options.mechanism)
+    with admin_client(options) as admin:
+        found = admin.describe_user_scram_credentials(options.users)
+        admin.alter_user_scram_credentials(
+            ScramDeletion(user=user, mechanism=each)
+            for user in found
+            for each in chosen or [credential.mechanism for credential in found[user]]
+        )
+    for user in options.users:
+        print(f"deleted {user}" + (f": {', '.join(options.mechanism)}" if chosen else ""))
+
+
+def quota_arguments(parser: argparse.ArgumentParser) -> None:
+    whom = parser.add_argument_group("for whom (a user, a client id, both, or an address)")
+    for kind, word, option in (("user", "NAME", "user"), ("client_id", "ID", "client"), ("ip", "ADDRESS", "ip")):
+        either = whom.add_mutually_exclusive_group()
+        either.add_argument(f"--{kind.replace('_', '-')}", metavar=word, help="when shown, * matches every name")
+        either.add_argument(
+            f"--{option}-defaults", dest=kind, action="store_const", const="", help="those without one of their own"
+        )
+    parser.add_argument(
+        "--set",
+        metavar="QUOTA=NUMBER",
+        action="append",
+        default=[],
+        help="producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate; of addresses "
+        "connection_creation_rate; repeatable",
+    )
+    parser.add_argument("--unset", metavar="QUOTA", action="append", default=[], help="remove it; repeatable")
+    parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
+    add_json_argument(parser)
+
+
+def quota(options: argparse.Namespace) -> None:
+    """Shows quotas, or changes those of one entity."""
+    from barnabas.cli.connection import admin_client
+    from barnabas.client.admin.types import QuotaEntity
+
+    entity = QuotaEntity(user=options.user, client_id=options.client_id, ip=options.ip)
+    changes = _quota_changes(options)
+    if changes and entity == QuotaEntity():
+        raise UsageError("say for whom: --user, --client-id, --ip or their defaults")
+    if changes and "*" in entity:
+        raise UsageError("a quota is for one name or the default; * matches names only where quotas are shown")
+    if options.dry_run and not changes:
+        raise UsageError("--dry-run is for --set and --unset")
+    with admin_client(options) as admin:
+        if changes:
+            admin.alter_client_quotas({entity: changes}, validate_only=options.dry_run)
+        else:
+            _print_quotas(options, admin.describe_client_quotas(entity))
+    if changes:
+        print("dry run, nothing changed" if options.dry_run else f"changed {', '.join(changes)}")
+
+
+def _quota_changes(options: argparse.Namespace) -> dict[str, float | None]:
+    changes: dict[str, float | None] = dict.fromkeys(options.unset)
+    for name, text in key_values(options.set, "--set").items():
+        if name in changes:
+            raise UsageError(f"--set {name} and --unset {name} contradict each other")
+        try:
+            changes[name] = float(text)
+        except ValueError:
+            raise UsageError(f"--set {name}={text}: expected a number") from None
+    return changes
+
+
+def _print_quotas(options: argparse.Namespace, quotas: "Mapping[QuotaEntity, Mapping[str, float]]") -> None:
+    rows: list[tuple[object, ...]] = []
+    for entity in sorted(quotas, key=lambda entity: [part or "" for part in entity]):
+        parts = entity if options.json else [DEFAULT_TEXT if part == "" else part for part in entity]
+        for name, value in sorted(quotas[entity].items()):
+            rows.append((*parts, name, int(value) if value.is_integer() else value))
+    _print(options, ("user", "client_id", "ip", "quota", "value"), rows)
+
+
+def _print(options: argparse.Namespace, names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    if options.json:
+        print_json([dict(zip(names, row)) for row in rows])
+    else:
+        print_table([name.upper().replace("_", "-") for name in names], rows)
+
+
+def _credentials(admin: "Admin", user: str) -> "tuple[ScramCredential, ...]":
+    from barnabas.errors import ErrorCode, KafkaError
+
+    try:
+        return admin.describe_user_scram_credentials([user]).get(user, ())
+    except KafkaError as error:
+        if error.code is ErrorCode.RESOURCE_NOT_FOUND:
+            return ()
+        raise
+
+
+def _set_password(admin: "Admin", options: argparse.Namespace, mechanisms: "Sequence[ScramMechanism]") -> None:
+    from barnabas.client.admin.types import ScramUpsertion
+
+    password = _password(options)
+    admin.alter_user_scram_credentials(
+        ScramUpsertion(user=options.user, password=password, mechanism=each, iterations=options.iterations)
+        for each in mechanisms
+    )
+
+
+def _password(options: argparse.Namespace) -> str:
+    """As told, from a file, asked for in a terminal, or the first line of stdin."""
+    password: str
+    if options.password is not None:
+        password = options.password
+    elif options.password_file not in (None, "-"):
+        try:
+            with open(options.password_file, encoding="utf-8") as file:
+                password = file.readline().rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {options.password_file}: {error}") from None
+    elif options.password_file is None and sys.stdin.isatty():
+        from getpass import getpass
+
+        password = getpass(f"Password of {options.user}: ")
+        if getpass("Again: ") != password:
+            raise UsageError("the two passwords differ; nothing was changed")
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        raise UsageError("the password is empty; nothing was changed")
+    return password
+
+
+def _mechanisms(words: Sequence[str]) -> "list[ScramMechanism]":
+    from barnabas.client.admin.types import ScramMechanism
+
+    return [ScramMechanism[word.replace("-", "_")] for word in dict.fromkeys(words)]
+
+
+def _mechanism_text(mechanism: "ScramMechanism") -> str:
+    return mechanism.name.replace("_", "-")
+
+
+def _refuse(options: argparse.Namespace, reason: str) -> int:
+    print(f"barnabas user {options.verb.name}: {reason}", file=sys.stderr)
+    return FAILED
+
+
+VERBS = (
+    Verb("list", "users that can log in with a password", list_arguments, list_users),
+    Verb("create", "add a user with a password", create_arguments, create),
+    Verb("alter", "give a user another password", alter_arguments, alter),
+    Verb("delete", "remove users", delete_arguments, delete),
+    Verb("quota", "show quotas of users, clients and addresses, or change them", quota_arguments, quota),
+)
