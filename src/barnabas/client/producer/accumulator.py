@@ -62,6 +62,8 @@ class Accumulator:
         self.closing = False
         self.sleeps_until_ms = 0
         """When the sender looks again by itself; 0 while it is awake."""
+        self.due_ms = NEVER_MS
+        """When what came while the sender was awake is due: it may have looked at the queues before."""
         self.on_new_batch: Callable[[PartitionQueue], None] | None = None
         """Transactions hear of each partition that gets records. Lock held."""
         self.io_thread_id: int | None = None
@@ -236,6 +238,8 @@ class Accumulator:
         if self.sleeps_until_ms:
             self.sleeps_until_ms = 0
             self._wake_sender()
+        else:
+            self.due_ms = 0
 
     def _append_to_open(
         self,
@@ -268,8 +272,11 @@ class Accumulator:
         self.incomplete[batch] = None
         if self.on_new_batch is not None:
             self.on_new_batch(queue)
-        if self.sleeps_until_ms > batch.created_ms + self.limits.linger_ms:
+        due_ms = batch.created_ms + self.limits.linger_ms
+        if self.sleeps_until_ms > due_ms:
             self._wake_for(queue)
+        elif not self.sleeps_until_ms:
+            self.due_ms = min(self.due_ms, due_ms)
 
     def _look_at(self, queue: PartitionQueue, batch: ProducerBatch, *, sticky: bool) -> None:
         """After an append: may the batch be sent, and up to which size need nobody look again?"""

@@ -204,7 +204,7 @@ class ProducerBatch(BatchSlot):
         for delivery, callback in callbacks or ():
             try:
                 callback(delivery)
-            except Exception:
+            except BaseException:  # sys.exit() in a callback too: this thread has others to serve
                 logger.exception("a delivery callback for %s failed", self.tp)
         if event is not None:
             event.set()

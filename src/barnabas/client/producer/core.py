@@ -92,7 +92,8 @@ class ProducerCore:
         flushed = asyncio.Event()
         group = FlushGroup(0, flushed.set)
         with self.accumulator.lock:
-            waiting = list(self.accumulator.incomplete)
+            # One that was given up while its request is on its way keeps its memory, but is done.
+            waiting = [batch for batch in self.accumulator.incomplete if not batch.done]
             group.remaining = len(waiting)
             for batch in waiting:
                 batch.flushes.append(group)
@@ -184,7 +185,9 @@ class ProducerCore:
     async def _finish(self, deadline: Deadline) -> None:
         try:
             if self.transactions is not None:
-                await asyncio.wait_for(self.transactions.leave(), deadline.remaining_s)
+                # A coordinator that is gone is not waited for without end: it aborts by itself at its time-out.
+                leaving = deadline.sooner(self.options.max_block_ms)
+                await asyncio.wait_for(self.transactions.leave(), leaving.remaining_s)
             await self._flush(deadline.remaining_s)
         except (TimeoutError, KafkaError):
             pass  # what is left fails, and says why

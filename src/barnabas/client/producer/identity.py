@@ -46,8 +46,8 @@ class ProducerIdentity:
 
     def may_send(self, batch: ProducerBatch) -> bool:
         """Whether this batch, the first of its queue, keeps the order if it goes now."""
-        if not self.known or self.bump_required:
-            return False
+        if not self.known or (self.bump_required and not self.transactional):
+            return False  # a transactional producer settles what was sent, and gets its epoch when it has aborted
         sequences = self.partitions.get(batch.tp)
         if sequences is None:
             return True

@@ -34,7 +34,10 @@ async def memory(accumulator: Accumulator, needed: int, deadline: Deadline) -> i
     granted = asyncio.Event()
 
     def wake() -> None:
-        loop.call_soon_threadsafe(granted.set)
+        try:
+            loop.call_soon_threadsafe(granted.set)
+        except RuntimeError:  # the caller's loop ended meanwhile
+            accumulator.pool.withdraw(waiter)
 
     waiter = MemoryWaiter(needed, wake)
     with accumulator.lock:

@@ -8,6 +8,7 @@ from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.produce_request import (
+    FIRST_WITH_TOPIC_IDS,
     LAST_BEFORE_TRANSACTIONS_V2,
     TopicBatches,
     produce_request_parts,
@@ -46,6 +47,8 @@ class ProduceClient:
         """Sends the batches, one a partition; with acks=0 nothing is answered."""
         version = await self._version(node_id)
         topics = self._topics(batches)
+        if any(topic.topic_id == NO_TOPIC_ID for topic in topics.values()):
+            version = min(version, FIRST_WITH_TOPIC_IDS - 1)  # who told of the topic was older than its leader is
         self._cluster.touch(topics)
         parts = produce_request_parts(
             version, self._options.transactional_id, self._options.acks, self._options.request_timeout_ms, topics

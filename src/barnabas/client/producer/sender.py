@@ -25,7 +25,7 @@ from barnabas.client.producer.outcomes import Outcomes
 from barnabas.client.producer.produce_client import ProduceClient, Produced
 from barnabas.client.producer.wanted_metadata import WantedMetadata
 from barnabas.clock import Clock
-from barnabas.errors import ErrorCode, KafkaError
+from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
 from barnabas.types import NO_LEADER, TopicPartition
 
@@ -81,6 +81,7 @@ class Sender:
             self._awake.clear()
             with self._accumulator.lock:
                 self._accumulator.sleeps_until_ms = 0
+                self._accumulator.due_ms = NEVER_MS
             try:
                 next_look_ms = self._turn()
             except Exception:
@@ -191,8 +192,8 @@ class Sender:
         try:
             produced = await self._client.produce(node_id, batches)
             self._meters.sent(len(batches), produced.size)
-        except KafkaError as error:
-            failure = error
+        except Exception as error:
+            failure = error if isinstance(error, KafkaError) else _unreadable(error)
             self._nodes.failed(state)
         finally:
             state.in_flight -= 1
@@ -292,7 +293,8 @@ class Sender:
         with self._accumulator.lock:
             if self._awake.is_set():
                 return
-            self._accumulator.sleeps_until_ms = next_look_ms
+            next_look_ms = min(next_look_ms, self._accumulator.due_ms)
+            self._accumulator.sleeps_until_ms = max(1, next_look_ms)
         pause_s = None if next_look_ms >= NEVER_MS else (next_look_ms - self._clock.monotonic_ms()) / 1000
         if pause_s is None:
             await self._awake.wait()
@@ -307,3 +309,10 @@ class Sender:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _unreadable(error: Exception) -> KafkaError:
+    """Whatever went wrong, the batches must be settled: as if no answer had come."""
+    if not isinstance(error, ProtocolError):
+        logger.error("a produce request failed in an unforeseen way", exc_info=error)
+    return KafkaError(ErrorCode.NETWORK_EXCEPTION, f"the answer to a produce request cannot be read: {error}")

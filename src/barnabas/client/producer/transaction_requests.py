@@ -102,14 +102,14 @@ class TransactionRequests:
             request, _partition_codes, max_version=_LAST_ADD_PARTITIONS, backoff=backoff, busy_pause_ms=busy_pause_ms
         )
 
-    async def add_offsets(self, producer: tuple[int, int], group_id: str) -> None:
+    async def add_offsets(self, producer: tuple[int, int], group_id: str, wanted: Callable[[], bool]) -> None:
         request = AddOffsetsToTxnRequest(
             transactional_id=self._transactional_id,
             producer_id=producer[0],
             producer_epoch=producer[1],
             group_id=group_id,
         )
-        await self._to_coordinator(request, lambda given: [given.error_code], group=group_id)
+        await self._to_coordinator(request, lambda given: [given.error_code], group=group_id, wanted=wanted)
 
     async def commit_offsets(
         self,
@@ -118,6 +118,7 @@ class TransactionRequests:
         group: GroupMetadata,
         *,
         v2: bool,
+        wanted: Callable[[], bool],
     ) -> None:
         request = TxnOffsetCommitRequest(
             transactional_id=self._transactional_id,
@@ -136,6 +137,7 @@ class TransactionRequests:
             lambda given: [part.error_code for topic in given.topics for part in topic.partitions],
             max_version=None if v2 else _LAST_V1,
             group=group.group_id,
+            wanted=wanted,
         )
 
     async def _to_coordinator(self, request: Any, codes: Callable[[Any], list[int]], **how: Any) -> Any:
@@ -152,7 +154,9 @@ class TransactionRequests:
         group: str | None = None,
         backoff: Backoff | None = None,
         busy_pause_ms: float | None = None,
+        wanted: Callable[[], bool] | None = None,
     ) -> Any:
+        """`wanted`: no attempt follows a failed one when it says no."""
         backoff = backoff or Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
         async with self._turn:
             while True:
@@ -163,7 +167,7 @@ class TransactionRequests:
                     self._last_trouble = None
                     return answer
                 except KafkaError as error:
-                    if not error.code.retriable:
+                    if not error.code.retriable or (wanted is not None and not wanted()):
                         raise
                     logger.debug("%s: %s, again", type(request).__name__, error)
                     self._last_trouble = error

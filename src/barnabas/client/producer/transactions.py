@@ -74,6 +74,7 @@ class Transactions:
         self._partitions: set[TopicPartition] = set()
         self._to_add: set[TopicPartition] = set()
         self._adding: asyncio.Task[None] | None = None
+        self._sending_offsets: asyncio.Task[Any] | None = None
         self._pending: tuple[str, asyncio.Task[Any]] | None = None
         accumulator.on_new_batch = self._on_new_batch
 
@@ -130,6 +131,8 @@ class Transactions:
             self.state.check_usable()
             if self.state.status not in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
                 raise IllegalStateError(f"there is no transaction to abort: the producer is {self.state.status.value}")
+        if self._is_pending("send_offsets"):
+            self._pending = None  # they are of no use any more; the abort waits for the attempt that is on its way
         await self._bounded("abort_transaction", self._abort)
 
     async def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> None:
@@ -139,7 +142,7 @@ class Transactions:
 
     async def leave(self) -> None:
         """The producer is being closed: an open transaction is aborted, so that readers need not wait for it."""
-        if self._pending is not None:
+        if self._pending is not None and self._pending[0] != "send_offsets":
             await asyncio.wait([self._pending[1]])
         elif self.state.status in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
             await self._abort()
@@ -174,8 +177,9 @@ class Transactions:
         self._fail_waiting(TransactionAbortedError("not sent: its transaction was aborted"))
         with self._accumulator.lock:
             self._to_add.clear()
-        if self._adding is not None:
-            await asyncio.wait([self._adding])
+        unfinished = [task for task in (self._adding, self._sending_offsets) if task is not None]
+        if unfinished:
+            await asyncio.wait(unfinished)
         await self._flush()
         await self._end(committed=False)
 
@@ -188,6 +192,18 @@ class Transactions:
 
     async def _end(self, *, committed: bool) -> None:
         try:
+            await self._end_at_coordinator(committed)
+        except KafkaError as error:
+            self._fail_end(error)
+            raise
+        with self._accumulator.lock:
+            self._partitions.clear()
+            self._to_add.clear()
+            self._started = False
+        self.state.move_to(S.READY)
+
+    async def _end_at_coordinator(self, committed: bool) -> None:
+        try:
             if self._started:
                 producer = await self._requests.end_txn(self._identity.producer, committed=committed, v2=self._v2)
                 if producer is not None:
@@ -196,16 +212,9 @@ class Transactions:
             if self._identity.bump_required:
                 await self._bump_epoch()
         except KafkaError as error:
-            if self.state.status is S.ABORTING and needs_new_epoch(error.code):
-                await self._bump_epoch()  # the coordinator has no such transaction any more: a new epoch is a new start
-            else:
-                self._fail_end(error)
+            if self.state.status is not S.ABORTING or not needs_new_epoch(error.code):
                 raise
-        with self._accumulator.lock:
-            self._partitions.clear()
-            self._to_add.clear()
-            self._started = False
-        self.state.move_to(S.READY)
+            await self._bump_epoch()  # the coordinator has no such transaction any more: a new epoch is a new start
 
     async def _bump_epoch(self) -> None:
         """The coordinator gives a new epoch to who has the current one, and fences who has an older (KIP-360)."""
@@ -221,14 +230,23 @@ class Transactions:
             self.fail(error)
 
     async def _send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> None:
+        self._sending_offsets = asyncio.current_task()
         try:
             if not self._v2:
-                await self._requests.add_offsets(self._identity.producer, group.group_id)
+                await self._requests.add_offsets(self._identity.producer, group.group_id, self._is_wanted)
             self._started = True
-            await self._requests.commit_offsets(self._identity.producer, offsets, group, v2=self._v2)
+            await self._requests.commit_offsets(
+                self._identity.producer, offsets, group, v2=self._v2, wanted=self._is_wanted
+            )
         except KafkaError as error:
             self.fail(error)
             raise
+        finally:
+            self._sending_offsets = None
+
+    def _is_wanted(self) -> bool:
+        """Whether it is worth while to go on trying to send offsets."""
+        return self.state.status is S.IN_TRANSACTION
 
     async def _add_partitions(self) -> None:
         with self._accumulator.lock:
@@ -280,5 +298,6 @@ class Transactions:
                 f"{name}() has not finished within max.block.ms ({self._options.max_block_ms}): call it again to wait"
                 f" on, or close the producer{self._requests.trouble()}"
             )
-        self._pending = None
+        if self._pending is not None and self._pending[1] is task:
+            self._pending = None
         task.result()

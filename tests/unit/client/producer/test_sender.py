@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster, lost
 from produce_broker import ProduceBroker
+from sending import Sending
 
 from barnabas.client.errors import AuthorizationError, UnsupportedVersionError
-from barnabas.client.io_thread import IoThread
-from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.core import ProducerCore
-from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.producer_record import ProducerRecord
-from barnabas.client.retry import Deadline
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.init_producer_id import InitProducerIdResponse
@@ -26,32 +21,6 @@ from barnabas.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceResponse,
 )
-
-
-class Sending:
-    """A core with a fake cluster, and records that are sent through it."""
-
-    def __init__(self, cluster: FakeCluster, **options: Any) -> None:
-        self.cluster = cluster
-        self.io = IoThread("test")
-        given = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 2, "linger_ms": 0, **options}
-        self.core = ProducerCore(ProducerOptions.of("fake:9092", **given), self.io, cluster=cluster)  # type: ignore[arg-type]
-
-    def send(self, topic: str, value: bytes = b"x", **about: Any) -> Delivery:
-        record = self.core.intake.prepare(ProducerRecord(topic, value, **about), None)
-        outcome = self.core.intake.try_append(record)
-        if outcome is None:
-            self.io.wait(self.core.load_topic(topic, Deadline(5000)))
-            outcome = self.core.intake.try_append(record)
-        assert isinstance(outcome, Delivery)
-        return outcome
-
-    def flush(self) -> None:
-        self.io.wait(self.core.flush(20))
-
-    def close(self) -> None:
-        self.io.wait(self.core.close(0))
-        self.io.stop()
 
 
 @pytest.fixture

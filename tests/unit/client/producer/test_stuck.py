@@ -1,0 +1,215 @@
+"""What must never leave a producer waiting for ever.
+
+Wake-ups between two looks, answers that cannot be read, batches that were given up while their request was still on its
+way, callbacks that exit, loops of users that ended, coordinators that are gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, lost
+from produce_broker import ProduceBroker
+from sending import Sending
+
+from barnabas.client.errors import ClientTimeoutError, FencedError, UnreachableError
+from barnabas.client.producer.accumulator import Accumulator, Limits
+from barnabas.client.producer.buffer_pool import MemoryWaiter
+from barnabas.client.producer.memory_wait import memory
+from barnabas.client.retry import Deadline
+from barnabas.clock import SystemClock
+from barnabas.errors import ErrorCode, ProtocolError
+from barnabas.protocol import ApiKey
+from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
+from barnabas.protocol.messages.end_txn import EndTxnResponse
+from barnabas.protocol.messages.init_producer_id import InitProducerIdResponse
+from barnabas.protocol.messages.produce import ProduceResponse
+from barnabas.types import NO_TOPIC_ID, TopicPartition
+
+NewSending = Callable[..., Sending]
+GROUP: Any = type("Group", (), {"group_id": "g", "generation_id": 1, "member_id": "m", "group_instance_id": None})()
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster(brokers=2, topics={"t": 2})
+
+
+@pytest.fixture
+def broker(cluster: FakeCluster) -> ProduceBroker:
+    return ProduceBroker(cluster)
+
+
+@pytest.fixture
+def sending() -> Iterator[NewSending]:
+    made: list[Sending] = []
+
+    def make(cluster: FakeCluster, **options: Any) -> Sending:
+        made.append(Sending(cluster, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.mark.parametrize("linger_ms", [0, 5])
+def test_a_record_that_comes_after_the_look_at_the_queues_is_not_forgotten(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, linger_ms: int
+) -> None:
+    """The sender is awake and has looked at the queues; when it goes to sleep it must know of what came since."""
+    made = sending(cluster, linger_ms=linger_ms)
+    made.send("t", b"0", partition=0).result(20)
+    made.io.wait(_until(lambda: made.core.accumulator.sleeps_until_ms > 0))
+    late = []
+    look = made.core._sender._look
+
+    def then_append(now_ms: int) -> Any:
+        found = look(now_ms)
+        if not late and not made.core.accumulator.active:
+            # As another thread would, as soon as the lock is free.
+            topic = made.core.accumulator.topics["t"]
+            late.append(made.core.accumulator.append(topic, 1, 1, None, b"late", None))
+        return found
+
+    made.core._sender._look = then_append  # type: ignore[method-assign]
+    made.io.call(made.core._wake)
+    made.io.wait(_until(lambda: bool(late)))
+    late[0].result(10)
+    assert broker.values("t", 1) == [b"late"]
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("error", [ProtocolError("cut short"), ValueError("never thought of")])
+def test_an_answer_that_cannot_be_read_is_as_good_as_none(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, error: Exception
+) -> None:
+    made = sending(cluster)
+    cluster.answer(ApiKey.PRODUCE, error)
+    assert made.send("t", b"0", partition=0).result(10).offset == 0
+    made.flush()
+    assert broker.values("t", 0) == [b"0"]
+
+
+def test_flush_after_a_batch_was_given_up_while_its_request_is_on_its_way(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending
+) -> None:
+    made = sending(cluster, delivery_timeout_ms=50, request_timeout_ms=50)
+    never = asyncio.Event()
+
+    async def hang(*_: Any) -> ProduceResponse:
+        await never.wait()
+        raise lost()
+
+    cluster.answer(ApiKey.PRODUCE, hang)
+    delivery = made.send("t", b"0", partition=0)
+    with pytest.raises(ClientTimeoutError, match=r"delivery\.timeout\.ms"):
+        delivery.result(10)
+    made.io.wait(made.core.flush(5))
+    made.io.call(never.set)
+
+
+def test_a_callback_that_exits_ends_nothing_but_itself(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = sending(cluster)
+    first = made.send("t", b"0", partition=0)
+    first.add_callback(lambda _: sys.exit(3))
+    assert first.result(10).offset == 0
+    assert made.send("t", b"1", partition=0).result(10).offset == 1
+
+
+def test_memory_for_a_loop_that_has_ended_goes_to_the_next() -> None:
+    limits = Limits(batch_size=10, linger_ms=0, buffer_memory=100, max_request_size=100, delivery_timeout_ms=1000)
+    accumulator = Accumulator(limits, SystemClock(), wake_sender=lambda: None)
+    accumulator.pool.try_take(100)
+    loop = asyncio.new_event_loop()
+    waiting = loop.create_task(memory(accumulator, 60, Deadline(60_000)))
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    granted = threading.Event()
+    with accumulator.lock:
+        accumulator.pool.queue(MemoryWaiter(80, granted.set))
+        accumulator.pool.give_back(100)
+    assert granted.is_set()
+    waiting._log_destroy_pending = False  # type: ignore[attr-defined]
+    waiting.get_coro().close()  # type: ignore[union-attr]
+
+
+def test_topic_ids_are_needed_for_the_newest_produce(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending
+) -> None:
+    """While a cluster is upgraded the broker that told of the topic may know no ids, and the leader may take them."""
+    cluster.add_topic("t", 2, topic_id=NO_TOPIC_ID)
+    cluster._topics["t"].topic_id = NO_TOPIC_ID
+    cluster.publish()
+    made = sending(cluster)
+    assert made.send("t", b"0", partition=0).result(10).offset == 0
+
+
+class TestTransactions:
+    @pytest.fixture
+    def made(self, cluster: FakeCluster, broker: ProduceBroker, sending: NewSending) -> Sending:
+        cluster.features["transaction.version"] = 1
+        cluster.always(ApiKey.END_TXN, EndTxnResponse())
+        made = sending(cluster, transactional_id="tx", max_block_ms=5000)
+        made.io.wait(made.core.init_transactions())
+        made.io.wait(made.core.begin_transaction())
+        return made
+
+    def test_abort_when_offsets_cannot_be_sent(self, cluster: FakeCluster, made: Sending) -> None:
+        """The group's coordinator is away: the transaction can be aborted all the same, and the next begun."""
+        cluster.always(ApiKey.ADD_OFFSETS_TO_TXN, lambda *_: lost())
+        waiting = made.io.submit(made.core.send_offsets({TopicPartition("in", 0): 1}, GROUP))
+        made.io.wait(cluster.request_of(ApiKey.ADD_OFFSETS_TO_TXN))
+        made.io.wait(made.core.abort_transaction())
+        with pytest.raises(UnreachableError):
+            waiting.result(10)
+        made.io.wait(made.core.begin_transaction())
+
+    def test_abort_while_a_new_epoch_is_due(self, cluster: FakeCluster, broker: ProduceBroker, made: Sending) -> None:
+        """A batch that is being sent again is settled before the abort, not after delivery.timeout.ms."""
+        cluster.always(
+            ApiKey.ADD_PARTITIONS_TO_TXN,
+            lambda _, request: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[]),
+        )
+        made.send("t", b"0", partition=0).result(10)
+        identity = made.core._identity
+        assert identity is not None
+        cluster.answer(ApiKey.PRODUCE, lost())
+        second = made.send("t", b"1", partition=0)
+        made.io.wait(cluster.request_of(ApiKey.PRODUCE, 1))
+        identity.bump_required = True
+        made.io.wait(made.core.abort_transaction(), 10)
+        assert second.done()
+
+    def test_fenced_while_a_new_start_is_sought_is_the_end(self, cluster: FakeCluster, made: Sending) -> None:
+        cluster.always(
+            ApiKey.ADD_PARTITIONS_TO_TXN,
+            lambda _, request: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[]),
+        )
+        made.send("t", b"0", partition=0).result(10)
+        cluster.answer(ApiKey.END_TXN, EndTxnResponse(error_code=ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+        cluster.always(ApiKey.INIT_PRODUCER_ID, InitProducerIdResponse(error_code=ErrorCode.PRODUCER_FENCED))
+        for call in (made.core.abort_transaction, made.core.begin_transaction):
+            with pytest.raises(FencedError):
+                made.io.wait(call())
+
+    def test_close_does_not_wait_for_ever_for_a_dead_coordinator(
+        self, cluster: FakeCluster, broker: ProduceBroker, sending: NewSending
+    ) -> None:
+        cluster.always(ApiKey.END_TXN, lambda *_: lost())
+        made = sending(cluster, transactional_id="tx", max_block_ms=300)
+        made.io.wait(made.core.init_transactions())
+        made.io.wait(made.core.begin_transaction())
+        made.send("t", b"0", partition=0).result(10)
+        made.io.wait(made.core.close(), 10)
