@@ -28,11 +28,13 @@ def drawn(payloads: Sequence[bytes], count: int) -> list[bytes]:
 
 
 def split_payloads(content: bytes, delimiter: str) -> list[bytes]:
-    """As Java's `split`: texts between delimiters, a regular expression, without empty ones at the end."""
+    """As Java's Scanner: texts between delimiters, a regular expression; one at either end delimits nothing."""
     import re
 
     texts = re.split(delimiter, content.decode(errors="replace"))
-    while len(texts) > 1 and not texts[-1]:
+    if texts and not texts[0]:
+        texts.pop(0)
+    if texts and not texts[-1]:
         texts.pop()
     return [text.encode() for text in texts]
 

@@ -124,5 +124,7 @@ def _blocks(options: Options, block: int) -> "Blocks":
     if not path.exists() or not path.stat().st_size:
         raise WrongUse("File does not exist or empty file provided.")
     read = payloads.split_payloads(path.read_bytes(), options.value("payload-delimiter"))
+    if not read:
+        raise WrongUse(f"There is nothing but delimiters in {path}.")
     print(f"Number of messages read: {len(read)}")
     return payloads.repeated(payloads.drawn(read, count), count, block)
