@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -15,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 from barnabas.client.errors import ConfigError
-from barnabas.spark.options import read_source_options
+from barnabas.spark.options import read_sink_options, read_source_options
 
 
 class BarnabasDataSource(DataSource):
@@ -51,6 +57,24 @@ class BarnabasDataSource(DataSource):
         if options.ending is not None:
             raise ConfigError(["endingOffsets: a stream has no end; use a batch read or Trigger.AvailableNow"])
         return StreamReader(options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from barnabas.spark.sink import BatchWriter, check_columns
+
+        if overwrite:
+            raise ConfigError(['a topic cannot be overwritten: use mode("append")'])
+        options = read_sink_options(self.options)
+        check_columns(schema, options)
+        return BatchWriter(options)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from barnabas.spark.sink import StreamWriter, check_columns
+
+        if overwrite:
+            raise ConfigError(['a topic cannot be overwritten: use outputMode("append") or ("update")'])
+        options = read_sink_options(self.options)
+        check_columns(schema, options)
+        return StreamWriter(options)
 
 
 def source_schema(include_headers: bool) -> StructType:

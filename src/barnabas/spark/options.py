@@ -44,7 +44,8 @@ class SourceOptions:
 class SinkOptions:
     client: dict[str, str]
     topic: str | None = None
-    include_headers: bool = False
+    include_headers: bool = True
+    """A column headers is written; with false it is left out."""
     exactly_once: bool = True
     transactional_id_prefix: str = "barnabas-sink"
 
@@ -77,6 +78,8 @@ def read_source_options(given: Mapping[str, str]) -> SourceOptions:
 
 
 def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
+    # Spark hands its own options of a streaming write on to the sink.
+    given = {name: value for name, value in given.items() if name.lower() not in _OF_SPARK}
     values, client, faults = _read(given, _SINK, _REFUSED)
     for name, instead in _CLIENT_OF_THE_SINK.items():
         if name in client:
@@ -222,6 +225,7 @@ _SINK: Final[dict[str, Parser]] = {
     "delivery": _delivery,
     "transactionalIdPrefix": str,
 }
+_OF_SPARK: Final = ("checkpointlocation", "queryname", "outputmode")
 _SINK_FIELDS: Final = {
     "topic": "topic",
     "includeHeaders": "include_headers",

@@ -22,7 +22,7 @@ from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.intake import Intake
 from barnabas.clock import ManualClock
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.records.codec import partition_for_key
+from barnabas.records.codec import NATIVE, partition_for_key
 
 LIMITS = Limits(batch_size=300, linger_ms=5, buffer_memory=1 << 24, max_request_size=900, delivery_timeout_ms=1000)
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -30,14 +30,9 @@ PARTITIONS = 3
 
 
 def twins() -> list[Any]:
-    found = []
-    for name in ("_arrow_append_pure", "_arrow_append"):
-        try:
-            module = importlib.import_module(f"barnabas.client.producer.{name}")
-        except ImportError:
-            continue
-        found.append(pytest.param(module.RowAppender, id=name))
-    return found
+    names = ["_arrow_append_pure", "_arrow_append"] if NATIVE else ["_arrow_append_pure"]
+    modules = [importlib.import_module(f"barnabas.client.producer.{name}") for name in names]
+    return [pytest.param(module.RowAppender, id=name) for name, module in zip(names, modules)]
 
 
 @pytest.fixture(params=twins(), autouse=True)

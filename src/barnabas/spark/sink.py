@@ -1,0 +1,100 @@
+"""The writers of `format("barnabas")`: checks on the driver, `writing` in the tasks.
+
+Columns as in the official connector: value (binary or string), and optionally key, headers, topic, partition. Those
+that only a record that was read can have (offset, timestamp, timestampType) are left out, so that what was read can be
+written as it is; others are refused. The topic comes from its column or from the option, which wins.
+"""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, StringType, StructType
+
+from barnabas.client.errors import ConfigError
+from barnabas.spark.options import SinkOptions
+from barnabas.spark.writing import LEFT_OUT, Written, write_task
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_ID = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True, slots=True)
+class Done(WriterCommitMessage):
+    """What a task tells the driver."""
+
+    written: Written
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """A batch write: each task's rows exactly once, however often Spark tries the task."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._job = uuid.uuid4().hex
+
+    def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> WriterCommitMessage:
+        return Done(write_task(iterator, self._options, self._job, 0, _context().partitionId()))
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """A streaming query: each task of each micro-batch exactly once, whatever was killed and when."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+
+    def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> WriterCommitMessage:
+        context = _context()
+        query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
+        if query is None or batch is None:
+            raise RuntimeError("Spark did not say which query and batch this task belongs to; use Spark 4.1 or later")
+        return Done(write_task(iterator, self._options, query, int(batch), context.partitionId()))
+
+
+def check_columns(schema: StructType, options: SinkOptions) -> None:
+    """Raises ConfigError with every fault, before anything is written."""
+    faults = []
+    for field in schema.fields:
+        allowed = _COLUMNS.get(field.name)
+        if field.name in LEFT_OUT:
+            continue
+        if allowed is None:
+            faults.append(f"column {field.name}: there is no place for it in a record; drop it or put it into value")
+        elif not any(_is(field.dataType, kind) for kind in allowed):
+            wanted = " or ".join(kind.simpleString() for kind in allowed)
+            faults.append(f"column {field.name}: is {field.dataType.simpleString()}, must be {wanted}")
+    names = [field.name for field in schema.fields]
+    if "value" not in names:
+        faults.append("column value: is missing")
+    if "topic" not in names and options.topic is None:
+        faults.append("topic: give the option topic, or a column of that name")
+    faults += [f"column {name}: is there twice" for name in sorted({each for each in names if names.count(each) > 1})]
+    if faults:
+        raise ConfigError(faults)
+
+
+def _context() -> TaskContext:
+    context = TaskContext.get()
+    assert context is not None, "a writer runs in a task"
+    return context
+
+
+def _is(given: DataType, wanted: DataType) -> bool:
+    """Equal but for whether nulls are allowed."""
+    return given.simpleString() == wanted.simpleString()
+
+
+_HEADERS = ArrayType(StructType().add("key", StringType()).add("value", BinaryType()))
+_COLUMNS: dict[str, tuple[DataType, ...]] = {
+    "key": (BinaryType(), StringType()),
+    "value": (BinaryType(), StringType()),
+    "topic": (StringType(),),
+    "partition": (IntegerType(),),
+    "headers": (_HEADERS,),
+}

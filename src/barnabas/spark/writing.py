@@ -1,0 +1,213 @@
+"""Writing the rows of one task. Runs on executors.
+
+Exactly once: the rows of a task and a note "batch B is done" go into one transaction. The note is an offset of a
+group that belongs to query and task (topic of the first row, partition 0, offset B + 1), so that it is committed with
+the rows or not at all. A task that finds its note writes nothing. The transactional id is fixed by query and task too:
+a second attempt fences the first one, whatever that is still doing. All of it works on any Kafka.
+
+It rests on a replayed batch being split into tasks as the first time, which holds for this source and whatever follows
+it without a shuffle. The note says how many rows and bytes the task had; a replay that has others is refused in words.
+
+A worker process keeps its clients from task to task: most tasks are too short to pay for connections each time.
+"""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.client.admin.admin import Admin
+from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.producer.producer import Producer
+from barnabas.errors import KafkaError
+from barnabas.spark.options import SinkOptions
+from barnabas.types import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow
+
+logger = logging.getLogger(__name__)
+_KEPT_WRITERS: Final = 64
+LEFT_OUT: Final = ("offset", "timestamp", "timestampType")
+_SETTINGS: Final = {"linger.ms": "5", "batch.size": "131072"}
+
+
+class Written(NamedTuple):
+    rows: int
+    bytes: int
+    replayed: bool = False
+
+
+class ReplayError(RuntimeError):
+    """A batch that was written before comes again with other rows in its tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkGroup:
+    """The group whose offsets are the notes; nobody is a member of it."""
+
+    group_id: str
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+class TaskWriter:
+    """Producer and admin client of one transactional id; see above for why they outlive a task."""
+
+    def __init__(self, name: str, options: SinkOptions) -> None:
+        self.group = SinkGroup(name)
+        self.producer = Producer.from_config({**_SETTINGS, **options.client, "transactional.id": name})
+        self._admin = Admin.from_config(_admin_options(options.client))
+
+    def begin(self) -> tuple[int, str]:
+        """(newest batch that is written, its note); -1 if there is none.
+
+        Always asks for a new epoch, although a kept producer has one: that fences whatever other worker wrote for this
+        task last, and waits until its transaction has ended. Then the note is as it will stay.
+        """
+        self.producer.init_transactions()
+        notes = self._admin.list_group_offsets(self.group.group_id, require_stable=True)
+        newest = max((note for note in notes.values() if note is not None), key=_offset, default=None)
+        return (-1, "") if newest is None else (newest.offset - 1, newest.metadata or "")
+
+    def close(self) -> None:
+        with contextlib.suppress(KafkaError):
+            self.producer.close(timeout=0)
+        with contextlib.suppress(KafkaError):
+            self._admin.close()
+
+
+WriterKey = tuple[str, tuple[tuple[str, str], ...]]
+_writers: dict[WriterKey, TaskWriter] = {}
+"""By transactional id and options."""
+_plain: dict[tuple[tuple[str, str], ...], Producer] = {}
+
+
+def write_task(
+    rows: "Iterator[pyarrow.RecordBatch]", options: SinkOptions, query: str, batch: int, task: int
+) -> Written:
+    rows = (_of_a_record(each, options) for each in rows if each.num_rows)
+    if not options.exactly_once:
+        return _write_plainly(rows, options)
+    first = next(rows, None)
+    if first is None:
+        return Written(0, 0)
+    key = (f"{options.transactional_id_prefix}-{query}-{task}", tuple(sorted(options.client.items())))
+    writer = _writers.pop(key, None) or TaskWriter(key[0], options)
+    try:
+        newest, note = writer.begin()
+        if batch <= newest:
+            written = _replay(first, rows, writer.group.group_id, batch, note if batch == newest else None)
+        else:
+            written = _write(first, rows, options, writer, batch)
+    except BaseException:
+        writer.close()
+        raise
+    _keep(key, writer)
+    return written
+
+
+def _write(
+    first: "pyarrow.RecordBatch",
+    rows: "Iterator[pyarrow.RecordBatch]",
+    options: SinkOptions,
+    writer: TaskWriter,
+    batch: int,
+) -> Written:
+    producer = writer.producer
+    with producer.transaction():
+        marker = TopicPartition(_topic_of(first, options), 0)
+        count, size = _send(producer, first, options)
+        for more in rows:
+            sent = _send(producer, more, options)
+            count, size = count + sent[0], size + sent[1]
+        producer.send_offsets({marker: OffsetAndMetadata(batch + 1, _note(count, size))}, writer.group)
+    return Written(count, size)
+
+
+def _replay(
+    first: "pyarrow.RecordBatch", rows: "Iterator[pyarrow.RecordBatch]", name: str, batch: int, note: str | None
+) -> Written:
+    """Nothing is written; but if the rows are not those of the first time, some would be lost or doubled unseen."""
+    count, size = first.num_rows, _payload(first)
+    for more in rows:
+        count, size = count + more.num_rows, size + _payload(more)
+    if note is not None and note != _note(count, size):
+        raise ReplayError(
+            f"batch {batch} of {name} was written with {note}, and now has {_note(count, size)}: the query splits a"
+            " replayed batch differently (a shuffle, another number of partitions, changed code); begin a new"
+            " checkpoint, or set delivery to at-least-once"
+        )
+    logger.info("batch %d of %s was written before: nothing to do", batch, name)
+    return Written(count, size, replayed=True)
+
+
+def _write_plainly(rows: "Iterator[pyarrow.RecordBatch]", options: SinkOptions) -> Written:
+    key = tuple(sorted(options.client.items()))
+    producer = _plain.get(key)
+    if producer is None:
+        producer = _plain[key] = Producer.from_config({**_SETTINGS, **options.client})
+    count = size = 0
+    try:
+        deliveries = []
+        for batch in rows:
+            deliveries.append(producer.send_arrow(batch, topic=options.topic))
+            count, size = count + batch.num_rows, size + _payload(batch)
+        producer.flush()
+        for delivery in deliveries:
+            delivery.result()
+    except BaseException:
+        _plain.pop(key, None)
+        with contextlib.suppress(KafkaError):
+            producer.close(timeout=0)
+        raise
+    return Written(count, size)
+
+
+def _send(producer: Producer, batch: "pyarrow.RecordBatch", options: SinkOptions) -> tuple[int, int]:
+    producer.send_arrow(batch, topic=options.topic)
+    return batch.num_rows, _payload(batch)
+
+
+def _of_a_record(batch: "pyarrow.RecordBatch", options: SinkOptions) -> "pyarrow.RecordBatch":
+    """Without the columns that a record to be written does not have."""
+    drop = LEFT_OUT if options.include_headers else (*LEFT_OUT, "headers")
+    return batch.select([name for name in batch.schema.names if name not in drop])
+
+
+def _payload(batch: "pyarrow.RecordBatch") -> int:
+    """Bytes of the values: the same for the same rows, whatever way they are cut into batches."""
+    import pyarrow.compute as compute
+
+    lengths = compute.binary_length(batch.column("value"))
+    return compute.sum(lengths).as_py() or 0
+
+
+def _topic_of(batch: "pyarrow.RecordBatch", options: SinkOptions) -> str:
+    if options.topic is not None:
+        return options.topic
+    topic: str = batch.column("topic")[0].as_py()
+    return topic
+
+
+def _note(count: int, size: int) -> str:
+    return f"{count} rows, {size} bytes"
+
+
+def _admin_options(client: dict[str, str]) -> dict[str, str]:
+    """What a producer and an admin both know; the rest is for producers."""
+    from barnabas.client.options import AdminOptions
+
+    return {name: value for name, value in client.items() if name in AdminOptions.settings}
+
+
+def _offset(note: OffsetAndMetadata) -> int:
+    return note.offset
+
+
+def _keep(key: WriterKey, writer: TaskWriter) -> None:
+    while len(_writers) >= _KEPT_WRITERS:
+        _writers.pop(next(iter(_writers))).close()
+    _writers[key] = writer

@@ -1,0 +1,88 @@
+"""What the sink refuses before anything is written."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from barnabas.client.errors import ConfigError
+from barnabas.spark.data_source import BarnabasDataSource
+from barnabas.spark.options import SinkOptions, read_sink_options
+from barnabas.spark.sink import check_columns
+
+HEADERS = ArrayType(StructType().add("key", StringType()).add("value", BinaryType(), nullable=False))
+TEXT = StringType()
+BOOTSTRAP = {"kafka.bootstrap.servers": "localhost:9092"}
+
+
+def schema_of(**columns: DataType) -> StructType:
+    schema = StructType()
+    for name, kind in columns.items():
+        schema = schema.add(name, kind)
+    return schema
+
+
+def faults(schema: StructType, topic: str | None = "t") -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        check_columns(schema, SinkOptions(client={}, topic=topic))
+    return tuple(caught.value.faults)
+
+
+def test_every_column_of_a_record() -> None:
+    for kind in (BinaryType(), TEXT):
+        schema = schema_of(key=kind, value=kind, topic=TEXT, partition=IntegerType(), headers=HEADERS)
+        check_columns(schema, SinkOptions(client={}))
+    check_columns(schema_of(value=BinaryType()), SinkOptions(client={}, topic="t"))
+    read = schema_of(
+        value=BinaryType(), topic=TEXT, offset=LongType(), timestamp=TimestampType(), timestampType=IntegerType()
+    )
+    check_columns(read, SinkOptions(client={}))
+
+
+def test_all_faults_at_once() -> None:
+    found = faults(schema_of(key=IntegerType(), extra=TEXT, headers=ArrayType(TEXT)), topic=None)
+    assert len(found) == 5
+    for words in (
+        "column key: is int, must be binary or string",
+        "column extra: there is no place for it",
+        "column headers: is array<string>, must be array<struct<key:string,value:binary>>",
+        "column value: is missing",
+        "topic: give the option topic",
+    ):
+        assert any(fault.startswith(words) for fault in found), found
+    assert faults(schema_of(Value=TEXT))[0].startswith("column Value: there is no place")
+    assert faults(StructType().add("value", "string").add("value", "string")) == ("column value: is there twice",)
+
+
+def test_options() -> None:
+    options = read_sink_options({**BOOTSTRAP, "checkpointlocation": "/x", "DELIVERY": "At-Least-Once", "topic": "t"})
+    assert options == SinkOptions({"bootstrap.servers": "localhost:9092"}, "t", True, False)
+    with pytest.raises(ConfigError) as caught:
+        read_sink_options({"topics": "t", "kafka.transactional.id": "x", "delivery": "twice", "path": "p"})
+    found = caught.value.faults
+    assert len(found) == 5
+    for words in (
+        "topics: there is no such option, did you mean topic?",
+        "kafka.transactional.id: give transactionalIdPrefix",
+        "delivery: 'twice' is not allowed",
+        "path: this format",
+        "kafka.bootstrap.servers: has to be given",
+    ):
+        assert any(fault.startswith(words) for fault in found), found
+
+
+def test_a_topic_cannot_be_overwritten() -> None:
+    source = BarnabasDataSource({**BOOTSTRAP, "topic": "t"})
+    for make in (source.writer, source.streamWriter):
+        with pytest.raises(ConfigError, match="cannot be overwritten"):
+            make(schema_of(value=TEXT), True)
+        make(schema_of(value=TEXT), False)
