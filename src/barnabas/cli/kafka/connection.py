@@ -46,7 +46,12 @@ _EXCEPTIONS = {
 
 @contextmanager
 def admin_client(options: Options, timeout_ms: int | None = None) -> Iterator[Admin]:
-    config = client_config(options)
+    with admin_of(client_config(options), timeout_ms) as admin:
+        yield admin
+
+
+@contextmanager
+def admin_of(config: dict[str, str], timeout_ms: int | None = None) -> Iterator[Admin]:
     if timeout_ms is not None:
         config["default.api.timeout.ms"] = str(timeout_ms)
         config.setdefault("request.timeout.ms", str(timeout_ms))

@@ -97,6 +97,9 @@ class ClusterCalls(AdminCalls):
                 supported={
                     each.name: FeatureRange(each.min_version, each.max_version) for each in response.supported_features
                 },
+                api_versions={
+                    each.api_key: FeatureRange(each.min_version, each.max_version) for each in response.api_keys
+                },
             )
 
         return await self._call(locate, ask, deadline)

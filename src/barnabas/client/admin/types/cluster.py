@@ -13,11 +13,15 @@ class FeatureRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureMetadata:
-    """Levels in force across the cluster, and what the broker that answered could do."""
+    """Levels in force across the cluster, and what the broker that answered could do.
+
+    `api_versions`: the requests it takes by their numbers, with the oldest and the latest version.
+    """
 
     finalized: Mapping[str, FeatureRange]
     finalized_epoch: int | None
     supported: Mapping[str, FeatureRange]
+    api_versions: Mapping[int, FeatureRange] = field(default_factory=dict, repr=False)
 
 
 class FeatureUpgradeType(IntEnum):

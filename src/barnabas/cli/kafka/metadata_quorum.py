@@ -1,0 +1,123 @@
+"""`kafka-metadata-quorum.sh`: the replicas of the metadata log of a cluster with controllers (KRaft).
+
+Barnabas keeps its metadata elsewhere and has no such quorum: asked for it, a broker of Barnabas says so. Adding and
+removing controllers is left to Kafka's own command, which reads the controller's files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.kafka.subcommands import Failed, Parser, admin_of_options, run, subcommand, tool_parser
+from barnabas.cli.kafka.tables import print_table
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.types import QuorumInfo, QuorumReplica
+
+NO_DIRECTORY = "A" * 22
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_parser(), arguments, _run)
+
+
+def _parser() -> Parser:
+    parser, commands = tool_parser("kafka-metadata-quorum.sh", "This tool describes kraft metadata quorum status.")
+    describe = subcommand(commands, "describe", "Describe the metadata quorum info")
+    describe.add_argument("--status", action="store_true", help="a summary")
+    describe.add_argument("--replication", action="store_true", help="each replica")
+    describe.add_argument("--human-readable", action="store_true", help="times as how long ago")
+    for name in ("add-controller", "remove-controller"):
+        change = subcommand(commands, name, f"{name}: not offered here")
+        change.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    if options.command != "describe":
+        raise Failed(
+            f"{options.command} is not offered here: brokers of Barnabas have no controller quorum. For a cluster of"
+            " Apache Kafka use its own kafka-metadata-quorum.sh, which reads the controller's files."
+        )
+    if options.status and options.replication:
+        raise Failed("Only one of --status or --replication should be specified with describe sub-command")
+    if not options.status and not options.replication:
+        raise Failed("One of --status or --replication must be specified with describe sub-command")
+    if options.human_readable and not options.replication:
+        raise Failed("The option --human-readable is only supported along with --replication")
+    with admin_of_options(options) as admin:
+        quorum = admin.describe_quorum()
+        if options.status:
+            _print_status(admin.describe_cluster().cluster_id, quorum)
+        else:
+            _print_replication(quorum, human=options.human_readable)
+
+
+def _leader(quorum: QuorumInfo) -> QuorumReplica:
+    return next(each for each in quorum.voters if each.replica_id == quorum.leader_id)
+
+
+def _print_status(cluster_id: str | None, quorum: QuorumInfo) -> None:
+    leader = _leader(quorum)
+    last = min(quorum.voters, key=lambda each: each.log_end_offset)
+    if last is leader:
+        behind_ms = 0
+    elif leader.last_caught_up_timestamp is None or last.last_caught_up_timestamp is None:
+        behind_ms = -1
+    else:
+        behind_ms = leader.last_caught_up_timestamp - last.last_caught_up_timestamp
+    for name, value in (
+        ("ClusterId", cluster_id),
+        ("LeaderId", quorum.leader_id),
+        ("LeaderEpoch", quorum.leader_epoch),
+        ("HighWatermark", quorum.high_watermark),
+        ("MaxFollowerLag", leader.log_end_offset - last.log_end_offset),
+        ("MaxFollowerLagTimeMs", behind_ms),
+        ("CurrentVoters", _replicas(quorum, quorum.voters)),
+        ("CurrentObservers", _replicas(quorum, quorum.observers)),
+    ):
+        print(f"{name + ':':<24}{value}")
+
+
+def _replicas(quorum: QuorumInfo, replicas: Iterable[QuorumReplica]) -> str:
+    shown = []
+    for each in replicas:
+        fields = [f'"id": {each.replica_id}']
+        if each.directory_id not in (None, NO_DIRECTORY):
+            fields.append(f'"directoryId": "{each.directory_id}"')
+        endpoints = quorum.nodes.get(each.replica_id)
+        if endpoints:
+            listed = ", ".join(f'"{name}://{address}"' for name, address in endpoints.items())
+            fields.append(f'"endpoints": [{listed}]')
+        shown.append(f"{{{', '.join(fields)}}}")
+    return f"[{', '.join(shown)}]"
+
+
+def _print_replication(quorum: QuorumInfo, *, human: bool) -> None:
+    leader = _leader(quorum)
+    followers = [each for each in quorum.voters if each is not leader]
+    roles = [(leader, "Leader"), *((each, "Follower") for each in followers)]
+    roles += [(each, "Observer") for each in quorum.observers]
+    rows = [
+        (
+            each.replica_id,
+            each.directory_id or NO_DIRECTORY,
+            each.log_end_offset,
+            leader.log_end_offset - each.log_end_offset,
+            _time(each.last_fetch_timestamp, human),
+            _time(each.last_caught_up_timestamp, human),
+            role,
+        )
+        for each, role in roles
+    ]
+    times = ("LastFetchTimestamp", "LastCaughtUpTimestamp")
+    print_table(("NodeId", "DirectoryId", "LogEndOffset", "Lag", *times, "Status"), rows)
+
+
+def _time(timestamp: int | None, human: bool) -> str:
+    if timestamp is None:
+        return "-1"
+    return f"{time.time_ns() // 1_000_000 - timestamp} ms ago" if human else str(timestamp)

@@ -1,0 +1,107 @@
+"""`kafka-storage.sh`: ids, and what log directories are. Never writes to a directory.
+
+Kafka's brokers need their directories formatted before the first start. A broker of Barnabas does that by itself, so
+`format` only says so: scripts that call it first go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas.cli.kafka.flags import FAILED
+from barnabas.cli.kafka.releases import print_dependencies, print_mapping
+from barnabas.cli.kafka.subcommands import Failed, Parser, run, subcommand, tool_parser
+
+META = "meta.properties"
+DEFAULT_DIRECTORY = "/tmp/kafka-logs"
+NO_FORMAT = (
+    "Nothing was formatted: a Barnabas broker needs none, it prepares its log directories by itself at the first start"
+    " (and chooses its cluster id then)."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_parser(), arguments, _run)
+
+
+def _parser() -> Parser:
+    parser, commands = tool_parser("kafka-storage.sh", "The Kafka storage tool.")
+    subcommand(commands, "random-uuid", "Print a random UUID.")
+    info = subcommand(commands, "info", "What the log directories of a configuration are.")
+    form = subcommand(commands, "format", "Not needed: accepted, and does nothing.")
+    for each in (info, form):
+        each.add_argument("--config", "-c", metavar="FILE", required=True, help="server.properties")
+    form.add_argument("--cluster-id", "-t", metavar="ID", required=True)
+    for flag in ("--add-scram", "-S", "--release-version", "-r", "--feature", "-f", "--initial-controllers", "-I"):
+        form.add_argument(flag, action="append", help=argparse.SUPPRESS)
+    for flag in ("--ignore-formatted", "-g", "--standalone", "-s", "--no-initial-controllers", "-N"):
+        form.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
+    mapping = subcommand(commands, "version-mapping", "Features that go with a release.")
+    mapping.add_argument("--release-version", "-r", metavar="RELEASE")
+    needs = subcommand(commands, "feature-dependencies", "What a feature level needs.")
+    needs.add_argument("--feature", "-f", action="append", required=True, metavar="FEATURE=LEVEL")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int | None:
+    if options.command == "random-uuid":
+        print(random_uuid())
+    elif options.command == "info":
+        return _info(_directories(options.config))
+    elif options.command == "format":
+        _directories(options.config)
+        print(NO_FORMAT)
+    elif options.command == "version-mapping":
+        print_mapping(options.release_version)
+    else:
+        print_dependencies(options.feature)
+    return None
+
+
+def random_uuid() -> str:
+    """In Kafka's alphabet; never with a leading dash, which would look like a flag."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def _directories(config: str) -> list[str]:
+    from barnabas.config.properties import parse_properties
+
+    try:
+        told = parse_properties(Path(config).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Failed(f"{config} cannot be read: {error}") from None
+    listed = told.get("log.dirs") or told.get("log.dir") or DEFAULT_DIRECTORY
+    found = {each.strip() for each in listed.split(",") if each.strip()}
+    metadata = told.get("metadata.log.dir")
+    return sorted({*found, *([metadata] if metadata else [])})
+
+
+def _info(directories: list[str]) -> int | None:
+    from barnabas.config.properties import parse_properties
+
+    problems = [f"{each} does not exist" for each in directories if not Path(each).is_dir()]
+    there = [each for each in directories if Path(each).is_dir()]
+    unformatted = [each for each in there if not (Path(each) / META).is_file()]
+    problems = sorted([*problems, *(f"{each} is not formatted." for each in unformatted)])
+    _section("Found log directory:", "Found log directories:", there)
+    formatted = [each for each in there if each not in unformatted]
+    if formatted:
+        meta = parse_properties((Path(formatted[0]) / META).read_text(encoding="utf-8"))
+        print(f"Found metadata: {{{', '.join(f'{key}={meta[key]}' for key in sorted(meta))}}}\n")
+    _section("Found problem:", "Found problems:", problems)
+    return FAILED if problems else None
+
+
+def _section(one: str, many: str, lines: list[str]) -> None:
+    if lines:
+        print(one if len(lines) == 1 else many)
+        for line in lines:
+            print(f"  {line}")
+        print()
