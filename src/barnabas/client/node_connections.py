@@ -176,6 +176,10 @@ class NodeConnections:
         if link.gone:
             connection.close(GONE)
             raise UnreachableError(link.node.address, GONE)
+        if connection.closed is not None:  # between its last answer and now
+            link.not_before_ms = self._clock.monotonic_ms() + int(link.backoff.next_ms())
+            link.failure = connection.closed
+            raise connection.closed
         link.backoff.reset()
         link.failure = None
         link.connection = connection

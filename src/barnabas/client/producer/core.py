@@ -17,6 +17,7 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.metadata import MetadataCache, PartitionMetadata
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator, Limits
+from barnabas.client.producer.at_exit import finish_at_exit
 from barnabas.client.producer.batch import FlushGroup, ProducerBatch
 from barnabas.client.producer.gates import Gate, IdempotenceGate, OpenGate
 from barnabas.client.producer.identity import ProducerIdentity
@@ -72,6 +73,7 @@ class ProducerCore:
         self.cluster.on_metadata(self._on_metadata)
         io.call(self._start)
         _refuse_after_fork(self.intake)
+        finish_at_exit(self, io)
 
     async def load_topic(self, topic: str, deadline: Deadline) -> None:
         """Waits until the topic is known, and creates its queues. Raises UnknownTopicError at the deadline."""
@@ -166,6 +168,12 @@ class ProducerCore:
             "waiting-threads": pool.waiting_count,
             "incomplete-batches": len(self.accumulator.incomplete),
         }
+
+    def unacknowledged(self) -> int:
+        """How many records are neither acknowledged nor given up. Any thread."""
+        with self.accumulator.lock:
+            waiting = [batch for batch in self.accumulator.incomplete if not batch.done]
+            return sum(batch.record_count if batch.buffer is None else batch.buffer.count for batch in waiting)
 
     async def _close(self, deadline: Deadline) -> None:
         with self.accumulator.lock:

@@ -10,6 +10,7 @@ from faulty_proxy import FaultyProxy
 
 from barnabas.aio import Producer
 from barnabas.client.errors import BufferFullError, ClosedError, SerializationError
+from barnabas.client.producer.producer_record import ProducerRecord
 
 
 def test_send_and_await(bootstrap: str, topic: str) -> None:
@@ -90,3 +91,16 @@ def test_transactions(bootstrap: str, topic: str, name: str) -> None:
     asyncio.run(run())
     values = [each.value() for each in read_partition(bootstrap, topic, 2, isolation_level="read_committed")]
     assert values == [b"kept", b"kept too"]
+
+
+def test_an_interceptor_may_send_it_elsewhere(bootstrap: str, topic: str) -> None:
+    class Elsewhere:
+        def on_send(self, record: ProducerRecord) -> ProducerRecord:
+            return record._replace(topic=topic)
+
+    async def run() -> None:
+        async with Producer(bootstrap, interceptor_classes=[Elsewhere()]) as producer:
+            async with asyncio.timeout(20):
+                assert (await (await producer.send(f"{topic}.asked", b"0"))).topic == topic
+
+    asyncio.run(run())

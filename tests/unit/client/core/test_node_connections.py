@@ -21,6 +21,7 @@ class StubConnection:
         self.closed_because = ""
         self.on_closed: Callable[[Any], None] | None = None
         self.takes_requests = True
+        self.closed: UnreachableError | None = None
 
     def close(self, why: str = "") -> None:
         self.closed_because = why
@@ -37,6 +38,7 @@ class StubConnector:
         self.patience: list[int] = []
         self.proceed = asyncio.Event()
         self.proceed.set()
+        self.closes_at_once = False
 
     async def connect(self, node: Node, failures: int = 0) -> Any:
         self.asked_at.append(asyncio.get_running_loop().time())
@@ -45,7 +47,10 @@ class StubConnector:
         if self.failures:
             self.failures -= 1
             raise UnreachableError(node.address, "refused")
-        return StubConnection()
+        connection = StubConnection()
+        if self.closes_at_once:
+            connection.closed = UnreachableError(node.address, "it closed the connection")
+        return connection
 
 
 class World:
@@ -131,6 +136,22 @@ def test_a_broker_that_leaves_while_it_is_being_connected_to() -> None:
             await waiting
         with pytest.raises(UnreachableError, match="no broker has this id"):
             await world.connections.get(1, Deadline(None))
+        await world.connections.close()
+
+    run(scene)
+
+
+def test_a_connection_that_closes_as_soon_as_it_is_ready_is_a_failure() -> None:
+    """It must not be kept: nobody would ever hear of its end, and whoever waits for it would spin."""
+
+    async def scene() -> None:
+        world = World()
+        world.connector.closes_at_once = True
+        with pytest.raises(UnreachableError, match="it closed the connection"):
+            await world.connections.get_ready(1, Deadline(None))
+        assert world.connections.is_backing_off(1)
+        world.connector.closes_at_once = False
+        await world.connections.get_ready(1, Deadline(None))
         await world.connections.close()
 
     run(scene)
