@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.command import UsageError, add_connection_arguments, guarded
 from barnabas.cli.data.read_range import BEGINNING, STORED, ReadRange
+from barnabas.cli.data.short_options import getopt_words
 
 if TYPE_CHECKING:
     from barnabas.client.consumer import Consumer
@@ -25,7 +26,8 @@ given in milliseconds or like 2026-01-31T12:00. s@ and e@ may be given together.
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parser().parse_args(_joined(arguments))
+    reader = parser()
+    options = reader.parse_args(getopt_words(reader, arguments))
     return guarded("barnabas consume", lambda: consume(options))
 
 
@@ -70,6 +72,8 @@ def consume(options: argparse.Namespace) -> None:
         "isolation.level": options.isolation_level,
         "auto.offset.reset": "earliest" if bounds.start in (BEGINNING, STORED) else "latest",
         "allow.auto.create.topics": "false",
+        # The end of a consumer waits for the answer it has asked for: where the end is near, a short time.
+        "fetch.max.wait.ms": "50" if bounds.at_end or options.count is not None else None,
     }
     with consumer_client(options, own) as consumer:
         partitions: Partitions | GroupPartitions
@@ -157,15 +161,3 @@ def _numbers(text: str) -> set[int]:
         except ValueError:
             raise UsageError(f"-p {text}: expected numbers like 0,2 or 0-3") from None
     return numbers
-
-
-def _joined(words: Sequence[str]) -> list[str]:
-    """argparse takes `-5` after -o for an option of its own: hand it over in one word."""
-    joined: list[str] = []
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        if word in ("-o", "--offset") and left:
-            word = f"--offset={left.pop(0)}"
-        joined.append(word)
-    return joined

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from barnabas.cli.command import FAILED, UsageError, add_connection_arguments, add_json_argument, guarded
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import messages
+from barnabas.cli.data.short_options import getopt_words
 
 if TYPE_CHECKING:
     from barnabas.cli.data.stopping import Stopping
@@ -22,7 +23,8 @@ Headers = list[tuple[str, bytes | None]]
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parser().parse_args(arguments)
+    reader = parser()
+    options = reader.parse_args(getopt_words(reader, arguments))
     return guarded("barnabas produce", lambda: produce(options))
 
 
