@@ -34,6 +34,8 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXPECTED = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 ADDRESS = "localhost:9092"
+ADDRESS_SHOWN = "127.0.0.1:9092"
+"""As a broker calls itself."""
 
 
 class Block(NamedTuple):
@@ -152,7 +154,7 @@ def run_console(block: Block, broker: Broker, commands: Path, folder: Path) -> N
             timeout=60,
             check=False,
         )
-        shown = done.stdout.replace(broker.bootstrap, ADDRESS)
+        shown = done.stdout.replace(broker.bootstrap, ADDRESS_SHOWN)
         assert re.fullmatch(pattern_of(expected), shown), f"{block.where}: {command}\n{shown}"
 
 
