@@ -18,6 +18,10 @@ Deserializer = Callable[[bytes], Any]
 """Null is never given to it: a null key or value stays None."""
 
 
+_Positions = list[tuple[PartitionState, int, int, int]]
+"""Partitions, each with the version, offset and epoch that it had."""
+
+
 class Chunk(NamedTuple):
     """Records of one partition, in order, and where its position was moved to by taking them."""
 
@@ -50,12 +54,31 @@ class Collector:
     # records
 
     def take(self, max_records: int) -> list[Chunk]:
+        before: _Positions = []
+        try:
+            return self._take(max_records, before)
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: what nobody will get is fetched again
+            self._rewind(before)
+            raise
+
+    def _rewind(self, positions: _Positions) -> None:
+        with self._lock:
+            for state, version, offset, epoch in positions:
+                if state.version == version and state.offset != offset:
+                    state.seek(offset, epoch)
+        self._buffer.drop_void()
+        self._on_change()
+
+    def _take(self, max_records: int, before: _Positions) -> list[Chunk]:
         chunks: list[Chunk] = []
         left = max_records
         while left > 0:
             fetch = self._buffer.head()
             if fetch is None or (fetch.error is not None and chunks):
                 break
+            before.append((fetch.state, fetch.version, fetch.state.offset, fetch.state.offset_epoch))
             try:
                 chunk = self._take_from(fetch, left)
             except Exception:
@@ -90,7 +113,8 @@ class Collector:
             if len(records) < whole:
                 next_offset, epoch = records[-1].offset + 1, records[-1].leader_epoch
                 fetch.reader = None  # the next poll starts at the record that failed
-        self._advance(fetch, next_offset, -1 if epoch is None else epoch)
+        if not self._advance(fetch, next_offset, -1 if epoch is None else epoch):
+            return None  # the log was found truncated while these were read
         if fetch.reader is not None and reader.exhausted:
             self._buffer.remove(fetch)
         return Chunk(fetch.state, fetch.version, records, fetch.state.offset, fetch.state.offset_epoch)
@@ -116,13 +140,17 @@ class Collector:
             made.append(record.deserialized(key, value))
         return made
 
-    def _advance(self, fetch: CompletedFetch, next_offset: int, epoch: int) -> None:
+    def _advance(self, fetch: CompletedFetch, next_offset: int, epoch: int) -> bool:
+        """Whether the fetch still counts."""
         state = fetch.state
         with self._lock:
-            if not fetch.is_stale and next_offset > state.offset:
+            if fetch.is_stale:
+                return False
+            if next_offset > state.offset:
                 state.offset = next_offset
                 if epoch >= 0:
                     state.offset_epoch = epoch
+            return True
 
     def _raise(self, fetch: CompletedFetch) -> None:
         """The error's function may put things right by itself (a reset), and then there is nothing to raise."""
@@ -139,6 +167,17 @@ class Collector:
 
     def take_arrow(self, max_records: int | None, max_bytes: int) -> Any:
         """Whole responses until either bound is reached; the last one is cut where `max_records` ends."""
+        before: _Positions = []
+        try:
+            return self._take_arrow(max_records, max_bytes, before)
+        except Exception:
+            raise
+        except BaseException:
+            self._arrow = None
+            self._rewind(before)
+            raise
+
+    def _take_arrow(self, max_records: int | None, max_bytes: int, before: _Positions) -> Any:
         if self._arrow is None:
             self._arrow = ArrowReader(check_crcs=self._check_crcs)
         reader = self._arrow
@@ -148,6 +187,7 @@ class Collector:
             fetch = self._buffer.head()
             if fetch is None or (fetch.error is not None and reader.count):
                 break
+            before.append((fetch.state, fetch.version, fetch.state.offset, fetch.state.offset_epoch))
             try:
                 complete, offset = self._add_to_arrow(reader, fetch)
             except Exception:

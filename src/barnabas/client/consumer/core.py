@@ -12,6 +12,7 @@ from barnabas.client.consumer.commits import CommitCallback, Offsets
 from barnabas.client.consumer.core_base import Partition, logger, partitions_of
 from barnabas.client.consumer.core_lookups import LookupCore
 from barnabas.client.consumer.group import GroupMetadata
+from barnabas.client.consumer.group.driver import MembershipDriver
 from barnabas.client.consumer.listener import RebalanceListener
 from barnabas.client.consumer.offset_reset import EARLIEST, LATEST, OffsetReset
 from barnabas.client.consumer.offsets import OffsetAndMetadata, SubscriptionPattern
@@ -69,18 +70,24 @@ class ConsumerCore(LookupCore):
             membership = self._runtime.membership
             if membership is not None and self._subscription.uses_group:
                 membership.subscribe(None, None)
-                await self._handle_events_until_unassigned()
+                await self._handle_events_until_unassigned(membership)
             self._subscription.unsubscribe()
             self._on_assignment()
 
-    async def _handle_events_until_unassigned(self) -> None:
-        """The group asks back for what this member has; then it has left."""
+    async def _handle_events_until_unassigned(self, membership: MembershipDriver) -> None:
+        """The group asks back for what this member has, also if it was about to be given it; then it has left."""
         deadline = self._deadline(None)
-        while self._subscription.assignment() and not deadline.expired:
-            while (event := self._runtime.next_event()) is not None:
-                await self._rebalances.handle(event)
-            if self._subscription.assignment():
+        while not deadline.expired:
+            settled = self._io.submit(membership.settle())
+            settled.add_done_callback(lambda _: self._side.notify())
+            while not settled.done() and not deadline.expired:
                 await self._side.wait(deadline.remaining_s)
+            if (event := self._runtime.next_event()) is not None:
+                await self._rebalances.handle(event)
+            elif membership.owes_events:
+                await self._side.wait(deadline.remaining_s)
+            else:
+                return
 
     def assignment(self) -> frozenset[TopicPartition]:
         return self._subscription.assignment()
@@ -215,7 +222,7 @@ class ConsumerCore(LookupCore):
 
         `commit=False`: what poll returned last is not taken as done, and not committed.
         """
-        if self._guard.closed:
+        if self._guard.closed or self._guard.is_forked:
             return
         with self._guard:
             deadline = self._deadline(timeout)

@@ -93,7 +93,8 @@ class CoreBase:
         self._side.notify()
 
     def _check_woken(self) -> None:
-        if self._woken:
+        """Not on the way out: a consumer that is being closed commits and leaves whatever happens."""
+        if self._woken and self._closing is None:
             self._woken = False
             raise WakeupError("wakeup() was called: the wait is over, the consumer can be used as before")
 
@@ -126,15 +127,20 @@ class CoreBase:
         if not (self.options.enable_auto_commit and self._commits_when_leaving and offsets):
             return
         try:
-            await self._commit(offsets, self._closing or self._deadline(self.options.request_timeout_ms / 1000))
+            deadline = self._closing or self._deadline(self.options.request_timeout_ms / 1000)
+            await self._commit(offsets, deadline, wakes=False)
         except KafkaError as error:
             logger.warning("the commit of %d partition(s) before they are given up failed: %s", len(offsets), error)
 
-    async def _commit(self, offsets: Offsets, deadline: Deadline) -> None:
-        """Waits for the answer; callbacks of commits that were sent before and are answered by then have run too."""
+    async def _commit(self, offsets: Offsets, deadline: Deadline, *, wakes: bool = True) -> None:
+        """Waits for the answer; callbacks of commits that were sent before and are answered by then have run too.
+
+        Unless it `wakes`, a wake-up meanwhile is kept for the next wait.
+        """
         pending = self._commits.start(offsets)
         while not pending.future.done():
-            self._check_woken()
+            if wakes:
+                self._check_woken()
             if deadline.expired:
                 pending.future.cancel()
                 raise ClientTimeoutError("the commit was not answered in time: it may or may not have been stored")

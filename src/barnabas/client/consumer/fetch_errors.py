@@ -115,12 +115,13 @@ class FetchErrors:
     def report(self, error: KafkaError, states: Sequence[PartitionState], buffer: FetchBuffer) -> None:
         """One that concerns a whole broker: the user hears of it once, then all its partitions are tried again."""
 
-        def tell(_: PartitionState) -> KafkaError:
-            for state in states:
-                state.blocked = False
-            return error
+        untold = [error]
+
+        def tell(_: PartitionState) -> KafkaError | None:
+            return untold.pop() if untold else None
 
         with self._subscription.lock:
             for state in states:
+                # Each has its own: a seek or a rebalance makes that of one void, and must not hold up the others.
                 state.blocked = True
-            buffer.add(CompletedFetch(states[0], memoryview(b""), states[0].fetch_offset, error=tell))
+                buffer.add(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=tell))

@@ -17,7 +17,7 @@ from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer, s
 from barnabas.client.consumer.fetch_errors import FetchErrors
 from barnabas.client.consumer.fetch_response import FetchAnswer, FetchedPartition, read_fetch_response
 from barnabas.client.consumer.fetch_session import FetchPlan, FetchSession, SessionPartition
-from barnabas.client.consumer.partition_state import PartitionState
+from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.metadata import Node
 from barnabas.client.options import ConsumerOptions
@@ -86,7 +86,8 @@ class Fetcher:
                 task.add_done_callback(functools.partial(self._on_served, node_id))
 
     def _on_served(self, node_id: int, task: asyncio.Task[None]) -> None:
-        self._active.pop(node_id, None)
+        if self._active.get(node_id) is task:
+            del self._active[node_id]
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("fetching from node %d failed unexpectedly", node_id, exc_info=error)
 
@@ -119,6 +120,8 @@ class Fetcher:
             wanted, pause_ms = self._wanted(node_id)
             if not wanted:
                 if pause_ms is None:
+                    # Here and not when the task is done: a kick in between would find the broker still being asked.
+                    self._active.pop(node_id, None)
                     return
                 await asyncio.sleep(pause_ms / 1000)
                 continue
@@ -228,6 +231,8 @@ class Fetcher:
                 state, version = wanted[where]
                 if state.version != version or state.fetch_offset != asked[where].fetch_offset:
                     continue  # the user has gone elsewhere meanwhile
+                if state.state is not FetchState.FETCHING:
+                    continue  # the leader has changed meanwhile: what the old one says may not be in the log any more
                 arrived |= self._take_partition(node_id, state, fetched, answer)
         if arrived:
             self._on_arrival()

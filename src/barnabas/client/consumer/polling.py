@@ -5,7 +5,8 @@ until the I/O thread has something. Nothing is polled in a busy way, and nothing
 group to stay alive.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from barnabas.client.consumer.collector import Chunk
 from barnabas.client.consumer.core_base import CoreBase
@@ -13,6 +14,8 @@ from barnabas.client.consumer.subscription import SubscriptionKind
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.retry import Deadline
 from barnabas.records.codec import ConsumerRecord
+
+T = TypeVar("T")
 
 ARROW_MAX_BYTES = 64 << 20
 """What poll_arrow decodes at a time, as fetched, unless it is told otherwise."""
@@ -32,10 +35,11 @@ class PollingCore(CoreBase):
             deadline = self._poll_started(timeout)
             while True:
                 await self._take_turn()
-                records = self._records(limit)
+                records = self._in_hand(lambda: self._records(limit))
                 if records or deadline.expired:
                     self._given_out = bool(records)
                     return records
+                self._given_out = False
                 await self._side.wait(self._wait_s(deadline))
 
     async def poll_arrow(
@@ -54,11 +58,12 @@ class PollingCore(CoreBase):
                 self._on_assignment()
             while True:
                 await self._take_turn()
-                rows = self._collector.take_arrow(limit, max_bytes)
+                rows = self._in_hand(lambda: self._collector.take_arrow(limit, max_bytes))
                 self._call_fetcher()
                 if rows.num_rows or deadline.expired:
                     self._given_out = rows.num_rows > 0
                     return rows
+                self._given_out = False
                 await self._side.wait(self._wait_s(deadline))
 
     async def fill_cursor(self) -> None:
@@ -90,6 +95,15 @@ class PollingCore(CoreBase):
         if (error := self._runtime.next_error()) is not None:
             raise error
         self._commits.maybe_auto_commit()
+
+    def _in_hand(self, take: Callable[[], T]) -> T:
+        """Ctrl-C may come when positions have moved and the user has seen nothing yet; an error leaves them alone."""
+        self._given_out = True
+        try:
+            return take()
+        except Exception:
+            self._given_out = False
+            raise
 
     def _records(self, limit: int) -> list[ConsumerRecord]:
         if not self.cursor.is_empty:

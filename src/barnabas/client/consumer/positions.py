@@ -182,6 +182,7 @@ class PositionKeeper:
 
     async def _validate(self, states: Sequence[PartitionState]) -> None:
         asked = {state.topic_partition: (state, state.version, state.fetch_offset) for state in states}
+        leaders = {state.topic_partition: (state.leader, state.leader_epoch) for state in states}
         questions = {
             state.topic_partition: EpochQuestion(state.leader, state.leader_epoch, state.fetch_epoch)
             for state in states
@@ -191,6 +192,8 @@ class PositionKeeper:
         with self._subscription.lock:
             for entry, end in found.items():
                 state, version, offset = asked[entry]
+                if (state.leader, state.leader_epoch) != leaders[entry]:
+                    continue  # the next leader is being asked
                 truncation = state.complete_validation(
                     version, offset, end.end_offset, end.leader_epoch, self._subscription.default_reset
                 )
@@ -221,9 +224,10 @@ class PositionKeeper:
             )
         else:
             # What was not answered, and did not fail, may be asked for again soon; what moved on, at once.
+            soon_ms = self._clock.monotonic_ms() + self._options.retry_backoff_ms
             for state, was, version in before:
-                if (state.state, state.version) != (was, version):
-                    state.retry_at_ms = 0
+                moved_on = (state.state, state.version) != (was, version)
+                state.retry_at_ms = 0 if moved_on else min(state.retry_at_ms, soon_ms)
         self.kick()
 
     def _retry_later(

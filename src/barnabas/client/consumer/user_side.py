@@ -7,6 +7,7 @@ it awaits. `notify` may be called from any thread.
 
 import asyncio
 import inspect
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
@@ -111,10 +112,21 @@ class Guard:
         self._lock = threading.Lock()
         self._owner: object = None
         self._depth = 0
+        self._pid = os.getpid()
         self.closed = False
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this is a copy in a child process, without the I/O thread but with the parent's records."""
+        return os.getpid() != self._pid
 
     def __enter__(self) -> None:
         token = self._side.token()
+        if self.is_forked:
+            raise IllegalStateError(
+                "the consumer was made before a fork, and its I/O thread stayed in the parent: make consumers in the"
+                " process that uses them"
+            )
         with self._lock:
             if self.closed:
                 raise ClosedError("the consumer is closed: make a new one")

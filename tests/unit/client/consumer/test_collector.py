@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from fetched import marker, values
 
@@ -347,3 +349,37 @@ class TestCursor:
         cursor.fill([Chunk(world[A], world[A].version, [], 5, 3)])
         assert list(cursor) == []
         assert world[A].offset == 5
+
+
+class Interrupt(BaseException):
+    """Like Ctrl-C, which may come anywhere."""
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_what_an_interrupt_kept_from_the_user_comes_again(columns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.arrive(A, values(0, b"0"))
+    world.arrive(B, values(0, b"1"))
+    advance = world.collector._advance
+
+    def interrupted(*given: Any) -> bool:
+        advance(*given)
+        if given[0].state is world[B]:
+            raise Interrupt
+        return True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.collector, "_advance", interrupted)
+        with pytest.raises(Interrupt):
+            world.collector.take_arrow(None, 1000) if columns else world.collector.take(500)
+    assert [(world[entry].offset, world[entry].fetch_offset) for entry in (A, B)] == [(0, 0), (0, 0)]
+    assert world.changes and not len(world.buffer)
+    world.arrive(A, values(0, b"again"))
+    rows = world.collector.take_arrow(None, 1000)
+    assert rows.column("value").to_pylist() == [b"again"]
+
+
+def test_records_of_a_log_that_is_truncated_meanwhile_are_not_given_out() -> None:
+    world = World(value_deserializer=lambda value: world[A].seek(0) or value)
+    world.arrive(A, values(0, b"gone"))
+    assert world.take() == [] and world[A].offset == 0

@@ -434,3 +434,75 @@ def test_a_throttled_client_tells_its_connection() -> None:
         await world.fetcher.close()
 
     run(test)
+
+
+def test_an_answer_that_comes_after_a_change_of_leader_is_void() -> None:
+    """Else the position that is being validated would move, and the validation never come to an end."""
+
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        release = asyncio.Event()
+
+        async def late(*_: Any) -> FetchResponse:
+            await release.wait()
+            return answer({A: values(1, b"late")})
+
+        cluster.answer(ApiKey.FETCH, answer({A: values(0, b"0")}), late)
+        world = World(cluster)
+        world.assign(A)
+        world.fetcher.kick()
+        await cluster.request_of(ApiKey.FETCH, 1)
+        world[A].check_leader(0, 1, TOPIC_ID)
+        assert world[A].state is FetchState.AWAIT_VALIDATION
+        release.set()
+        await until(lambda: not world.fetcher._active)
+        assert (world[A].fetch_offset, len(world.buffer)) == (1, 1)
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_a_kick_just_when_the_last_request_ends_is_not_lost() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A)
+        world.subscription.set_paused([A], True)
+        wanted = world.fetcher._wanted
+
+        def resumed_right_after(node_id: int) -> Any:
+            found = wanted(node_id)
+            world.fetcher._wanted = wanted  # type: ignore[method-assign]
+            world.subscription.set_paused([A], False)
+            asyncio.get_running_loop().call_soon(world.fetcher.kick)
+            return found
+
+        world.fetcher._wanted = resumed_right_after  # type: ignore[method-assign]
+        world.subscription.set_paused([A], False)
+        world.fetcher.kick()
+        world.subscription.set_paused([A], True)
+        await cluster.request_of(ApiKey.FETCH)
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_a_brokers_error_is_told_although_the_first_partition_is_gone() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 2})
+        cluster.answer(ApiKey.FETCH, AuthenticationError("wrong password"), answer({B: values(0, b"0")}))
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster)
+        world.assign(A, B)
+        world.fetcher.kick()
+        await world.arrivals.wait()
+        world.subscription.remove([A])
+        with pytest.raises(AuthenticationError):
+            world.collector.take(1)
+        await until(lambda: not world.fetcher._active)
+        world.fetcher.kick()
+        assert await world.taken(1) == [b"0"]
+        await world.fetcher.close()
+
+    run(test)

@@ -101,6 +101,11 @@ class World:
         await self.until(lambda: all(self[entry].is_fetchable for entry in partitions))
 
 
+async def eventually(condition: Callable[[], object]) -> None:
+    while not condition():  # noqa: ASYNC110 - there is no event for what is looked at
+        await asyncio.sleep(0)
+
+
 def listed(
     offset: int | Callable[[int], int], error: ErrorCode = ErrorCode.NONE
 ) -> Callable[[int, ListOffsetsRequest], ListOffsetsResponse]:
@@ -293,6 +298,39 @@ class TestLeaderChange:
             node_id, request = world.cluster.requests[-1]
             asked = request.topics[0].partitions[0]
             assert (node_id, asked.leader_epoch, asked.current_leader_epoch) == (1, 0, 3)
+            await world.keeper.close()
+
+        run(test)
+
+    def test_what_an_earlier_leader_says_does_not_count(self) -> None:
+        async def test() -> None:
+            world = await self.moved(EARLIEST)
+            asked: list[int] = []
+            earlier, later = asyncio.Event(), asyncio.Event()
+
+            async def ends(node_id: int, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+                asked.append(node_id)
+                await (earlier if node_id else later).wait()
+                return epoch_ends(80 if node_id else 100, 0)(node_id, request)
+
+            world.cluster.answer(ApiKey.OFFSET_FOR_LEADER_EPOCH, ends, ends)
+            await eventually(lambda: asked == [1])
+            world.cluster.set_leader("t", 0, 0, 4)
+            world.cluster.publish()
+            await eventually(lambda: asked == [1, 0])
+            earlier.set()
+            await eventually(lambda: len(world.keeper._tasks) == 1)
+            later.set()
+            await world.fetching(A)
+            assert (world[A].offset, world[A].leader_epoch) == (100, 4)
+            await world.keeper.close()
+
+        run(test)
+
+    def test_what_a_broker_does_not_answer_is_asked_again_soon(self) -> None:
+        async def test() -> None:
+            world = await self.moved(EARLIEST, OffsetForLeaderEpochResponse(topics=[]), epoch_ends(100, 0))
+            await world.fetching(A)
             await world.keeper.close()
 
         run(test)

@@ -292,3 +292,41 @@ def test_nothing_to_do_asks_nobody() -> None:
     run(committer(cluster, None).commit({}))
     assert run(committer(cluster, None).fetch([])) == {}
     assert not cluster.requests
+
+
+def offsets_of(request: OffsetCommitRequest) -> dict[int, int]:
+    return {each.partition_index: each.committed_offset for topic in request.topics for each in topic.partitions}
+
+
+def test_a_retry_leaves_out_what_a_later_commit_is_about() -> None:
+    """Else an older offset would be stored last."""
+    cluster = FakeCluster()
+
+    async def both() -> None:
+        commits = committer(cluster, None)
+        later: list[asyncio.Task[None]] = []
+
+        def fail(*_: Any) -> OffsetCommitResponse:
+            later.append(asyncio.get_running_loop().create_task(commits.commit({T0: OffsetAndMetadata(9)})))
+            return response(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+        cluster.answer(ApiKey.OFFSET_COMMIT, fail)
+        cluster.always(ApiKey.OFFSET_COMMIT, committed())
+        await commits.commit({T0: OffsetAndMetadata(5), T1: OffsetAndMetadata(6)})
+        await asyncio.gather(*later)
+
+    run(both())
+    seen = [offsets_of(each) for each in cluster.requests_of(ApiKey.OFFSET_COMMIT)]
+    assert sorted(seen[1:], key=str) == [{0: 9}, {1: 6}]
+
+
+def test_only_what_was_not_stored_is_committed_again() -> None:
+    cluster = FakeCluster()
+    cluster.answer(ApiKey.OFFSET_COMMIT, response(ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), committed())
+    run(committer(cluster, None).commit({T0: OffsetAndMetadata(5), T1: OffsetAndMetadata(6)}))
+    assert [offsets_of(each) for each in cluster.requests_of(ApiKey.OFFSET_COMMIT)] == [{0: 5, 1: 6}, {1: 6}]
+
+
+def response(*codes: ErrorCode) -> OffsetCommitResponse:
+    partitions = [OffsetCommitResponsePartition(partition_index=n, error_code=code) for n, code in enumerate(codes)]
+    return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=partitions)])

@@ -2,7 +2,8 @@
 
 Used by the consumer (commit, auto-commit, positions, `committed`), on the I/O loop. With a membership every request is
 made in the name of the member, so that one that was thrown out cannot overwrite what its successor has committed. A
-commit that has to be tried again is given up when the group has moved on and the partitions are not ours any more.
+commit that has to be tried again is given up when the group has moved on and the partitions are not ours any more, and
+leaves out what a later commit is about: offsets do not go back.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -28,7 +29,6 @@ from barnabas.client.errors import RebalanceInProgressError, error_code, error_f
 from barnabas.client.retry import Backoff, Deadline, retrying
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.messages.offset_commit import OffsetCommitResponse
 from barnabas.types import TopicPartition
 
 T = TypeVar("T")
@@ -42,19 +42,31 @@ class OffsetCommitter:
         self._link = CoordinatorLink(cluster, options)
         self._options = options
         self._membership = membership
+        self._newest: dict[TopicPartition, object] = {}
+        """The commit that was the last to be asked for."""
 
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], *, timeout_ms: int | None = None
     ) -> None:
-        """Returns when all of them are stored. `timeout_ms` is default.api.timeout.ms unless given."""
+        """Returns when all of them are stored, or left to a later commit. Default time-out: default.api.timeout.ms."""
         if not offsets:
             return
         started_as = self._committing_identity(None, offsets)
+        left = dict(offsets)
+        myself = object()
+        self._newest.update(dict.fromkeys(left, myself))
 
         async def attempt(deadline: Deadline) -> None:
-            identity = self._committing_identity(started_as, offsets)
-            response = await self._send(commit_request(identity, offsets), MAX_VERSION, deadline)
-            self._check_commit(identity, response)
+            for partition in [each for each in left if self._newest.get(each) is not myself]:
+                del left[partition]
+            if not left:
+                return
+            identity = self._committing_identity(started_as, left)
+            response = await self._send(commit_request(identity, left), MAX_VERSION, deadline)
+            failed = commit_errors(response)
+            for partition in [each for each in left if each not in failed]:
+                del left[partition]
+            self._check_commit(identity, failed)
 
         await self._retrying(attempt, timeout_ms)
 
@@ -115,8 +127,8 @@ class OffsetCommitter:
 
     # Answers
 
-    def _check_commit(self, identity: GroupMetadata, response: OffsetCommitResponse) -> None:
-        failed = [(error_code(number), partition) for partition, number in commit_errors(response).items()]
+    def _check_commit(self, identity: GroupMetadata, errors: Mapping[TopicPartition, int]) -> None:
+        failed = [(error_code(number), partition) for partition, number in errors.items()]
         failed.sort(key=lambda each: each[0].retriable)  # what trying again does not mend comes first
         for code, partition in failed:
             if code in MOVED:

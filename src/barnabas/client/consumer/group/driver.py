@@ -89,6 +89,11 @@ class MembershipDriver:
     def is_subscribed(self) -> bool:
         return self._machine.subscription is not None
 
+    @property
+    def owes_events(self) -> bool:
+        """Whether there is something that the consumer has to give up, or an event that it has not answered."""
+        return bool(self._machine.owned) or self._machine.is_waiting
+
     def owns(self, partitions: Collection[TopicPartition]) -> bool:
         return self._machine.owned.issuperset(partitions)
 
@@ -125,6 +130,10 @@ class MembershipDriver:
         self._loop = asyncio.get_running_loop()
         self._polled_ms = self._clock.monotonic_ms()
         self._cluster.on_metadata(self._on_metadata)
+        self._drain()
+
+    async def settle(self) -> None:
+        """When it returns, all that was called before has been carried out."""
         self._drain()
 
     async def close(self, leave: bool) -> None:
@@ -219,7 +228,8 @@ class MembershipDriver:
     def _on_timer(self) -> None:
         self._timer = None
         polled_ms = self._polled_ms
-        self._machine.polled(polled_ms)
+        if not self._machine.is_away:  # the time of a poll that is over brings nobody back
+            self._machine.polled(polled_ms)
         self._feed(self._machine.on_time)
         if self._machine.is_away and self._polled_ms != polled_ms:
             self._feed(self._machine.polled)  # a poll came just when it left

@@ -81,6 +81,11 @@ class MemberMachine(ABC):
     def is_rebalancing(self) -> bool:
         """Whether a commit would come between two generations."""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an event is with the user."""
+        return self._outstanding is not None
+
     @abstractmethod
     def next_deadline_ms(self) -> int | None: ...
 
