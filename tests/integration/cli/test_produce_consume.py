@@ -44,7 +44,7 @@ def test_one_record_is_told_and_many_are_counted(produce: Command, topic: str) -
 
 def test_keys_headers_and_null(produce: Command, barnabas: Command, topic: str) -> None:
     produce("k=v=w\nno separator\n=\nk2=\n", topic, "-K", "=", "-H", "a=1", "-H", "b", "-H", "c=", "-p", "0")
-    produce("k=\n=\n", topic, "-K=", "-Z", "-k", "fixed", "-p", "0")
+    produce("k=\n=\n", topic, "-K=", "-Z", "-p", "0")
     produce("plain\n", topic, "-k", "fixed", "-p", "0")
     done = barnabas("consume", topic, "-e", "-p", "0", "-f", "%p %o %k|%K|%s|%S|%h\n")
     assert done.out.splitlines() == [

@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("-f", "--format", metavar="FORMAT", help="how to print a record (default %%s\\n)")
     parser.add_argument("-J", "--json", action="store_true", help="a line of JSON for each record")
     parser.add_argument("-K", "--key-separator", metavar="SEP", help="print the key and this before the value")
+    parser.add_argument("-D", "--delimiter", metavar="SEP", help="print this after a record (default \\n)")
     parser.add_argument("-Z", "--null", action="store_true", help="print null as NULL instead of nothing")
     parser.add_argument(
         "-o", "--offset", metavar="OFFSET", action="append", default=[], help="where to start, see below"
@@ -61,12 +62,11 @@ def parser() -> argparse.ArgumentParser:
 def consume(options: argparse.Namespace) -> None:
     from barnabas.cli.data.clients import consumer_client
     from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
-    from barnabas.cli.data.record_format import DEFAULT_FORMAT, compiled, json_line
+    from barnabas.cli.data.record_format import compiled, json_line
 
     bounds = ReadRange.parse(options.offset, options.exit)
     _check(options, bounds)
-    layout = options.format or ("" if options.key_separator is None else "%k" + options.key_separator) + DEFAULT_FORMAT
-    write = json_line if options.json else compiled(layout, b"NULL" if options.null else b"")
+    write = json_line if options.json else compiled(_layout(options), b"NULL" if options.null else b"")
     own = {
         "group.id": options.group,
         "isolation.level": options.isolation_level,
@@ -88,13 +88,22 @@ def consume(options: argparse.Namespace) -> None:
         print_records(consumer, partitions, write, sys.stdout.buffer, options.count)
 
 
+def _layout(options: argparse.Namespace) -> str:
+    """-f, or what -K and -D make of the usual one; a percent sign in them is itself."""
+    if options.format:
+        return str(options.format)
+    key = "" if options.key_separator is None else "%k" + options.key_separator.replace("%", "%%")
+    return key + "%s" + ("\\n" if options.delimiter is None else options.delimiter.replace("%", "%%"))
+
+
 def _check(options: argparse.Namespace, bounds: ReadRange) -> None:
     if options.count is not None and options.count < 1:
         raise UsageError(f"-c {options.count}: expected a number above 0")
-    if options.json and (options.format or options.key_separator is not None):
-        raise UsageError("-J prints JSON: leave out -f and -K")
-    if options.format and options.key_separator is not None:
-        raise UsageError("-f says where the key goes: leave out -K")
+    separators = options.key_separator is not None or options.delimiter is not None
+    if options.json and (options.format or separators):
+        raise UsageError("-J prints JSON: leave out -f, -K and -D")
+    if options.format and separators:
+        raise UsageError("-f says what stands where: leave out -K and -D")
     if options.group is None:
         if bounds.start == STORED:
             raise UsageError("-o stored: only a group (-g) stores offsets")

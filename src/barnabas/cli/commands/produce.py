@@ -122,15 +122,15 @@ def _send(
 def _lines(options: argparse.Namespace, separator: bytes | None) -> Iterator[Line]:
     fixed = None if options.key is None else options.key.encode()
     for line in messages(options.files, unescaped(options.delimiter)):
-        key, value = fixed, line
+        key: bytes | None = None
+        value: bytes | None = line
         if separator is not None:
             before, found, after = line.partition(separator)
             if found:
                 key, value = before, after
         if options.null:
-            yield Line(key or None, value or None)
-        else:
-            yield Line(key, value)
+            key, value = key or None, value or None
+        yield Line(fixed if key is None else key, value)
 
 
 def _headers(pairs: Sequence[str]) -> Headers | None:

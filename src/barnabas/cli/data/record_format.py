@@ -15,7 +15,6 @@ from barnabas.cli.data.escapes import unescaped
 from barnabas.records.codec import ConsumerRecord
 from barnabas.records.header import TimestampType
 
-DEFAULT_FORMAT = "%s\\n"
 NO_NULL_TEXT = b""
 HEADER_NULL = b"NULL"
 
