@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import barnabas
+from barnabas.cli.main import COMMANDS
 from barnabas.client.errors import ClientError
 from barnabas.testing import Broker
 
@@ -56,12 +57,16 @@ def blocks_of(page: str) -> list[Block]:
     ]
 
 
+def scripts() -> dict[str, str]:
+    found: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    return found
+
+
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every command of the package under its name, whether or not it is installed."""
     folder = tmp_path_factory.mktemp("bin")
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
-    for name, target in scripts.items():
+    for name, target in scripts().items():
         module, function = target.split(":")
         program = folder / name
         program.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n")
@@ -111,6 +116,15 @@ def test_the_table_of_errors_is_complete_and_true() -> None:
     classes = {name: getattr(barnabas, name) for name in barnabas.__all__ if name.endswith("Error")}
     del classes["KafkaError"]
     assert told == {name: "yes" if is_retriable(kind) else "no" for name, kind in classes.items()}
+
+
+def test_every_command_is_named() -> None:
+    page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+    kafkas = {name for name in scripts() if name.endswith(".sh")}
+    assert set(re.findall(r"`(kafka-[a-z0-9-]+\.sh)`", page)) == kafkas
+    nouns = page.split("## Barnabas's commands")[1].split("On all of them:")[0]
+    first_cells = "".join(re.findall(r"^\|[^|]*\|", nouns, re.MULTILINE))
+    assert set(re.findall(r"`([a-z]+)`", first_cells)) == set(COMMANDS)
 
 
 def is_retriable(kind: type[ClientError]) -> bool:
