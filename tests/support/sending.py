@@ -30,7 +30,7 @@ class Sending:
         record = self.core.intake.prepare(ProducerRecord(topic, value, **about), None)
         outcome = self.core.intake.try_append(record)
         if outcome is None:
-            self.io.wait(self.core.load_topic(topic, Deadline(5000)))
+            self.io.wait(self.core.load_topic(topic, Deadline(5000), record.partition))
             outcome = self.core.intake.try_append(record)
         assert isinstance(outcome, Delivery)
         return outcome

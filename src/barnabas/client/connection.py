@@ -149,16 +149,18 @@ class Connection:
             answer.set_exception(self.closed)
             return answer
         correlation_id = self._correlation_id = (self._correlation_id + 1) & CORRELATION_IDS
+        timeout_s = self._timeout_s if timeout_ms is None else timeout_ms / 1000
         flexible = version >= FIRST_FLEXIBLE_VERSION.get(api_key, NEVER_FLEXIBLE)
         client_id = self._client_id + b"\0" if flexible else self._client_id
         size = 8 + len(client_id) + sum(map(len, parts))
         if expect_response:
             waiting = InFlight(answer, api_key, correlation_id, flexible and api_key != ApiKey.API_VERSIONS)
-            timeout_s = self._timeout_s if timeout_ms is None else timeout_ms / 1000
             waiting.timer = self._loop.call_later(timeout_s, self._on_timeout, waiting, timeout_s)
             self._in_flight.append(waiting)
         else:
             self._unanswered.append(answer)
+            timer = self._loop.call_later(timeout_s, self._on_unsent, timeout_s)
+            answer.add_done_callback(lambda _: timer.cancel())
         self._last_used = self._loop.time()
         self._outgoing.add((HEADER.pack(size, api_key, version, correlation_id) + client_id, *parts))
         if not self._writing:
@@ -232,6 +234,10 @@ class Connection:
         if not waiting.answer.done():
             waiting.answer.set_exception(ClientTimeoutError(f"{self.address}: {why}"))
         self._end(UnreachableError(self.address, f"closed after there was {why}"))
+
+    def _on_unsent(self, timeout_s: float) -> None:
+        """A request without an answer, and the peer does not even take its bytes."""
+        self._end(UnreachableError(self.address, f"closed, it took no bytes within {timeout_s * 1000:.0f} ms"))
 
     def _on_idle(self) -> None:
         idle_s = self._loop.time() - self._last_used

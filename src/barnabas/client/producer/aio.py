@@ -72,7 +72,7 @@ class Producer:
         while True:
             granted = 0
             if outcome is None:
-                await self._io.run(self._core.load_topic(record.topic, deadline))
+                await self._io.run(self._core.load_topic(record.topic, deadline, record.partition))
             else:
                 granted = await memory(self._core.accumulator, outcome, deadline)
             outcome = intake.try_append(record, granted)

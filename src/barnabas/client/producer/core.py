@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.offsets import OffsetAndMetadata
-from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError
+from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError, UnknownTopicError
 from barnabas.client.io_thread import IoThread
 from barnabas.client.metadata import MetadataCache, PartitionMetadata
 from barnabas.client.options.producer import ProducerOptions
@@ -75,9 +75,18 @@ class ProducerCore:
         _refuse_after_fork(self.intake)
         finish_at_exit(self, io)
 
-    async def load_topic(self, topic: str, deadline: Deadline) -> None:
-        """Waits until the topic is known, and creates its queues. Raises UnknownTopicError at the deadline."""
+    async def load_topic(self, topic: str, deadline: Deadline, partition: int | None = None) -> None:
+        """Waits until the topic is known, and creates its queues. Raises UnknownTopicError at the deadline.
+
+        A `partition` that it does not have may have been added since: it is asked for once more before that is said.
+        """
         known = await self.cluster.topic_metadata(topic, deadline, allow_auto_topic_creation=True)
+        if partition is not None and partition >= known.partition_count:
+            await self.cluster.refresh_metadata((topic,))
+            known = await self.cluster.topic_metadata(topic, deadline)
+            if partition >= known.partition_count:
+                count = known.partition_count
+                raise UnknownTopicError(f"topic {topic} has no partition {partition}, it has 0 to {count - 1}")
         with self.accumulator.lock:
             self.accumulator.topic(topic, known.partition_count)
         self._sender.on_metadata(self.cluster.metadata)

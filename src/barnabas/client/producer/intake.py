@@ -13,7 +13,6 @@ from barnabas.client.errors import (
     IllegalStateError,
     RecordTooLargeError,
     SerializationError,
-    UnknownTopicError,
 )
 from barnabas.client.options.plugins import Serializer
 from barnabas.client.options.producer import ProducerOptions
@@ -71,7 +70,7 @@ class Intake:
             raise
 
     def try_append(self, record: PreparedRecord, granted: int = 0) -> Delivery | int | None:
-        """The record's handle; or how many bytes to wait for; or None if the topic is not known yet."""
+        """The record's handle; or how many bytes to wait for; or None if topic or partition are not known yet."""
         with self._accumulator.lock:
             try:
                 self.check_open()
@@ -82,7 +81,8 @@ class Intake:
                     return None
                 partition = self._partition(topic, record)
                 if partition >= len(topic.partitions):
-                    raise _unknown_partition(record, len(topic.partitions))
+                    self._give_back(granted)
+                    return None
             except BaseException:
                 self._give_back(granted)
                 raise
@@ -170,10 +170,6 @@ class Intake:
 
 def _nothing() -> None:
     pass
-
-
-def _unknown_partition(record: PreparedRecord, count: int) -> UnknownTopicError:
-    return UnknownTopicError(f"topic {record.topic} has no partition {record.partition}, it has 0 to {count - 1}")
 
 
 def _serialized(what: str, serializer: Serializer | None, given: Any, topic: str) -> bytes | None:

@@ -133,7 +133,7 @@ class Producer(SendPath):
         while True:
             granted = 0
             if outcome is None:
-                self._io.wait(self._core.load_topic(record.topic, deadline))
+                self._io.wait(self._core.load_topic(record.topic, deadline, record.partition))
             else:
                 granted = wait_for_memory(self._core.accumulator, outcome, deadline)
             outcome = self._intake.try_append(record, granted)

@@ -182,6 +182,16 @@ def test_a_request_without_an_answer() -> None:
     play(scene)
 
 
+def test_a_request_without_an_answer_whose_bytes_nobody_takes() -> None:
+    async def scene(connection: Connection, peer: Peer) -> None:
+        done = connection.post(HEARTBEAT, 4, [bytes(1 << 24)], timeout_ms=50, expect_response=False)
+        with pytest.raises(UnreachableError, match="took no bytes within 50 ms"):
+            await asyncio.wait_for(done, 10)
+        assert connection.closed is not None
+
+    play(scene)
+
+
 def test_the_answer_for_somebody_who_has_given_up_is_dropped() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         given_up = connection.post(HEARTBEAT, 4, [b"1"])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.client.errors import ClientTimeoutError, RecordTooLargeError, SerializationError, UnknownTopicError
+from barnabas.client.errors import ClientTimeoutError, RecordTooLargeError, SerializationError
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer import arrow_send
 from barnabas.client.producer.accumulator import NEVER_MS, Accumulator, Limits
@@ -223,7 +223,6 @@ def test_a_row_that_is_refused_raises_what_send_raises() -> None:
     for columns, error in (
         ({"headers": nameless}, SerializationError),
         ({"headers": null_element}, SerializationError),
-        ({"partition": pa.array([0, 9])}, UnknownTopicError),
         ({"partition": pa.array([0, -1])}, ValueError),
         ({"timestamp": pa.array([0, -5])}, ValueError),
         ({"key": binary(b"", b"x" * 2000)}, RecordTooLargeError),

@@ -17,7 +17,7 @@ from fake_cluster import FakeCluster, lost
 from produce_broker import ProduceBroker
 from sending import Sending
 
-from barnabas.client.errors import ClientTimeoutError, FencedError, UnreachableError
+from barnabas.client.errors import ClientTimeoutError, FencedError, UnknownTopicError, UnreachableError
 from barnabas.client.producer.accumulator import Accumulator, Limits
 from barnabas.client.producer.buffer_pool import MemoryWaiter
 from barnabas.client.producer.memory_wait import memory
@@ -121,7 +121,7 @@ def test_flush_after_a_batch_was_given_up_while_its_request_is_on_its_way(
 def test_a_callback_that_exits_ends_nothing_but_itself(
     cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = sending(cluster)
+    made = sending(cluster, linger_ms=300)
     first = made.send("t", b"0", partition=0)
     first.add_callback(lambda _: sys.exit(3))
     assert first.result(10).offset == 0
@@ -154,6 +154,16 @@ def test_topic_ids_are_needed_for_the_newest_produce(
     cluster.publish()
     made = sending(cluster)
     assert made.send("t", b"0", partition=0).result(10).offset == 0
+
+
+def test_a_partition_that_was_added_since(cluster: FakeCluster, broker: ProduceBroker, sending: NewSending) -> None:
+    """Not known is not the same as not there: metadata may be five minutes old."""
+    made = sending(cluster)
+    made.send("t", b"0", partition=0).result(10)
+    cluster.add_topic("t", 4)
+    assert made.send("t", b"3", partition=3).result(10).partition == 3
+    with pytest.raises(UnknownTopicError, match="t has no partition 4, it has 0 to 3"):
+        made.send("t", b"4", partition=4)
 
 
 class TestTransactions:
