@@ -42,6 +42,18 @@ def explain_loss(
     raise error
 
 
+def explain_silence(
+    consumer: Consumer, tp: TopicPartition, position: int, wanted: OffsetRange, topic_id: str, fail_on_data_loss: bool
+) -> int:
+    """Nothing came for a while: a consumer waits for a topic that is gone to come back. Where to go on reading."""
+    known = consumer.list_topics().get(tp.topic)
+    if known is not None and not is_another(topic_id, known.topic_id):
+        return position
+    what = "deleted" if known is None else "deleted and created anew"
+    lost = f"{tp} offsets {position} to {wanted.end - 1} are lost: the topic was {what}"
+    return _give_up(lost, wanted.end, fail_on_data_loss)
+
+
 def is_another(topic_id: str, now: bytes) -> bool:
     """Whether a topic is not the one that the checkpoint speaks of; brokers before 2.8 have no ids."""
     unknown = topic_id_text(NO_TOPIC_ID)

@@ -61,9 +61,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: dict[TopicPartition, int] | None = None
         """For Trigger.AvailableNow: where the query ends."""
         self._last_full_ms: float | None = None
+        self._reported: Position | None = None
+        """What the group was last told."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_connected": None, "_target": None, "_last_full_ms": None}
+        return {**self.__dict__, "_connected": None, "_target": None, "_last_full_ms": None, "_reported": None}
 
     def initialOffset(self) -> Position:
         topics, found = self._found()
@@ -76,6 +78,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Position, limit: ReadLimit) -> Position:
         offsets, ids = read_position(start)
+        # Spark commits a batch only when it has the next one; what it starts from here is done in any case.
+        self.commit(start)
         topics, found = self._found()
         self._check_recreated(ids, topics, offsets)
         latest = self._latest(found)
@@ -97,8 +101,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self._view.latest(found)
 
     def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
-        begin, _ = read_position(start)
+        begin, ids_before = read_position(start)
         until, ids = read_position(end)
+        # Offsets of a topic that was recreated meanwhile mean nothing for the new one.
+        begin = {tp: offset for tp, offset in begin.items() if ids_before.get(tp.topic) == ids.get(tp.topic)}
         new = [tp for tp in until if tp not in begin]
         if new:
             begin |= self._view.earliest(new)
@@ -108,8 +114,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(partition, self._options)
 
     def commit(self, end: Position) -> None:
-        if self._options.group_id is not None:
+        if self._options.group_id is not None and end != self._reported:
             self._view.commit(self._options.group_id, read_position(end)[0])
+            self._reported = end
 
     def stop(self) -> None:
         if self._connected is not None:
@@ -164,7 +171,9 @@ def _tasks(
     return [RangePartition(each, ids.get(each.topic, "")) for each in ranges]
 
 
-def _read(partition: InputPartition, options: SourceOptions) -> "Iterator[pyarrow.RecordBatch]":
+def _read(partition: InputPartition | None, options: SourceOptions) -> "Iterator[pyarrow.RecordBatch]":
+    if partition is None:
+        return iter(())  # Spark's word for a read without partitions
     from barnabas.spark.tasks import read_range
 
     assert isinstance(partition, RangePartition)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.client.consumer.consumer import Consumer
 from barnabas.errors import KafkaError
-from barnabas.spark.data_loss import explain_loss
+from barnabas.spark.data_loss import explain_loss, explain_silence
 from barnabas.spark.options import SourceOptions
 from barnabas.spark.planning import OffsetRange
 from barnabas.types import TopicPartition
@@ -23,6 +23,8 @@ _KEPT_CONSUMERS: Final = 4
 _FIRST_WAIT_S: Final = 0.02
 """A range may end in transaction markers, after which no row ever comes: the position says so, so ask it early."""
 _LONGEST_WAIT_S: Final = 0.5
+_SILENCE_S: Final = 1.0
+"""Without a record for that long, it is time to look whether the topic is still there."""
 _TASK_SETTINGS: Final = {"enable.auto.commit": "false", "auto.offset.reset": "none"}
 
 _consumers: dict[tuple[tuple[str, str], ...], Consumer] = {}
@@ -61,6 +63,8 @@ def _read(
             waited, wait_s = 0.0, _FIRST_WAIT_S
             continue
         waited, wait_s = waited + wait_s, min(wait_s * 2, _LONGEST_WAIT_S)
+        if waited >= _SILENCE_S:
+            position = explain_silence(consumer, tp, position, wanted, topic_id, options.fail_on_data_loss)
         if waited * 1000 >= options.poll_timeout_ms:
             raise TimeoutError(
                 f"{tp}: no record at offset {position} within {options.poll_timeout_ms} ms"
