@@ -1,14 +1,17 @@
 """The assignors of the consumer group protocol (KIP-848), which run on the broker and go by topic id.
 
 `uniform` evens out the partitions over all topics and leaves owners alone where it can; `range` is co-partitioned and
-looks at nothing but the order of the members. Both are told by `group.consumer.assignors` and by the members.
+looks at nothing but the order of the members. Both are told by `group.consumer.assignors` and by the members. Both
+prefer near replicas where they are told racks; Kafka's broker knows none, nor do its assignors.
 """
 
 from collections.abc import Callable, Mapping
 
 from barnabas.machines.assignors.balance import balance
+from barnabas.machines.assignors.locality import bring_near
 from barnabas.machines.assignors.member import AssignorMember
-from barnabas.machines.assignors.range import range_runs
+from barnabas.machines.assignors.racks import NO_RACKS, Racks
+from barnabas.machines.assignors.range import range_shares
 from barnabas.types import TopicId
 
 Partitions = dict[TopicId, frozenset[int]]
@@ -16,19 +19,24 @@ BrokerAssignor = Callable[[Mapping[TopicId, int], Mapping[str, AssignorMember[To
 
 
 def assign_uniform(
-    partition_counts: Mapping[TopicId, int], members: Mapping[str, AssignorMember[TopicId]]
+    partition_counts: Mapping[TopicId, int],
+    members: Mapping[str, AssignorMember[TopicId]],
+    racks: Racks[TopicId] = NO_RACKS,
 ) -> dict[str, Partitions]:
     ordered = {member_id: members[member_id] for member_id in sorted(members)}
-    assigned = balance({topic_id: partition_counts[topic_id] for topic_id in sorted(partition_counts)}, ordered)
+    balanced = balance({topic_id: partition_counts[topic_id] for topic_id in sorted(partition_counts)}, ordered)
+    assigned = bring_near(balanced, ordered, racks) if racks else balanced
     return {member_id: _by_topic(assigned[member_id]) for member_id in members}
 
 
 def assign_broker_range(
-    partition_counts: Mapping[TopicId, int], members: Mapping[str, AssignorMember[TopicId]]
+    partition_counts: Mapping[TopicId, int],
+    members: Mapping[str, AssignorMember[TopicId]],
+    racks: Racks[TopicId] = NO_RACKS,
 ) -> dict[str, Partitions]:
-    runs = range_runs(partition_counts, members)
+    shares = range_shares(partition_counts, members, racks)
     return {
-        member_id: {topic_id: frozenset(run) for topic_id, run in sorted(runs[member_id].items())}
+        member_id: {topic_id: frozenset(share) for topic_id, share in sorted(shares[member_id].items())}
         for member_id in members
     }
 

@@ -18,6 +18,8 @@ class AssignorMember(Generic[T]):
     """What it has now, as (topic, partition); only sticky assignors look at it."""
     generation: int = NO_GENERATION
     """When it came to own that."""
+    rack: str | None = None
+    """Where it runs; "" is none, as some clients write it."""
 
 
 def sorted_members(members: Mapping[str, AssignorMember[T]]) -> list[str]:

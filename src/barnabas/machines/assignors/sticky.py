@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from barnabas.machines.assignors.balance import balance
+from barnabas.machines.assignors.locality import bring_near
 from barnabas.machines.assignors.member import NO_GENERATION, AssignorMember
+from barnabas.machines.assignors.racks import NO_RACKS, Racks
 from barnabas.types import TopicPartition
 
 
 def assign_sticky(
-    partition_counts: Mapping[str, int], members: Mapping[str, AssignorMember[str]]
+    partition_counts: Mapping[str, int],
+    members: Mapping[str, AssignorMember[str]],
+    racks: Racks[str] = NO_RACKS,
 ) -> dict[str, list[TopicPartition]]:
     owners = believed_owners(members)
     counts = {topic: partition_counts[topic] for topic in sorted(partition_counts)}
@@ -25,7 +29,8 @@ def assign_sticky(
         )
         for member_id in sorted(members)
     }
-    assigned = balance(counts, believed)
+    balanced = balance(counts, believed)
+    assigned = bring_near(balanced, believed, racks) if racks else balanced
     return {
         member_id: [TopicPartition(topic, partition) for topic, partition in sorted(assigned[member_id])]
         for member_id in members
@@ -33,10 +38,12 @@ def assign_sticky(
 
 
 def assign_cooperative_sticky(
-    partition_counts: Mapping[str, int], members: Mapping[str, AssignorMember[str]]
+    partition_counts: Mapping[str, int],
+    members: Mapping[str, AssignorMember[str]],
+    racks: Racks[str] = NO_RACKS,
 ) -> dict[str, list[TopicPartition]]:
     """A partition that anybody claims goes to nobody but its believed owner."""
-    assigned = assign_sticky(partition_counts, members)
+    assigned = assign_sticky(partition_counts, members, racks)
     owners = believed_owners(members)
     return {
         member_id: [partition for partition in partitions if owners.get(partition, member_id) == member_id]
