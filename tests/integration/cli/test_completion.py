@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from barnabas.cli.commands.completion import all_words, bash_script, fish_script
+from barnabas import Consumer, Producer
+from barnabas.cli.commands.completion import all_names, all_words, bash_script, fish_script
+from barnabas.cli.commands.completion_scripts import GROUPS, TOPICS
 from barnabas.cli.main import COMMANDS, main
+from barnabas.testing import Broker
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def completed(*typed: str) -> list[str]:
@@ -47,3 +55,54 @@ def test_fish_knows_every_verb() -> None:
     script = fish_script(all_words())
     for key in all_words():
         assert " ".join(key) in script
+
+
+def test_names_belong_where_names_are_typed() -> None:
+    names = all_names()
+    assert names.of_words[("consume",)] == names.of_words["topic", "describe"] == TOPICS
+    assert names.of_words["group", "reset-offsets"] == names.of_options["-g"] == GROUPS
+    assert ("topic", "create") not in names.of_words and ("config", "get") not in names.of_words
+    assert completed("log", "d") == ["dump"] and "--deep-iteration" in completed("log", "dump", "--")
+
+
+def test_names_come_from_the_broker(tmp_path: Path) -> None:
+    """In bash itself, which runs `barnabas` for the names."""
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    command = tmp_path / "barnabas"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m barnabas "$@"\n')
+    command.chmod(0o755)
+    with Broker({"group.initial.rebalance.delay.ms": 0}) as broker:
+        with Producer(broker.bootstrap) as producer:
+            producer.send("orders", b"x").result()
+            producer.send("orders-dead", b"x").result()
+        with Consumer(broker.bootstrap, group_id="billing", auto_offset_reset="earliest") as consumer:
+            consumer.subscribe(["orders"])
+            assert consumer.poll(20.0)
+
+        def offered(*typed: str) -> list[str]:
+            environment = {
+                **os.environ,
+                "PATH": f"{tmp_path}:{os.environ['PATH']}",
+                "BARNABAS_BOOTSTRAP": "127.0.0.1:1",
+            }
+            line = " ".join(("barnabas", *typed))
+            words = " ".join(f"'{word}'" for word in ("barnabas", *typed))
+            program = (
+                f"{bash_script(all_words(), all_names(), zsh=False)}\nCOMP_LINE='{line}'\n"
+                f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _barnabas\n"
+                'printf "%s\\n" "${COMPREPLY[@]}"'
+            )
+            done = subprocess.run(
+                ["bash", "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=True
+            )
+            assert done.stderr == ""
+            return done.stdout.split()
+
+        at = ("-b", broker.bootstrap)
+        assert offered("topic", "describe", *at, "ord") == ["orders", "orders-dead"]
+        assert offered("consume", *at, "orders-") == ["orders-dead"]
+        assert offered("consume", *at, "-g", "") == ["billing"]
+        assert offered("group", "describe", *at, "b") == ["billing"]
+        assert offered("topic", "create", *at, "ord") == []
+        assert offered("topic", "describe", "ord") == []  # nobody answers: no names, no words of complaint

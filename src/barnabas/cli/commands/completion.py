@@ -1,9 +1,11 @@
-"""`barnabas completion SHELL`: prints what makes the shell complete nouns, verbs and options.
+"""`barnabas completion SHELL`: prints what makes the shell complete nouns, verbs, options, topics and groups.
 
     source <(barnabas completion bash)          # zsh too: source <(barnabas completion zsh)
     barnabas completion fish | source
 
-The words are those of the commands themselves: from `VERBS` of a module, or from the parser that its `parser()` makes.
+The words are those of the commands themselves: from `VERBS` of a module, or from the parsers that its `parser()` or
+`verb_parsers()` makes. Names come from the broker while somebody types: the scripts call `barnabas completion topics`
+(or groups), which says nothing at all if there is no answer soon.
 """
 
 import argparse
@@ -12,9 +14,14 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from barnabas.cli.command import OK, parser_of
+from barnabas.cli.commands.completion_scripts import GROUPS, TOPICS, Key, Names, Words, bash_script, fish_script
 
 SHELLS = ("bash", "zsh", "fish")
-Words = dict[tuple[str, ...], list[str]]
+KINDS = (TOPICS, GROUPS)
+ANSWER_WITHIN_MS = "2000"
+Parsers = dict[Key, argparse.ArgumentParser]
+
+__all__ = ["all_names", "all_words", "bash_script", "fish_script", "main", "parser"]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -22,14 +29,19 @@ def parser() -> argparse.ArgumentParser:
         prog="barnabas completion",
         description="Print what makes a shell complete these words. For bash: source <(barnabas completion bash)",
     )
-    made.add_argument("shell", choices=SHELLS)
+    made.add_argument("shell", choices=[*SHELLS, *KINDS], help="a shell; or topics, groups: their names now")
+    made.add_argument("--line", default="", help="what was typed so far: names come from the broker that it is about")
     return made
 
 
 def main(arguments: Sequence[str]) -> int:
-    shell = parser().parse_args(arguments).shell
-    words = all_words()
-    print(fish_script(words) if shell == "fish" else bash_script(words, zsh=shell == "zsh"), end="")
+    options = parser().parse_args(arguments)
+    if options.shell in KINDS:
+        print("".join(f"{name}\n" for name in names_now(options.shell, options.line)), end="")
+        return OK
+    words, names = all_words(), all_names()
+    zsh = options.shell == "zsh"
+    print(fish_script(words, names) if options.shell == "fish" else bash_script(words, names, zsh=zsh), end="")
     return OK
 
 
@@ -37,19 +49,70 @@ def all_words() -> Words:
     """What may follow: () is the nouns, (noun,) its verbs or options, (noun, verb) the options of that."""
     from barnabas.cli.main import COMMANDS
 
-    words: Words = {(): sorted(COMMANDS)}
+    words: Words = {(): sorted(COMMANDS), **{(noun,): [] for noun in COMMANDS}}
+    for key, made in _parsers().items():
+        words[key] = _options(made)
+        if len(key) == 2:
+            words[key[:1]].append(key[1])
+    return words
+
+
+def all_names() -> Names:
+    """Where names of topics and groups belong: after which words, and after which options."""
+    names = Names({}, {})
+    for key, made in _parsers().items():
+        for action in made._actions:
+            kind = _kind(key, action)
+            if kind is None:
+                continue
+            if action.option_strings:
+                names.of_options.update((text, kind) for text in action.option_strings)
+            else:
+                names.of_words[key] = kind
+    return names
+
+
+def names_now(kind: str, line: str) -> list[str]:
+    """Sorted; nothing if the broker does not answer: whoever presses TAB wants no error in between."""
+    import logging
+
+    from barnabas.cli.command import DEFAULT_BOOTSTRAP
+    from barnabas.client.admin import Admin
+    from barnabas.errors import KafkaError
+
+    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
+    config = {"default.api.timeout.ms": ANSWER_WITHIN_MS, "request.timeout.ms": ANSWER_WITHIN_MS}
+    try:
+        with Admin.from_config({**config, "bootstrap.servers": _bootstrap(line) or DEFAULT_BOOTSTRAP}) as admin:
+            return sorted(admin.list_topics() if kind == TOPICS else admin.list_groups())
+    except (KafkaError, ValueError):
+        return []
+
+
+def _bootstrap(line: str) -> str | None:
+    import os
+    import re
+
+    given = re.findall(r"\s(?:-b\s*|--bootstrap-server[\s=]+)(\S+)", line)
+    return given[-1] if given else os.environ.get("BARNABAS_BOOTSTRAP")
+
+
+def _parsers() -> Parsers:
+    from barnabas.cli.main import COMMANDS
+
+    parsers: Parsers = {}
     for noun, (module_name, _) in COMMANDS.items():
         module = importlib.import_module(module_name)
         verbs = getattr(module, "VERBS", None)
-        if verbs is None:
-            words[noun,] = _options(_parser_in(module))
-            continue
-        words[noun,] = [verb.name for verb in verbs]
-        made = parser_of(noun, "", verbs)
-        (subparsers,) = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
-        for verb, child in subparsers.choices.items():
-            words[noun, verb] = _options(child)
-    return words
+        if verbs is not None:
+            made = parser_of(noun, "", verbs)
+            (subparsers,) = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
+            parsers.update(((noun, verb), child) for verb, child in subparsers.choices.items())
+        elif hasattr(module, "verb_parsers"):
+            parsers.update(((noun, verb), child) for verb, child in module.verb_parsers().items())
+        elif (plain := _parser_in(module)) is not None:
+            parsers[noun,] = plain
+    return parsers
 
 
 def _parser_in(module: ModuleType) -> argparse.ArgumentParser | None:
@@ -58,54 +121,17 @@ def _parser_in(module: ModuleType) -> argparse.ArgumentParser | None:
     return made if isinstance(made, argparse.ArgumentParser) else None
 
 
-def _options(parser: argparse.ArgumentParser | None) -> list[str]:
-    if parser is None:
-        return []
+def _options(parser: argparse.ArgumentParser) -> list[str]:
     long = [text for action in parser._actions for text in action.option_strings if text.startswith("--")]
     choices = [str(each) for action in parser._actions if not action.option_strings for each in action.choices or ()]
     return choices + sorted(long)
 
 
-def bash_script(words: Words, *, zsh: bool) -> str:
-    verbs = "".join(f"      {key[0]}) words={_quoted(words[key])} ;;\n" for key in words if len(key) == 1)
-    options = "".join(f'      "{" ".join(key)}") words={_quoted(words[key])} ;;\n' for key in words if len(key) == 2)
-    # A noun without verbs has options from its second word on.
-    plain = "".join(
-        f'      "{key[0]} "*) words={_quoted(words[key])} ;;\n'
-        for key in words
-        if len(key) == 1 and not any(len(other) == 2 and other[0] == key[0] for other in words)
-    )
-    start = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" if zsh else ""
-    return f"""{start}_barnabas() {{
-  local words=""
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    words={_quoted(words[()])}
-  elif [ "$COMP_CWORD" -eq 2 ]; then
-    case "${{COMP_WORDS[1]}}" in
-{verbs}    esac
-  else
-    case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}}" in
-{options}{plain}    esac
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
-}}
-complete -o default -F _barnabas barnabas
-"""
-
-
-def fish_script(words: Words) -> str:
-    lines = [f"complete -c barnabas -n __fish_use_subcommand -f -a {_quoted(words[()])}"]
-    for key, following in words.items():
-        if not key:
-            continue
-        seen = " ".join(key)
-        condition = f'string match -q -r "^barnabas {seen}( |\\$)" -- (commandline -cp)'
-        following_words = " ".join(following)
-        if len(key) == 1 and any(len(other) == 2 and other[0] == key[0] for other in words):
-            condition += f"; and not __fish_seen_subcommand_from {following_words}"
-        lines.append(f"complete -c barnabas -n '{condition}' -f -a {_quoted(following)}")
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(words: Sequence[str]) -> str:
-    return '"' + " ".join(words) + '"'
+def _kind(key: Key, action: argparse.Action) -> str | None:
+    if action.metavar == "GROUP":
+        return GROUPS
+    if action.metavar == "TOPIC" or action.dest == "topic":
+        return TOPICS
+    # What is created has a name that nobody has yet.
+    of_topic = key[0] == "topic" and key[1:] != ("create",) and not action.option_strings
+    return TOPICS if of_topic and action.metavar == "NAME" else None

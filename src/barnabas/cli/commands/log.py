@@ -21,3 +21,10 @@ def parser() -> argparse.ArgumentParser:
     words = parser.add_subparsers(metavar="VERB", required=True)
     words.add_parser("dump", help="show what stands in the files of a log", add_help=False)
     return parser
+
+
+def verb_parsers() -> dict[str, argparse.ArgumentParser]:
+    """For the completion of words."""
+    from barnabas.cli.dump.command import parser as dump_parser
+
+    return {"dump": dump_parser()}

@@ -13,6 +13,12 @@ from pathlib import Path
 
 def main(arguments: Sequence[str]) -> int:
     """`barnabas log dump`."""
+    options = parser().parse_args(arguments)
+    options.files = options.paths
+    return _run(options)
+
+
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="barnabas log dump",
         description="Shows what stands in the files of a log: segments, indexes, snapshots.",
@@ -22,9 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a batch or record (segments only)")
     _add_shared(parser)
-    options = parser.parse_args(arguments)
-    options.files = options.paths
-    return _run(options)
+    return parser
 
 
 def kafka_main(arguments: Sequence[str] | None = None) -> int:
