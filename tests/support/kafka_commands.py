@@ -123,7 +123,10 @@ class SideBySide:
 
 
 def compared(kafkas: Printed, ours: Printed, arguments: tuple[str, ...], *, any_order: bool = False) -> list[str]:
-    expected, printed = (sorted(each.lines) if any_order else each.lines for each in (kafkas, ours))
+    """With `any_order`, where Kafka's order is that of a hash table: then indentation does not count either."""
+    expected, printed = (
+        sorted(line.strip() for line in each.lines) if any_order else each.lines for each in (kafkas, ours)
+    )
     told = f"{' '.join(arguments)}\nKafka on stderr: {kafkas.err}\nours on stderr: {ours.err}"
     assert printed == expected, told
     assert ours.status == kafkas.status, told

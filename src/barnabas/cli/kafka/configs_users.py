@@ -9,7 +9,7 @@ from barnabas.cli.kafka.connection import exception_name, kafka_text
 from barnabas.cli.kafka.flags import WrongUse
 from barnabas.client.admin import Admin, AdminError
 from barnabas.client.admin.types import QuotaEntity, ScramDeletion, ScramMechanism, ScramUpsertion
-from barnabas.errors import KafkaError
+from barnabas.errors import ErrorCode, KafkaError
 
 MECHANISMS = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
 MECHANISM_NAMES = {mechanism: name for name, mechanism in MECHANISMS.items()}
@@ -40,6 +40,8 @@ def _describe_credentials(admin: Admin, users: list[str]) -> None:
         listed = ", ".join(f"{MECHANISM_NAMES[each.mechanism]}=iterations={each.iterations}" for each in told)
         print(f"SCRAM credential configs for user-principal '{user}' are {listed}")
     for user, failure in failed.items():
+        if failure.code is ErrorCode.RESOURCE_NOT_FOUND:  # a user without a credential
+            continue
         reason = f"{exception_name(failure).rpartition('.')[2]}: {kafka_text(failure)}"
         print(f"Error retrieving SCRAM credential configs for user-principal '{user}': {reason}")
 
