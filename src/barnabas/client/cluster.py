@@ -6,6 +6,7 @@ caller and never looks at the error codes in an answer: only the caller knows wh
 """
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,7 +16,7 @@ from barnabas.client.addresses import canonical_names, parse_address
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
 from barnabas.client.coordinators import LAST_VERSION_WITH_ONE_KEY, CoordinatorKind, Coordinators
-from barnabas.client.errors import ClosedError, UnreachableError, UnsupportedVersionError
+from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError, UnsupportedVersionError
 from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
 from barnabas.client.metadata_updates import MetadataUpdates
 from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id
@@ -199,11 +200,13 @@ class ClusterClient:
         known = self._coordinators.known(kind, key)
         if known is not None:
             return known
-        return await retrying(
+        found = await retrying(
             lambda: self._coordinators.find(kind, key),
             deadline=Deadline(DEFAULT_TIMEOUT_MS, self.clock) if deadline is None else deadline,
             backoff=self.new_backoff(),
         )
+        self._connections.close_gone()  # it may have another address than the metadata says
+        return found
 
     def forget_coordinator(self, kind: CoordinatorKind, key: str) -> None:
         """It was not the coordinator, or could not be reached: ask anew next time."""
@@ -267,7 +270,7 @@ class ClusterClient:
         if node_id < 0:
             return self._bootstrap.get(node_id)
         real_id = coordinator_id(node_id) if is_coordinator_id(node_id) else node_id
-        return self.metadata.brokers.get(real_id) or self._coordinators.nodes.get(real_id)
+        return self._coordinators.nodes.get(real_id) or self.metadata.brokers.get(real_id)
 
     def _candidates(self, known: bool) -> list[int]:
         """Nodes to ask, best first: the least busy connection, then nodes not tried lately, then the others."""
@@ -291,6 +294,7 @@ class ClusterClient:
         if node_id < 0:
             for known_id in self.metadata.brokers:
                 self._connections.adopt(node_id, known_id)
+        self._coordinators.forget_addresses(self.metadata.brokers)
         self._connections.close_gone()
         for callback in self._listeners:
             try:
@@ -301,7 +305,13 @@ class ClusterClient:
     async def _ask_for_coordinator(self, request: FindCoordinatorRequest) -> Any:
         await self.start()
         node_id = self._candidates(True)[0]
-        return await self.send(node_id, request, max_version=LAST_VERSION_WITH_ONE_KEY)
+        try:
+            return await self.send(node_id, request, max_version=LAST_VERSION_WITH_ONE_KEY)
+        except (UnreachableError, ClientTimeoutError):
+            # All that are known may be gone: somebody else, or a bootstrap server, tells who is there now.
+            with contextlib.suppress(KafkaError):
+                await self._updates.refresh((), False)
+            raise
 
     def _take_features(self, connection: Connection) -> None:
         versions = connection.versions

@@ -1,6 +1,6 @@
 """Which broker coordinates a group or a transactional id: asked once, remembered until somebody finds it wrong."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from enum import IntEnum
 from typing import Any
 
@@ -26,13 +26,18 @@ class Coordinators:
         self._ask = ask
         self._found: dict[tuple[CoordinatorKind, str], int] = {}
         self.nodes: dict[int, Node] = {}
-        """Addresses of coordinators, which may be newer than the metadata."""
+        """Addresses of coordinators that are newer than the metadata."""
 
     def known(self, kind: CoordinatorKind, key: str) -> int | None:
         return self._found.get((kind, key))
 
     def forget(self, kind: CoordinatorKind, key: str) -> None:
         self._found.pop((kind, key), None)
+
+    def forget_addresses(self, node_ids: Iterable[int]) -> None:
+        """Newer metadata has told where these are."""
+        for node_id in node_ids:
+            self.nodes.pop(node_id, None)
 
     async def find(self, kind: CoordinatorKind, key: str) -> int:
         """Asks once. Raises what the broker answered, COORDINATOR_NOT_AVAILABLE for instance."""

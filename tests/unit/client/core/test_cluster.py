@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 from faulty_proxy import FaultyProxy
@@ -398,6 +399,38 @@ def test_when_all_known_brokers_are_gone_it_starts_again_from_the_bootstrap_serv
     with FaultyProxy(broker.bootstrap) as first, FaultyProxy(broker.bootstrap) as bootstrap_only:
         bootstrap_only.refuse()
         run([first.bootstrap, bootstrap_only.bootstrap], use)
+
+
+def test_a_coordinator_is_looked_for_where_the_bootstrap_servers_say(broker: Broker) -> None:
+    """Nobody else may be asking for metadata: a transaction that only wants to end, for instance."""
+    with FaultyProxy(broker.bootstrap) as first, FaultyProxy(broker.bootstrap) as second:
+
+        async def use(cluster: ClusterClient) -> None:
+            await cluster.start()
+            gone, other = (first, second) if first.requests.count("Metadata") else (second, first)
+            await asyncio.to_thread(gone.refuse)
+            await cluster.coordinator(CoordinatorKind.TRANSACTION, "t", Deadline(10_000))
+            assert "FindCoordinator" in other.requests
+
+        run([first.bootstrap, second.bootstrap], use)
+
+
+def test_a_coordinator_that_has_moved_since_the_last_metadata(broker: Broker, proxy: FaultyProxy) -> None:
+    with FaultyProxy(broker.bootstrap) as elsewhere:
+
+        def moved(response: Any) -> None:
+            response.port = int(elsewhere.bootstrap.rpartition(":")[2])
+
+        async def use(cluster: ClusterClient) -> None:
+            await cluster.start()
+            proxy.on_answer("FindCoordinator", moved)
+            node_id = await cluster.coordinator(CoordinatorKind.TRANSACTION, "t")
+            await cluster.send(node_id, ListGroupsRequest())
+            assert "ListGroups" in elsewhere.requests
+            await cluster.refresh_metadata()
+            await cluster.send(node_id, ListGroupsRequest())
+
+        run(proxy.bootstrap, use)
 
 
 def test_without_recovery_it_keeps_to_the_brokers_it_knows(broker: Broker) -> None:
