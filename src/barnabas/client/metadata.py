@@ -87,6 +87,16 @@ class MetadataCache:
             return None
         return NodeAndEpoch(found.leader, found.leader_epoch)
 
+    def replica_racks(self) -> dict[str, list[frozenset[str]]]:
+        """By topic, per partition the racks of its replicas, in sync or not; empty if no broker has a rack."""
+        rack_of = {node.id: node.rack for node in self.brokers.values() if node.rack}
+        if not rack_of:
+            return {}
+        return {
+            name: [frozenset(rack_of[each] for each in part.replicas if each in rack_of) for part in topic.partitions]
+            for name, topic in self.topics.items()
+        }
+
     def update(self, response: MetadataResponse, *, all_topics: bool) -> None:
         """Take over an answer. `all_topics`: a topic that it does not name is gone."""
         self.brokers = MappingProxyType(

@@ -134,3 +134,14 @@ def test_impossible_partition_numbers_take_no_memory(cache: MetadataCache) -> No
         bad.partitions[0].partition_index = number
         with pytest.raises(ProtocolError):
             cache.update(response(bad), all_topics=False)
+
+
+def test_racks_of_replicas_as_far_as_they_are_known(cache: MetadataCache) -> None:
+    assert cache.replica_racks() == {}
+    placed = topic((0, 6), (1, 6))
+    placed.partitions[0].replica_nodes = [0, 1]
+    placed.partitions[1].replica_nodes = [1, 2]
+    answer = response(placed, brokers=3)
+    answer.brokers[0].rack, answer.brokers[1].rack = "r0", "r1"
+    cache.update(answer, all_topics=False)
+    assert cache.replica_racks() == {"t": [frozenset({"r0", "r1"}), frozenset({"r1"})]}

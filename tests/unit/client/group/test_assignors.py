@@ -65,6 +65,15 @@ def test_built_in_assignors_by_name(name: str, expected: dict[str, list[int]]) -
     assert leadership.has_missing_topics()
 
 
+@pytest.mark.parametrize("name", ["range", "sticky", "cooperative-sticky"])
+def test_built_in_assignors_look_at_racks(name: str) -> None:
+    (assignor,) = make_assignors((name,))
+    leadership = lead(a=MemberSubscription(("t",), rack="r1"), b=MemberSubscription(("t",), rack="r2"))
+    view = TopicView({"t": 4}, racks={"t": [frozenset({rack}) for rack in ("r2", "r1", "r1", "r2")]})
+    given = leadership.assign(assignor, view, cooperative=all_cooperative((assignor,)))
+    assert shares(given) == {"a": [1, 2], "b": [0, 3]}
+
+
 def test_sticky_tells_what_it_had_and_keeps_it() -> None:
     (assignor,) = make_assignors(("sticky",))
     assert assignor.subscription_user_data(frozenset({"t"})) is None

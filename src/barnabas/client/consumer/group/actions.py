@@ -1,7 +1,7 @@
 """What a membership machine asks its driver to do. The machine goes on when the driver reports back."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,3 +80,5 @@ class TopicView:
     internal: frozenset[str] = frozenset()
     errors: Mapping[str, ErrorCode] = field(default_factory=dict)
     """Why a topic that was asked for is not there."""
+    racks: Mapping[str, Sequence[frozenset[str]]] = field(default_factory=dict)
+    """Per partition where its replicas are; empty if the brokers have no racks."""

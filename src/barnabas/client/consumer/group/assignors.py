@@ -10,7 +10,9 @@ from typing import Protocol, runtime_checkable
 from barnabas.client.consumer.group.protocol import MemberAssignment, MemberSubscription
 from barnabas.client.errors import ConfigError
 from barnabas.machines.assignors import (
+    NO_RACKS,
     AssignorMember,
+    Racks,
     assign_cooperative_sticky,
     assign_range,
     assign_round_robin,
@@ -49,6 +51,17 @@ class Assignor(Protocol):
         ...
 
 
+@runtime_checkable
+class RackAwareAssignor(Assignor, Protocol):
+    """An assignor that looks at racks (KIP-881) is asked this instead of `assign`."""
+
+    def assign_with_racks(
+        self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription], racks: Racks[str]
+    ) -> Assignments:
+        """`racks`: per partition of a topic where its replicas are, as far as the brokers say."""
+        ...
+
+
 class _BuiltIn:
     name: str
     cooperative = False
@@ -64,7 +77,12 @@ class RangeAssignor(_BuiltIn):
     name = "range"
 
     def assign(self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription]) -> Assignments:
-        return assign_range(partition_counts, _without_owned(members))
+        return self.assign_with_racks(partition_counts, members, NO_RACKS)
+
+    def assign_with_racks(
+        self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription], racks: Racks[str]
+    ) -> Assignments:
+        return assign_range(partition_counts, _without_owned(members), racks)
 
 
 class RoundRobinAssignor(_BuiltIn):
@@ -90,7 +108,12 @@ class StickyAssignor(_BuiltIn):
         self._had, self._generation = assignment.partitions, generation
 
     def assign(self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription]) -> Assignments:
-        return assign_sticky(partition_counts, _with_owned(members, _sticky_claim))
+        return self.assign_with_racks(partition_counts, members, NO_RACKS)
+
+    def assign_with_racks(
+        self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription], racks: Racks[str]
+    ) -> Assignments:
+        return assign_sticky(partition_counts, _with_owned(members, _sticky_claim), racks)
 
 
 class CooperativeStickyAssignor(_BuiltIn):
@@ -107,7 +130,12 @@ class CooperativeStickyAssignor(_BuiltIn):
         self._generation = generation
 
     def assign(self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription]) -> Assignments:
-        return assign_cooperative_sticky(partition_counts, _with_owned(members, _cooperative_claim))
+        return self.assign_with_racks(partition_counts, members, NO_RACKS)
+
+    def assign_with_racks(
+        self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription], racks: Racks[str]
+    ) -> Assignments:
+        return assign_cooperative_sticky(partition_counts, _with_owned(members, _cooperative_claim), racks)
 
 
 def _sticky_claim(member: MemberSubscription) -> tuple[Collection[TopicPartition], int]:
@@ -122,7 +150,10 @@ def _cooperative_claim(member: MemberSubscription) -> tuple[Collection[TopicPart
 
 
 def _without_owned(members: Mapping[str, MemberSubscription]) -> dict[str, AssignorMember[str]]:
-    return {member_id: AssignorMember(member.topics, member.group_instance_id) for member_id, member in members.items()}
+    return {
+        member_id: AssignorMember(member.topics, member.group_instance_id, rack=member.rack)
+        for member_id, member in members.items()
+    }
 
 
 def _with_owned(
@@ -130,7 +161,7 @@ def _with_owned(
     claim_of: Callable[[MemberSubscription], tuple[Collection[TopicPartition], int]],
 ) -> dict[str, AssignorMember[str]]:
     return {
-        member_id: AssignorMember(member.topics, member.group_instance_id, *claim_of(member))
+        member_id: AssignorMember(member.topics, member.group_instance_id, *claim_of(member), rack=member.rack)
         for member_id, member in members.items()
     }
 

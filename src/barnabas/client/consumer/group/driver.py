@@ -247,6 +247,7 @@ class MembershipDriver:
                 metadata.names,
                 frozenset(name for name, topic in topics.items() if topic.is_internal),
                 metadata.invalid_topics,
+                metadata.replica_racks(),
             )
         return self._view
 

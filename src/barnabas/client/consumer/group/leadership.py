@@ -7,7 +7,7 @@ and checks what it gives, since a mistake here would mean two readers of one par
 from collections.abc import Mapping
 
 from barnabas.client.consumer.group.actions import TopicView
-from barnabas.client.consumer.group.assignors import Assignor, CooperativeStickyAssignor
+from barnabas.client.consumer.group.assignors import Assignor, CooperativeStickyAssignor, RackAwareAssignor
 from barnabas.client.consumer.group.events import names_of
 from barnabas.client.consumer.group.protocol import MemberAssignment, MemberSubscription, decode_subscription
 from barnabas.client.errors import IllegalStateError
@@ -53,7 +53,11 @@ class Leadership:
         return None
 
     def assign(self, assignor: Assignor, view: TopicView, *, cooperative: bool) -> dict[str, MemberAssignment]:
-        given = assignor.assign(self.see(view), self.members)
+        counts = self.see(view)
+        if isinstance(assignor, RackAwareAssignor):
+            given = assignor.assign_with_racks(counts, self.members, view.racks)
+        else:
+            given = assignor.assign(counts, self.members)
         unknown = sorted(set(given).difference(self.members))
         if unknown:
             raise _mistake(assignor, f"gave partitions to {', '.join(unknown)}, not in the group")
