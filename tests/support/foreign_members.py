@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -34,6 +37,9 @@ SETTINGS: dict[str, Any] = {
 
 
 class KafkaPythonMember:
+    """In a thread of its own, with long polls: one that ends while SyncGroup is answered makes kafka-python forget
+    the answer, and it waits for ever with its heartbeats off."""
+
     def __init__(self, bootstrap: str, group: str, topic: str, strategy: str) -> None:
         assignors = [KAFKA_PYTHON_ASSIGNORS[strategy]]
         self.consumer = KafkaConsumer(
@@ -43,16 +49,29 @@ class KafkaPythonMember:
             partition_assignment_strategy=assignors,
             **SETTINGS,
         )
+        self._ending = threading.Event()
+        self._ended: Future[None] = ThreadPoolExecutor(1).submit(self._run)
+
+    def _run(self) -> None:
+        try:
+            while not self._ending.is_set():
+                self.consumer.poll(timeout_ms=500)
+        finally:
+            self.consumer.close()
 
     @property
     def partitions(self) -> Partitions:
         return frozenset((each.topic, each.partition) for each in self.consumer.assignment())
 
     def poll(self, seconds: float = 0.02) -> None:
-        self.consumer.poll(timeout_ms=int(seconds * 1000))
+        """It does so by itself; if that has failed, it shows here."""
+        if self._ended.done():
+            self._ended.result()
+        time.sleep(seconds)
 
     def close(self) -> None:
-        self.consumer.close()
+        self._ending.set()
+        self._ended.result(30)
 
 
 class AiokafkaMember:
