@@ -22,6 +22,7 @@ with it. It runs on a loop of its own in a thread; faults may be set from any th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 import threading
@@ -178,6 +179,7 @@ class FaultyProxy:
         task = self._loop.create_task(self._serve(reader, writer))
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
+        task.add_done_callback(lambda _: _reset(writer))  # it may be cut before it has begun
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, _, port = self._target.rpartition(":")
@@ -193,10 +195,7 @@ class FaultyProxy:
             pass
         finally:
             for each in writers:
-                # A reset, as when a process dies, and no waiting for what nobody reads.
-                sock: socket.socket = each.get_extra_info("socket")
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                each.transport.abort()
+                _reset(each)
 
     async def _pass_requests(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: deque[Asked]
@@ -281,6 +280,14 @@ class FaultyProxy:
             if request is not None:
                 self.requests.append(request)
             self.changed.notify_all()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """As when a process dies, and no waiting for what nobody reads."""
+    sock: socket.socket = writer.get_extra_info("socket")
+    with contextlib.suppress(OSError):  # closed already
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
 
 
 async def _read_frame(reader: asyncio.StreamReader) -> bytes:

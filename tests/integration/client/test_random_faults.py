@@ -191,12 +191,29 @@ def transactional_run(broker: Broker, proxy: FaultyProxy, seed: int, seconds: fl
         assert not wrong, f"seed {seed}, {who} the proxy, {count} records: {wrong[:10]} {faults.history[-20:]}"
 
 
-RUNS = {"idempotent": idempotent_run, "transactional": transactional_run}
+def older_transactional_run(broker: Broker, proxy: FaultyProxy, seed: int, seconds: float) -> None:
+    """transaction.version 1: partitions are added by requests, and the epoch stays from one transaction to the next."""
+
+    def lower(response: Any) -> None:
+        for feature in response.finalized_features:
+            if feature.name == "transaction.version":
+                feature.max_version_level = 1
+
+    proxy.on_answer("ApiVersions", lower, count=None)
+    transactional_run(broker, proxy, seed, seconds)
+    assert "AddPartitionsToTxn" in proxy.requests
+
+
+RUNS = {
+    "idempotent": idempotent_run,
+    "transactional": transactional_run,
+    "older transactional": older_transactional_run,
+}
 
 
 @pytest.mark.parametrize("kind", RUNS)
 def test_random_faults(broker: Broker, proxy: FaultyProxy, kind: str) -> None:
-    RUNS[kind](broker, proxy, SEED or 20, 3.0)
+    RUNS[kind](broker, proxy, SEED or 20, 2.5)
 
 
 @pytest.mark.soak
