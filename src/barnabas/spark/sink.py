@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, Stri
 
 from barnabas.client.errors import ConfigError
 from barnabas.spark.options import SinkOptions
-from barnabas.spark.writing import LEFT_OUT, Written, write_task
+from barnabas.spark.writing import LEFT_OUT, Written, check_client, write_task
 
 if TYPE_CHECKING:
     import pyarrow
@@ -77,6 +77,7 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
     faults += [f"column {name}: is there twice" for name in sorted({each for each in names if names.count(each) > 1})]
     if faults:
         raise ConfigError(faults)
+    check_client(options)
 
 
 def _context() -> TaskContext:

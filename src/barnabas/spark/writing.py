@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 _KEPT_WRITERS: Final = 64
 LEFT_OUT: Final = ("offset", "timestamp", "timestampType")
 _SETTINGS: Final = {"linger.ms": "5", "batch.size": "131072"}
+_TRANSACTION_SETTINGS: Final = {"transaction.timeout.ms": "900000"}
+"""What brokers allow at most unless told otherwise: a task is one transaction, and may take longer than a minute."""
 
 
 class Written(NamedTuple):
@@ -58,7 +60,7 @@ class TaskWriter:
 
     def __init__(self, name: str, options: SinkOptions) -> None:
         self.group = SinkGroup(name)
-        self.producer = Producer.from_config({**_SETTINGS, **options.client, "transactional.id": name})
+        self.producer = Producer.from_config(_producer_options(options, name))
         self._admin = Admin.from_config(_admin_options(options.client))
 
     def begin(self) -> tuple[int, str]:
@@ -148,7 +150,7 @@ def _write_plainly(rows: "Iterator[pyarrow.RecordBatch]", options: SinkOptions) 
     key = tuple(sorted(options.client.items()))
     producer = _plain.get(key)
     if producer is None:
-        producer = _plain[key] = Producer.from_config({**_SETTINGS, **options.client})
+        producer = _plain[key] = Producer.from_config(_producer_options(options))
     count = size = 0
     try:
         deliveries = []
@@ -194,6 +196,19 @@ def _topic_of(batch: "pyarrow.RecordBatch", options: SinkOptions) -> str:
 
 def _note(count: int, size: int) -> str:
     return f"{count} rows, {size} bytes"
+
+
+def check_client(options: SinkOptions) -> None:
+    """On the driver: raises ConfigError for what a task's producer would refuse."""
+    from barnabas.client.options.producer import ProducerOptions
+
+    ProducerOptions.from_config(_producer_options(options, options.transactional_id_prefix))
+
+
+def _producer_options(options: SinkOptions, transactional_id: str = "") -> dict[str, str]:
+    if not options.exactly_once:
+        return {**_SETTINGS, **options.client}
+    return {**_SETTINGS, **_TRANSACTION_SETTINGS, **options.client, "transactional.id": transactional_id}
 
 
 def _admin_options(client: dict[str, str]) -> dict[str, str]:

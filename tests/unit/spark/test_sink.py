@@ -21,6 +21,7 @@ from barnabas.spark.sink import check_columns
 
 HEADERS = ArrayType(StructType().add("key", StringType()).add("value", BinaryType(), nullable=False))
 TEXT = StringType()
+CLIENT = {"bootstrap.servers": "localhost:9092"}
 BOOTSTRAP = {"kafka.bootstrap.servers": "localhost:9092"}
 
 
@@ -33,19 +34,19 @@ def schema_of(**columns: DataType) -> StructType:
 
 def faults(schema: StructType, topic: str | None = "t") -> tuple[str, ...]:
     with pytest.raises(ConfigError) as caught:
-        check_columns(schema, SinkOptions(client={}, topic=topic))
+        check_columns(schema, SinkOptions(client=CLIENT, topic=topic))
     return tuple(caught.value.faults)
 
 
 def test_every_column_of_a_record() -> None:
     for kind in (BinaryType(), TEXT):
         schema = schema_of(key=kind, value=kind, topic=TEXT, partition=IntegerType(), headers=HEADERS)
-        check_columns(schema, SinkOptions(client={}))
-    check_columns(schema_of(value=BinaryType()), SinkOptions(client={}, topic="t"))
+        check_columns(schema, SinkOptions(client=CLIENT))
+    check_columns(schema_of(value=BinaryType()), SinkOptions(client=CLIENT, topic="t"))
     read = schema_of(
         value=BinaryType(), topic=TEXT, offset=LongType(), timestamp=TimestampType(), timestampType=IntegerType()
     )
-    check_columns(read, SinkOptions(client={}))
+    check_columns(read, SinkOptions(client=CLIENT))
 
 
 def test_all_faults_at_once() -> None:
@@ -86,3 +87,13 @@ def test_a_topic_cannot_be_overwritten() -> None:
         with pytest.raises(ConfigError, match="cannot be overwritten"):
             make(schema_of(value=TEXT), True)
         make(schema_of(value=TEXT), False)
+
+
+def test_options_of_the_producer_are_checked_on_the_driver() -> None:
+    for more in ({"delivery": "exactly-once"}, {"delivery": "at-least-once"}):
+        good = {**BOOTSTRAP, "topic": "t", "kafka.compression.type": "lz4", **more}
+        BarnabasDataSource(good).writer(schema_of(value=TEXT), False)
+        with pytest.raises(ConfigError, match=r"linger\.ms"):
+            BarnabasDataSource({**good, "kafka.linger.mss": "5"}).writer(schema_of(value=TEXT), False)
+    with pytest.raises(ConfigError, match="acks"):
+        BarnabasDataSource({**BOOTSTRAP, "topic": "t", "kafka.acks": "1"}).writer(schema_of(value=TEXT), False)
