@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas import Admin, Producer
+from barnabas import Admin, Consumer, Producer
 from barnabas.testing import Broker
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -110,6 +110,25 @@ def test_console_consumer_is_stopped(broker: Broker, topic: str) -> None:
         reader.send_signal(signal.SIGINT)
         out, err = reader.communicate(timeout=30)
     assert (reader.returncode, out, err) == (130, "shutdown_complete\n", "Processed a total of 3 messages\n")
+
+
+def test_a_producer_that_waits_for_a_line_is_stopped(broker: Broker, topic: str) -> None:
+    """What was read before is sent, and the process does not wait for another line."""
+    console = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--sync"]
+    for writer, number, status in (
+        (barnabas("produce", topic, "-b", broker.bootstrap, "-v"), signal.SIGINT, 0),
+        (kafka("console_producer", *console), signal.SIGTERM, 143),
+    ):
+        with writer, Consumer(broker.bootstrap) as consumer:
+            consumer.assign([(topic, 0)])
+            consumer.seek_to_end()
+            consumer.position((topic, 0))
+            assert writer.stdin is not None
+            writer.stdin.write("a line\n")
+            writer.stdin.flush()
+            assert [record.value for record in consumer.poll(30.0)] == [b"a line"]
+            writer.send_signal(number)
+            assert writer.wait(30) == status
 
 
 def test_verifiable_clients_are_stopped(broker: Broker, topic: str) -> None:

@@ -111,7 +111,8 @@ def _send(
     topic, partition = options.topic, options.partition
     headers = _headers(options.header)
     with Progress("producing") as progress:
-        for key, value in lines:
+        while (line := stopping.next_of(lines)) is not None:
+            key, value = line
             producer.send(topic, value, key, partition=partition, headers=headers, on_delivery=outcomes.on_delivery)
             progress.add(len(value or b"") + len(key or b""))
             if stopping.asked or outcomes.failed:

@@ -8,13 +8,18 @@ committed; a second one interrupts wherever it is. Only the main thread is told 
 """
 
 import signal
+from collections.abc import Iterator
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
 
 
 class Stopping:
     def __init__(self) -> None:
         self.asked = False
+        self.interruptible = False
+        """Whether the first one interrupts too: in a read that may take for ever there is nothing to finish."""
         self.status = 0
         """What a process that was stopped ends with: 128 and the signal's number."""
         self._before: dict[signal.Signals, Any] = {}
@@ -30,8 +35,18 @@ class Stopping:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def next_of(self, source: Iterator[T]) -> T | None:
+        """The next one, None at the end or when the wait for it was interrupted."""
+        self.interruptible = True
+        try:
+            return next(source, None)
+        except KeyboardInterrupt:
+            return None
+        finally:
+            self.interruptible = False
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
+        again, self.asked = self.asked, True
         self.status = 128 + number
+        if again or self.interruptible:
+            raise KeyboardInterrupt

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.client_flags import BROKERS, key_values, merge
-from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, FAILED, INTERRUPTED, Flag, Options, Tool
+from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, FAILED, Flag, Options, Tool
 
 if TYPE_CHECKING:
     from barnabas.client.producer.fast_path import Delivery
@@ -70,9 +70,10 @@ def check(options: Options) -> None:
     options.require("topic", "bootstrap-server")
 
 
-def produce(options: Options) -> int | None:
+def produce(options: Options) -> int:
     import logging
 
+    from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.cli.kafka.line_reader import LineReader
     from barnabas.client.producer import Producer
@@ -82,8 +83,9 @@ def produce(options: Options) -> int | None:
     logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     topic = options.value("topic")
     try:
-        with Producer.from_config(_producer_config(options)) as producer:
-            for record in reader.records(_lines()):
+        with Producer.from_config(_producer_config(options)) as producer, Stopping() as stopping:
+            records = reader.records(_lines())
+            while not stopping.asked and (record := stopping.next_of(records)) is not None:
                 try:
                     delivery = producer.send(topic, record.value, record.key, headers=record.headers)
                     if options.has("sync"):
@@ -97,9 +99,7 @@ def produce(options: Options) -> int | None:
     except KafkaError as error:
         print(kafka_exception(error), file=sys.stderr)
         return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return None
+    return stopping.status
 
 
 def _on_done(delivery: "Delivery") -> None:
