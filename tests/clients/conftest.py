@@ -14,6 +14,7 @@ import pytest
 from barnabas_process import BarnabasProcess
 from confluent import make_topic
 from confluent_kafka.admin import AdminClient
+from kafka_commands import KafkaTools
 
 # kafka-python reads its schemas, when imported, through a deprecated call; our warnings stay errors.
 with warnings.catch_warnings():
@@ -45,6 +46,14 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def admin(bootstrap: str) -> AdminClient:
     """librdkafka's admin client: for its own tests and to prepare topics for others'."""
     return AdminClient({"bootstrap.servers": bootstrap})
+
+
+@pytest.fixture(scope="session")
+def kafka_tools() -> Iterator[KafkaTools]:
+    """Apache Kafka's commands, all in one JVM."""
+    tools = KafkaTools()
+    yield tools
+    tools.close()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 from kafka_commands import KafkaTools, SideBySide
 from kafka_process import KafkaProcess
 
@@ -33,15 +34,11 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess]:
 
 
 @pytest.fixture(scope="module")
-def both(kafka: KafkaProcess) -> Iterator[SideBySide]:
-    tools = KafkaTools()
-    try:
-        with Admin(kafka.bootstrap) as admin:
-            for name in ("orders", "twin-1", "twin-2"):
-                admin.create_topic(name, 2)
-        yield SideBySide(tools, kafka.bootstrap)
-    finally:
-        tools.close()
+def both(kafka: KafkaProcess, kafka_tools: KafkaTools) -> SideBySide:
+    with Admin(kafka.bootstrap) as admin:
+        for name in ("orders", "twin-1", "twin-2"):
+            admin.create_topic(name, 2)
+    return SideBySide(kafka_tools, kafka.bootstrap)
 
 
 def test_access_rules(both: SideBySide) -> None:
@@ -171,6 +168,8 @@ def test_reassignments(both: SideBySide, kafka: KafkaProcess, tmp_path: Path) ->
     started = both.ours("reassign-partitions", "--execute", *plans["moves"])
     expected = f"Successfully started moving log directory to {more} for replica orders-0 with broker 1"
     assert started.status == 0 and started.lines[-1] == expected
+    verified = ["--verify", *plans["moves"], "--preserve-throttles"]
+    eventually(lambda: both.ours("reassign-partitions", *verified).out, lambda told: "completed successfully" in told)
     both.same("reassign-partitions", "--verify", *plans["moves"])
 
 

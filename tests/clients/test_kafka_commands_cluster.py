@@ -18,15 +18,11 @@ RELEASES = ("3.3-IV3", "3.7-IV4", "3.9-IV0", "4.0-IV0", "4.0-IV2", "4.1-IV0", "4
 
 
 @pytest.fixture(scope="module")
-def both() -> Iterator[SideBySide]:
-    tools = KafkaTools()
-    try:
-        with Broker() as broker:
-            with Admin(broker.bootstrap) as admin:
-                admin.create_topic("orders", 2)
-            yield SideBySide(tools, broker.bootstrap)
-    finally:
-        tools.close()
+def both(kafka_tools: KafkaTools) -> Iterator[SideBySide]:
+    with Broker() as broker:
+        with Admin(broker.bootstrap) as admin:
+            admin.create_topic("orders", 2)
+        yield SideBySide(kafka_tools, broker.bootstrap)
 
 
 @pytest.fixture

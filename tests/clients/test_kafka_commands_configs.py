@@ -17,20 +17,16 @@ TWINS = {"kafkas": "twin-1", "ours": "twin-2"}
 
 
 @pytest.fixture(scope="module")
-def both() -> Iterator[SideBySide]:
-    tools = KafkaTools()
-    try:
-        with Broker() as broker:
-            with Admin(broker.bootstrap) as admin, Producer(broker.bootstrap) as producer:
-                for name in ("orders", "twin-1", "twin-2"):
-                    admin.create_topic(name, 3)
-                    for number in range(9):
-                        producer.send(name, b"x", partition=number % 3, timestamp=1_700_000_000_000 + number)
-                admin.create_topic("empty", 2, config={"cleanup.policy": "compact"})
-                producer.flush()
-            yield SideBySide(tools, broker.bootstrap)
-    finally:
-        tools.close()
+def both(kafka_tools: KafkaTools) -> Iterator[SideBySide]:
+    with Broker() as broker:
+        with Admin(broker.bootstrap) as admin, Producer(broker.bootstrap) as producer:
+            for name in ("orders", "twin-1", "twin-2"):
+                admin.create_topic(name, 3)
+                for number in range(9):
+                    producer.send(name, b"x", partition=number % 3, timestamp=1_700_000_000_000 + number)
+            admin.create_topic("empty", 2, config={"cleanup.policy": "compact"})
+            producer.flush()
+        yield SideBySide(kafka_tools, broker.bootstrap)
 
 
 def test_settings_are_shown(both: SideBySide) -> None:

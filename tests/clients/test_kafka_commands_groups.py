@@ -17,22 +17,18 @@ QUICK = {"group.initial.rebalance.delay.ms": "0"}
 
 
 @pytest.fixture(scope="module")
-def both() -> Iterator[SideBySide]:
+def both(kafka_tools: KafkaTools) -> Iterator[SideBySide]:
     """A topic with 5 records in each of 2 partitions, and three groups with offsets but no members."""
-    tools = KafkaTools()
-    try:
-        with Broker(QUICK) as broker:
-            with Admin(broker.bootstrap) as admin, Producer(broker.bootstrap) as producer:
-                admin.create_topic("orders", 2)
-                admin.create_topic("bills", 1)
-                for number in range(10):
-                    producer.send("orders", b"x", partition=number % 2, timestamp=1_700_000_000_000 + number)
-                producer.flush()
-                for group in ("twin-1", "twin-2", "shown"):
-                    admin.alter_group_offsets(group, {("orders", 0): 3, ("orders", 1): 2})
-            yield SideBySide(tools, broker.bootstrap)
-    finally:
-        tools.close()
+    with Broker(QUICK) as broker:
+        with Admin(broker.bootstrap) as admin, Producer(broker.bootstrap) as producer:
+            admin.create_topic("orders", 2)
+            admin.create_topic("bills", 1)
+            for number in range(10):
+                producer.send("orders", b"x", partition=number % 2, timestamp=1_700_000_000_000 + number)
+            producer.flush()
+            for group in ("twin-1", "twin-2", "shown"):
+                admin.alter_group_offsets(group, {("orders", 0): 3, ("orders", 1): 2})
+        yield SideBySide(kafka_tools, broker.bootstrap)
 
 
 TWINS = {"kafkas": "twin-1", "ours": "twin-2"}

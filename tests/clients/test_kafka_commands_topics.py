@@ -13,13 +13,9 @@ pytestmark = pytest.mark.java
 
 
 @pytest.fixture(scope="module")
-def both() -> Iterator[SideBySide]:
-    tools = KafkaTools()
-    try:
-        with Broker() as broker:
-            yield SideBySide(tools, broker.bootstrap)
-    finally:
-        tools.close()
+def both(kafka_tools: KafkaTools) -> Iterator[SideBySide]:
+    with Broker() as broker:
+        yield SideBySide(kafka_tools, broker.bootstrap)
 
 
 def test_topics_are_created_grown_and_deleted(both: SideBySide) -> None:
