@@ -41,6 +41,7 @@ _EXCEPTIONS = {
     ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
     ErrorCode.CORRUPT_MESSAGE: "CorruptRecordException",
     ErrorCode.REQUEST_TIMED_OUT: "TimeoutException",
+    ErrorCode.NETWORK_EXCEPTION: "NetworkException",
 }
 
 
