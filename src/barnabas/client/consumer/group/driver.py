@@ -98,7 +98,10 @@ class MembershipDriver:
         return self._machine.owned.issuperset(partitions)
 
     def group_metadata(self) -> GroupMetadata:
-        """One value of one moment, also for a thread that asks while the member id and the generation change."""
+        """One value of one moment, also for a thread that asks while the member id and the generation change.
+
+        Of somebody who is not a member any more it is the last one.
+        """
         return self._identity
 
     def subscribe(
@@ -177,7 +180,10 @@ class MembershipDriver:
         while actions := self._machine.take_actions():
             for action in actions:
                 self._do(action)
-        self._identity = self._machine.identity
+        # One that was thrown out must not pass for somebody without a group, whose offsets a transaction may commit at
+        # any time: until it joins again it goes by its old name, which the coordinator refuses.
+        if self._machine.identity.generation_id >= 0 or not self.is_subscribed:
+            self._identity = self._machine.identity
         self._set_timer()
 
     def _do(self, action: Action) -> None:

@@ -1,0 +1,35 @@
+"""A consumer that its group has thrown out must not commit offsets through a transaction: its successor has, or will."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from eventually import eventually
+from faulty_proxy import FaultyProxy
+
+from barnabas import Admin, Consumer, Producer
+from barnabas.client.errors import CommitFailedError
+
+
+def test_offsets_of_a_member_that_was_thrown_out(
+    bootstrap: str, proxy: FaultyProxy, topic: str, new_producer: Callable[..., Producer]
+) -> None:
+    """It has heard of it, but nobody has called poll since: its user is in the middle of a transaction."""
+    producer = new_producer(bootstrap, transactional_id=f"{topic}.tx")
+    with producer.transaction():
+        producer.send(topic, b"0")
+    zombie = Consumer(proxy.bootstrap, group_id=topic, auto_offset_reset="earliest", heartbeat_interval_ms=50)
+    successor = Consumer(bootstrap, group_id=topic, auto_offset_reset="earliest")
+    with zombie, successor, Admin(bootstrap) as admin:
+        zombie.subscribe([topic])
+        eventually(lambda: [record.value for record in zombie.poll(0.5)] == [b"0"])
+        producer.begin_transaction()
+        admin.remove_members(topic)
+        beats = proxy.requests.count("Heartbeat")
+        proxy.wait_for(lambda: proxy.requests.count("Heartbeat") > beats)
+        successor.subscribe([topic])
+        eventually(lambda: [record.value for record in successor.poll(0.5)] == [b"0"])
+        with pytest.raises(CommitFailedError, match="not this consumer's any more"):
+            producer.send_offsets(zombie)
+        producer.abort_transaction()
