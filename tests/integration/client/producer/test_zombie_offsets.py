@@ -1,4 +1,4 @@
-"""A consumer that its group has thrown out must not commit offsets through a transaction: its successor has, or will."""
+"""A consumer that its group has thrown out must not commit offsets through a transaction: its successor does that."""
 
 from __future__ import annotations
 
