@@ -26,7 +26,7 @@ from barnabas.client.errors import (
 from barnabas.client.options import ConsumerOptions
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
-from barnabas.types import TopicPartition
+from barnabas.types import NO_LEADER, TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer")
 
@@ -71,13 +71,24 @@ class PositionKeeper:
             (FetchState.AWAIT_RESET, self._reset),
             (FetchState.AWAIT_VALIDATION, self._validate),
         ):
-            if states := self._subscription.in_state(fetch_state, now_ms):
+            for states in self._by_node(self._subscription.in_state(fetch_state, now_ms)):
                 for state in states:
                     state.retry_at_ms = now_ms + self._options.default_api_timeout_ms  # while it is being asked for
                 self._start(self._guarded(work, states))
         self._refresh_if_leaderless()
         self._on_ready()
         self._set_timer(now_ms)
+
+    def _by_node(self, states: Sequence[PartitionState]) -> list[list[PartitionState]]:
+        """By whom their questions go to, so that a broker that does not answer holds up its own partitions only."""
+        groups: dict[int, list[PartitionState]] = {}
+        for state in states:
+            node_id = NO_LEADER
+            if state.state is not FetchState.INITIALIZING:  # which is asked of the group's coordinator
+                leader = self._cluster.metadata.leader(state.topic_partition)
+                node_id = NO_LEADER if leader is None else leader.node_id
+            groups.setdefault(node_id, []).append(state)
+        return list(groups.values())
 
     async def close(self) -> None:
         if self._timer is not None:

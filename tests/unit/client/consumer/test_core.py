@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -10,8 +11,9 @@ from fake_cluster import FakeCluster
 from fetched import values
 
 from barnabas.client.consumer.core import ConsumerCore
+from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.consumer.user_side import BlockingSide
-from barnabas.client.errors import ClosedError, IllegalStateError
+from barnabas.client.errors import ClosedError, IllegalStateError, WakeupError
 from barnabas.client.options import ConsumerOptions
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
@@ -20,6 +22,8 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from barnabas.protocol.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
+from barnabas.types import TopicPartition
 
 
 class Log:
@@ -30,8 +34,6 @@ class Log:
         self.end = threading.Event()
 
     async def __call__(self, _: int, request: FetchRequest) -> FetchResponse:
-        import asyncio
-
         offset = self.offset = next(
             (each.fetch_offset for topic in request.topics for each in topic.partitions), getattr(self, "offset", 0)
         )
@@ -61,6 +63,8 @@ class World:
             ApiKey.LIST_OFFSETS,
             ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=partitions)]),
         )
+        nothing = OffsetFetchResponseGroup(group_id="g", topics=[])
+        cluster.always(ApiKey.OFFSET_FETCH, OffsetFetchResponse(groups=[nothing]))
         self.cluster = cluster
         self.side = BlockingSide()
         made = ConsumerOptions.of("x:1", **{"auto_offset_reset": "earliest", **options})
@@ -106,6 +110,27 @@ def test_an_exception_with_records_in_hand_means_they_are_not_done() -> None:
         assert committed == [False, True, True]
     finally:
         world.core.close = original  # type: ignore[method-assign]
+        world.close()
+
+
+def test_a_wake_up_during_the_commit_of_a_revocation_is_kept_for_the_next_wait() -> None:
+    world = World(Log(values(0, b"0")), group_id="g", auto_commit_interval_ms=60_000)
+    stored: list[object] = []
+
+    class Slow:
+        async def commit(self, offsets: object) -> None:
+            await asyncio.sleep(0.05)
+            stored.append(offsets)
+
+    world.core._commits._committer = Slow()
+    try:
+        assert world.poll() == [b"0"]
+        world.core.wakeup()
+        world.side.run(world.core._commit_before_revocation([TopicPartition("t", 0)]))
+        assert stored == [{("t", 0): OffsetAndMetadata(1, "", 3)}]
+        with pytest.raises(WakeupError):
+            world.poll()
+    finally:
         world.close()
 
 

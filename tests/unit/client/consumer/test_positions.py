@@ -272,6 +272,25 @@ def test_a_seek_during_a_reset_wins() -> None:
     run(test)
 
 
+def test_a_broker_that_does_not_answer_holds_up_its_own_partitions_only() -> None:
+    async def test() -> None:
+        world = World(brokers=2)
+
+        async def answer(node_id: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
+            if node_id:
+                await asyncio.Event().wait()
+            return listed(7)(node_id, request)
+
+        world.cluster.always(ApiKey.LIST_OFFSETS, answer)
+        world.subscription.assign([A, B])
+        world.keeper.kick()
+        await world.fetching(A)
+        assert world[A].offset == 7 and world[B].state is FetchState.AWAIT_RESET
+        await world.keeper.close()
+
+    run(test)
+
+
 class TestLeaderChange:
     async def moved(self, reset: OffsetReset, *answers: Any) -> World:
         """A position at 100 of epoch 0, then a new leader in epoch 3."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -161,6 +162,23 @@ def test_nobody_polls_then_somebody_does(caplog: pytest.LogCaptureFixture) -> No
     play(scene, max_poll_interval_ms=60)
     assert "longer than max.poll.interval.ms (60)" in caplog.text
     assert "): joins for t" in caplog.text
+
+
+def test_nobody_comes_back_because_a_timer_is_due() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.cluster.always(ApiKey.CONSUMER_GROUP_HEARTBEAT, ConsumerGroupHeartbeatResponse(heartbeat_interval_ms=5))
+        await stage.membership.start()
+        stage.membership.subscribe(None, re.compile("t"))
+        machine = stage.membership._machine
+        while not machine.is_away:  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.03)  # several times the age at which metadata is asked for again
+        assert machine.is_away
+        stage.membership.polled(SystemClock().monotonic_ms())
+        await asyncio.sleep(0)
+        assert not machine.is_away
+
+    play(scene, group_protocol="consumer", max_poll_interval_ms=20, metadata_max_age_ms=5)
 
 
 def test_polls_put_off_the_end() -> None:
