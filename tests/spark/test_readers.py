@@ -11,6 +11,7 @@ import pytest
 from confluent import produce_all
 from confluent_kafka.admin import AdminClient
 from eventually import eventually
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from barnabas import Consumer, Producer
@@ -49,6 +50,12 @@ def test_offsets_that_do_not_fit(bootstrap: str, new_topic: NewTopic, options: d
         given["subscribe"] = topic
     with pytest.raises(ConfigError, match=words):
         BatchReader(read_source_options({"kafka.bootstrap.servers": bootstrap, **given})).partitions()
+
+
+def test_nothing_to_read_is_no_rows() -> None:
+    """Spark stands in for a plan without partitions with one that says nothing."""
+    reader = BatchReader(read_source_options({"kafka.bootstrap.servers": "nowhere:1", "subscribe": "t"}))
+    assert list(reader.read(InputPartition(None))) == []
 
 
 def test_only_for_streams_and_only_for_batches() -> None:

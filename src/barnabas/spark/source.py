@@ -172,7 +172,7 @@ def _tasks(
 
 
 def _read(partition: InputPartition | None, options: SourceOptions) -> "Iterator[pyarrow.RecordBatch]":
-    if partition is None:
+    if partition is None or partition.value is None:
         return iter(())  # Spark's word for a read without partitions
     from barnabas.spark.tasks import read_range
 
