@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from kafka_commands import KafkaTools, SideBySide
@@ -35,6 +36,18 @@ def test_topics_are_created_grown_and_deleted(both: SideBySide) -> None:
         ["--list", "--topic", "TWIN.*"],
     ):
         both.same_of_twins("topics", *words, **twins)
+
+
+def test_a_file_of_properties_for_all_clients(both: SideBySide, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("client.id = me\nacks = all\nauto.offset.reset = earliest\nodd.option = 1\nretries=3\n")
+    for flag in ("--command-config", "--admin.config"):
+        told = both.ours("topics", "--list", flag, str(file))
+        assert told.err == "WARN: options that no client has, left out: odd.option\n"
+        assert told[:2] == both.kafkas("topics", "--list", "--command-config", str(file))[:2]
+    file.write_text("security.protocol = odd\n")
+    assert both.ours("topics", "--list", "--command-config", str(file)).status == 1
+    assert both.ours("topics", "--list", "--command-config", str(tmp_path / "missing")).status == 1
 
 
 def test_topics_are_described(both: SideBySide) -> None:

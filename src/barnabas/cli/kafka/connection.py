@@ -4,12 +4,14 @@ Imports the clients: only a command that runs imports this.
 """
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from barnabas.cli.kafka.flags import Options, WrongUse
 from barnabas.client.admin import Admin
+from barnabas.client.options import AdminOptions, ConsumerOptions, ProducerOptions
 from barnabas.config.properties import parse_properties
 from barnabas.errors import ErrorCode, KafkaError
 
@@ -58,8 +60,18 @@ def admin_of(config: dict[str, str], timeout_ms: int | None = None) -> Iterator[
         config.setdefault("request.timeout.ms", str(timeout_ms))
     # A failure is told once, in the command's own words.
     logging.getLogger("barnabas").setLevel(logging.CRITICAL)
-    with Admin.from_config(config) as admin:
+    with Admin.from_config(_known_options(config)) as admin:
         yield admin
+
+
+def _known_options(config: dict[str, str]) -> dict[str, str]:
+    """People share one file among all clients: what is meant for others is left out, as Kafka does."""
+    known = {*AdminOptions.settings, *AdminOptions.refused}
+    for_others = {*ProducerOptions.settings, *ConsumerOptions.settings}
+    strange = [name for name in config if name not in known and name not in for_others]
+    if strange:
+        print(f"WARN: options that no client has, left out: {', '.join(sorted(strange))}", file=sys.stderr)
+    return {name: value for name, value in config.items() if name in known}
 
 
 def client_config(options: Options) -> dict[str, str]:
