@@ -63,6 +63,7 @@ class ChurnMember(RebalanceListener):
         self._since: dict[int, int] = {}
         self._next: dict[int, int] = {}
         self._generation = -1
+        """The last one in which it heard of an assignment; one that it has only joined may be given out again."""
         self._ending = threading.Event()
         self._dies = False
         self._freeze_s = 0.0
@@ -122,7 +123,6 @@ class ChurnMember(RebalanceListener):
             frozen, self._freeze_s = self._freeze_s, 0.0
             self._ending.wait(frozen)
         records = self.consumer.poll(0.05)
-        self._generation = max(self._generation, self.consumer.group_metadata().generation_id)
         for record in records:
             expected = self._next.get(record.partition, record.offset)
             if record.offset != expected:
@@ -155,7 +155,8 @@ class ChurnMember(RebalanceListener):
     def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
         if self._commits_itself:
             self._commit()
-        self._generation = max(self._generation, self.consumer.group_metadata().generation_id)
+        if not self._ending.is_set():
+            self._generation = max(self._generation, self.consumer.group_metadata().generation_id)
         self._give_up([number for _, number in partitions])
 
     def on_lost(self, partitions: Sequence[TopicPartition]) -> None:

@@ -264,6 +264,24 @@ def test_metadata_that_may_not_be_read_ends_the_membership() -> None:
     play(scene)
 
 
+def test_who_hears_of_an_assignment_knows_its_epoch() -> None:
+    async def scene(stage: Stage) -> None:
+        topics = [TopicPartitions(topic_id=b"t".ljust(16, b"-"), partitions=[0])]
+        assigned = ConsumerGroupHeartbeatResponse(
+            member_epoch=7, heartbeat_interval_ms=5, assignment=Assignment(topic_partitions=topics)
+        )
+        stage.cluster.always(ApiKey.CONSUMER_GROUP_HEARTBEAT, assigned)
+        epochs: list[int] = []
+        stage.membership._on_event = lambda: epochs.append(stage.membership.group_metadata().generation_id)
+        await stage.membership.start()
+        stage.membership.subscribe(frozenset({"t"}), None)
+        while not epochs:  # noqa: ASYNC110 - the event is what is looked at
+            await asyncio.sleep(0)
+        assert epochs == [7]
+
+    play(scene, group_protocol="consumer")
+
+
 def test_the_new_protocol_resolves_topic_ids_through_metadata() -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.add_topic("late", 1, topic_id=b"late............")  # not published: a refresh finds it

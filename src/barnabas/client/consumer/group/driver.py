@@ -178,13 +178,17 @@ class MembershipDriver:
 
     def _carry_out(self) -> None:
         while actions := self._machine.take_actions():
+            self._take_identity()  # before anybody hears of what came with it
             for action in actions:
                 self._do(action)
+        self._take_identity()
+        self._set_timer()
+
+    def _take_identity(self) -> None:
         # One that was thrown out must not pass for somebody without a group, whose offsets a transaction may commit at
         # any time: until it joins again it goes by its old name, which the coordinator refuses.
         if self._machine.identity.generation_id >= 0 or not self.is_subscribed:
             self._identity = self._machine.identity
-        self._set_timer()
 
     def _do(self, action: Action) -> None:
         match action:
