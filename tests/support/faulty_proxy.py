@@ -147,7 +147,9 @@ class FaultyProxy:
 
     def __exit__(self, *_: object) -> None:
         self._call(self._stop_listening())
+        self._call(asyncio.sleep(0))  # connections that were just taken get as far as being known
         self._call(self._cut_all())
+        self._call(asyncio.sleep(0.01))  # and those that were cut as far as being closed
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -156,9 +158,16 @@ class FaultyProxy:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _listen(self) -> None:
-        if self._server is None:
-            self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", self._port)
-            self._port = self._server.sockets[0].getsockname()[1]
+        while self._server is None:
+            try:
+                self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", self._port)
+            except OSError:
+                # Somebody's outgoing connection got this very port meanwhile: it will not keep it for long.
+                if not self._port:
+                    raise
+                await asyncio.sleep(0.05)
+            else:
+                self._port = self._server.sockets[0].getsockname()[1]
 
     async def _stop_listening(self) -> None:
         if self._server is not None:

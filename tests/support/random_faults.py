@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Self
@@ -92,8 +93,13 @@ class Faults:
 
     def _restart(self, _: str) -> None:
         self._broker.stop()
-        self._stop.wait(0.05)
-        self._broker.start()
+        while True:
+            time.sleep(0.05)
+            try:
+                self._broker.start()
+                return
+            except OSError:
+                continue  # somebody's outgoing connection got its port meanwhile
 
 
 class Seen(NamedTuple):

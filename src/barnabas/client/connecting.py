@@ -106,6 +106,9 @@ class Connector:
             loop = asyncio.get_running_loop()
             async with asyncio.timeout(timeout_s):
                 await loop.sock_connect(sock, address.sockaddr)
+                if sock.getsockname() == sock.getpeername():
+                    # With nobody there, the system may pick the very port as our own end, and TCP joins the two.
+                    raise ConnectionRefusedError
                 if not self._options.uses_tls:
                     return sock
                 if self._tls is None:

@@ -9,6 +9,7 @@ import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from certificates import Certificates, why_no_certificates
@@ -499,3 +500,23 @@ def test_stores_that_cannot_be_used(certificates: Certificates, tmp_path: Path) 
     assert len(faults(ssl_keystore_location=str(empty), ssl_truststore_location=str(empty))) == 2
     assert "none of these" in faults(ssl_cipher_suites="NO-SUCH-CIPHER")[0]
     assert "ssl_protocol" in faults(ssl_protocol="TLSv1.2", ssl_enabled_protocols="TLSv1.3")[0]
+
+
+def test_a_connection_to_oneself_is_none() -> None:
+    """With nobody at a port of the range for outgoing connections, TCP may join a socket with itself."""
+
+    async def main() -> None:
+        loop: Any = asyncio.get_running_loop()
+        connect = loop.sock_connect
+
+        async def from_the_same_port(sock: socket.socket, address: tuple[str, int]) -> None:
+            sock.bind(address)
+            await connect(sock, address)
+
+        loop.sock_connect = from_the_same_port
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        with pytest.raises(UnreachableError, match="nothing listens there"):
+            await Connector(AdminOptions.of("h:1")).connect(Node(0, "127.0.0.1", port))
+
+    asyncio.run(main())
