@@ -12,7 +12,7 @@ SPELLED_ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "api.version.request": "leave it out, versions are found out by asking the broker",
         "broker.version.fallback": "leave it out, versions are found out by asking the broker",
         "compression.codec": "compression.type",
-        "consumer.timeout.ms": "give poll() or the iterator a timeout",
+        "consumer.timeout.ms": "use batches(timeout=..., stop_when_idle=True)",
         "debug": "set the level of the logger barnabas.client",
         "enable.auto.offset.store": "set enable_auto_commit=False and commit what is done",
         "enable.partition.eof": "compare position() with end_offsets()",
