@@ -11,7 +11,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from barnabas.errors import KafkaError
 from barnabas.testing import Broker
 
 TOPIC = "t"
+COPY = "copy"
 PARTITIONS = 3
 PATIENT: dict[str, Any] = {
     "request_timeout_ms": 700,
@@ -57,8 +58,9 @@ def proxy(broker: Broker) -> Iterator[FaultyProxy]:
 class Reader(threading.Thread):
     """Reads all partitions from the beginning, once, and notes what it gets."""
 
-    def __init__(self, bootstrap: str, isolation_level: str) -> None:
+    def __init__(self, bootstrap: str, isolation_level: str, topic: str = TOPIC) -> None:
         super().__init__(name="reader")
+        self._topic = topic
         self._address = bootstrap
         self._isolation_level: Any = isolation_level
         self._count: int | None = None
@@ -70,7 +72,7 @@ class Reader(threading.Thread):
         try:
             options = {"isolation_level": self._isolation_level, "auto_offset_reset": "earliest", **PATIENT}
             with Consumer(self._address, fetch_max_wait_ms=100, **options) as consumer:
-                consumer.assign([TopicPartition(TOPIC, partition) for partition in self.seen])
+                consumer.assign([TopicPartition(self._topic, partition) for partition in self.seen])
                 while not self._given_up.is_set() and not self._is_enough():
                     for record in consumer.poll(0.2):
                         self.seen[record.partition].append(Seen(record.offset, record.value))
@@ -90,9 +92,9 @@ class Reader(threading.Thread):
         return self._count is not None and sum(map(len, self.seen.values())) >= self._count
 
 
-def read_again(broker: Broker, isolation_level: str, count: int) -> dict[int, list[Seen]]:
+def read_again(broker: Broker, isolation_level: str, count: int, topic: str = TOPIC) -> dict[int, list[Seen]]:
     """What is in the broker, past the proxy."""
-    reader = Reader(broker.bootstrap, isolation_level)
+    reader = Reader(broker.bootstrap, isolation_level, topic)
     reader.start()
     reader.finish(count, 20)
     return reader.seen
@@ -124,6 +126,16 @@ def idempotent_run(broker: Broker, proxy: FaultyProxy, seed: int, seconds: float
         assert not wrong, f"seed {seed}, {who} the proxy, {len(offsets)} records: {wrong[:10]} {faults.history[-20:]}"
 
 
+def persist(call: Callable[[], object]) -> None:
+    """A call that ran out of time goes on, and is asked again how it ended."""
+    while True:
+        try:
+            call()
+            return
+        except ClientTimeoutError:
+            continue
+
+
 class Transactor:
     """Transactions of random size, committed or aborted; knows what must be seen and what must not."""
 
@@ -137,7 +149,7 @@ class Transactor:
         self.commits = 0
 
     def one(self) -> None:
-        self._persist(self._producer.begin_transaction)
+        persist(self._producer.begin_transaction)
         made: list[tuple[int, bytes, Delivery]] = []
         try:
             for _ in range(self._chance.randrange(1, 20)):
@@ -147,25 +159,17 @@ class Transactor:
                 self.aborted.add(value)  # until it is committed
                 made.append((partition, value, self._producer.send(TOPIC, value, partition=partition)))
             if self._chance.random() < 0.3:
-                self._persist(self._producer.abort_transaction)
+                persist(self._producer.abort_transaction)
                 return
-            self._persist(self._producer.commit_transaction)
+            persist(self._producer.commit_transaction)
         except AbortableTransactionError:
-            self._persist(self._producer.abort_transaction)
+            persist(self._producer.abort_transaction)
             return
         self.commits += 1
         for partition, value, delivery in made:
             self.aborted.discard(value)
             self.committed[partition].append(value)
             self.offsets[value] = delivery.result(0).offset
-
-    def _persist(self, call: Any) -> None:
-        """A call that ran out of time goes on, and is asked again how it ended."""
-        while True:
-            try:
-                return call()
-            except ClientTimeoutError:
-                continue
 
 
 def transactional_run(broker: Broker, proxy: FaultyProxy, seed: int, seconds: float) -> None:
@@ -204,7 +208,96 @@ def older_transactional_run(broker: Broker, proxy: FaultyProxy, seed: int, secon
     assert "AddPartitionsToTxn" in proxy.requests
 
 
+class Copier:
+    """Consume, transform, produce: what was read, what is written and the offsets in one transaction."""
+
+    def __init__(self, bootstrap: str) -> None:
+        limits: dict[str, Any] = {"batch_size": 400, "linger_ms": 1, "max_block_ms": 2000, **PATIENT}
+        self._producer = Producer(bootstrap, transactional_id="copier", delivery_timeout_ms=30_000, **limits)
+        about: dict[str, Any] = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_records": 40}
+        self._consumer = Consumer(
+            bootstrap,
+            group_id="copier",
+            isolation_level="read_committed",
+            heartbeat_interval_ms=200,
+            **about,
+            **PATIENT,
+        )
+        self._consumer.subscribe([TOPIC])
+        self.copied = 0
+        self.retries = 0
+
+    def close(self) -> None:
+        self._consumer.close(5)
+        self._producer.close(5)
+
+    def step(self) -> None:
+        try:
+            records = self._consumer.poll(0.2)
+            if records:
+                self._copy(records)
+        except KafkaError:
+            self.retries += 1
+            self._go_back()
+
+    def _copy(self, records: Any) -> None:
+        persist(self._producer.begin_transaction)
+        try:
+            for record in records:
+                self._producer.send(COPY, record.value, partition=record.partition)
+            self._producer.send_offsets(self._consumer)
+        except KafkaError:
+            persist(self._producer.abort_transaction)
+            raise
+        try:
+            persist(self._producer.commit_transaction)
+        except AbortableTransactionError:
+            persist(self._producer.abort_transaction)
+            raise
+        self.copied += len(records)
+
+    def _go_back(self) -> None:
+        """To what is committed, as the transaction that read further is not."""
+        while True:
+            try:
+                for partition, found in self._consumer.committed(self._consumer.assignment()).items():
+                    if found is None:
+                        self._consumer.seek_to_beginning([partition])
+                    else:
+                        self._consumer.seek(partition, found)
+                return
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+
+
+def copying_run(broker: Broker, proxy: FaultyProxy, seed: int, seconds: float) -> None:
+    each = round(60 * seconds)
+    expected = {partition: [b"%d:%d" % (partition, n) for n in range(each)] for partition in range(PARTITIONS)}
+    with Producer(broker.bootstrap) as filler, Admin(broker.bootstrap) as admin:
+        admin.create_topic(COPY, partitions=PARTITIONS)
+        for partition, values in expected.items():
+            for value in values:
+                filler.send(TOPIC, value, partition=partition)
+    copier = Copier(proxy.bootstrap)
+    faults = Faults(broker, proxy, seed=seed)
+    try:
+        with faults:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and copier.copied < each * PARTITIONS:
+                copier.step()
+        end = time.monotonic() + 30
+        while time.monotonic() < end and copier.copied < each * PARTITIONS:
+            copier.step()
+    finally:
+        copier.close()
+    seen = read_again(broker, "read_committed", each * PARTITIONS, COPY)
+    wrong = judge(expected, {}, seen)
+    assert not wrong, f"seed {seed}, {copier.retries} aborted: {wrong[:10]} {faults.history[-20:]}"
+
+
 RUNS = {
+    "copying": copying_run,
     "idempotent": idempotent_run,
     "transactional": transactional_run,
     "older transactional": older_transactional_run,
