@@ -7,7 +7,8 @@ gives 1. The reset of offsets is in `consumer_groups_reset`, descriptions in `co
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.flags import CONNECTION, BadValue, Flag, Options, Tool, WrongUse, refuse
@@ -181,7 +182,7 @@ def _delete(admin: Admin, group_ids: list[str]) -> None:
 
     failed: dict[str, KafkaError] = {}
     for group_id in group_ids:
-        failure = failure_of(lambda group_id=group_id: admin.delete_group(group_id))
+        failure = _failure(partial(admin.delete_group, group_id))
         if failure is not None:
             failed[group_id] = failure
     deleted = ", ".join(f"'{group_id}'" for group_id in group_ids if group_id not in failed)
@@ -195,10 +196,9 @@ def _delete(admin: Admin, group_ids: list[str]) -> None:
         print(f"\nThese consumer groups were deleted successfully: {deleted}")
 
 
-def failure_of(work: object) -> KafkaError | None:
+def _failure(work: Callable[[], object]) -> KafkaError | None:
     from barnabas.errors import KafkaError
 
-    assert callable(work)
     try:
         work()
     except KafkaError as error:
@@ -212,7 +212,7 @@ def _delete_offsets(admin: Admin, group_id: str, topics: list[str]) -> None:
     from barnabas.errors import ErrorCode
 
     partitions, unknown = partitions_of_topics(admin, topics)
-    failure = failure_of(lambda: admin.delete_group_offsets(group_id, partitions)) if partitions else None
+    failure = _failure(lambda: admin.delete_group_offsets(group_id, partitions)) if partitions else None
     errors: dict[TopicPartition, KafkaError] = getattr(failure, "errors", {})
     first = next(iter(errors.values()), failure)
     if first is None:

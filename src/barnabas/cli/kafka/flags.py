@@ -202,11 +202,5 @@ def leave_quietly() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def boolean(word: str) -> bool:
-    if word.lower() not in ("true", "false"):
-        raise ValueError(word)
-    return word.lower() == "true"
-
-
 def refuse(message: str) -> NoReturn:
     raise UsageNeeded(message)
