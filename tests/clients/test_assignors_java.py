@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 from collections.abc import Iterator
+from itertools import chain
 
 import pytest
 from kafka_process import CLASS_PATH, ROOT, SHORT_TOOL_JVM
@@ -82,7 +83,7 @@ def test_sticky_is_as_even_and_no_farther(chance: random.Random) -> None:
         counts = {topic: len(partitions) for topic, partitions in racks.items()}
         assigned = assign_sticky(counts, members, racks)
         assert sorted(map(len, assigned.values())) == sorted(map(len, expected.values()))
-        if not racks_matter([member.rack for member in members.values()], sum(racks.values(), [])):
+        if not racks_matter([each.rack for each in members.values()], list(chain(*racks.values()))):
             continue  # then neither of the two looks at them
         ours, judged = far_count(racks, members, assigned), far_count(racks, members, expected)
         assert ours <= judged, (racks, members)

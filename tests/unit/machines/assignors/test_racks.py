@@ -209,6 +209,17 @@ def test_few_partitions_move_for_the_racks() -> None:
     assert assign_cooperative_sticky({"t": 6}, members, racks) == {"x": [p[0]], "y": [p[4]], "z": [p[2], p[5]]}
 
 
+def test_what_nobody_had_moves_rather_than_what_somebody_has() -> None:
+    near_both = frozenset("ab")
+    p = [TopicPartition("t", number) for number in range(4)]
+    members = {
+        "x": AssignorMember(["t"], rack="a", owned=[p[1]], generation=1),
+        "y": AssignorMember(["t"], rack="b", owned=[p[0]], generation=1),
+    }
+    assigned = assign_sticky({"t": 4}, members, {"t": [frozenset("a"), near_both, near_both, near_both]})
+    assert assigned == {"x": [p[0], p[1]], "y": [p[2], p[3]]}
+
+
 @given(group=groups(owning=False))
 @settings(max_examples=80, deadline=None)
 def test_range_stays_even_and_co_partitioned(group: Group) -> None:
@@ -236,6 +247,16 @@ def test_range_matches_racks_first() -> None:
         "m2": [1, 4],
         "m3": [0, 5],
     }
+
+
+def test_range_prefers_co_partitioning_to_racks() -> None:
+    members = {"m1": AssignorMember(["t", "u"], rack="a"), "m2": AssignorMember(["t", "u"], rack="b")}
+    crossed = {"t": [frozenset("b"), frozenset("a")], "u": [frozenset("a"), frozenset("b")]}
+    assigned = assign_range({"t": 2, "u": 2}, members, crossed)
+    assert assigned["m1"] == [TopicPartition("t", 0), TopicPartition("u", 0)]
+    alike = {topic: [frozenset("b"), frozenset("a")] for topic in "tu"}
+    assigned = assign_range({"t": 2, "u": 2}, members, alike)
+    assert assigned["m1"] == [TopicPartition("t", 1), TopicPartition("u", 1)]
 
 
 @pytest.mark.parametrize("everywhere", [{}, {"t0": [EVERYWHERE] * 6}, {"t0": [frozenset("z")] * 6}])
