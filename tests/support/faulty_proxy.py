@@ -74,7 +74,7 @@ class FaultyProxy:
         self._black_hole = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="faulty-proxy", daemon=True)
-        self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._port = 0
         self.changed = threading.Condition()
@@ -147,7 +147,6 @@ class FaultyProxy:
 
     def __exit__(self, *_: object) -> None:
         self._call(self._stop_listening())
-        self._call(asyncio.sleep(0))  # connections that were just taken get as far as being known
         self._call(self._cut_all())
         self._call(asyncio.sleep(0.01))  # and those that were cut as far as being closed
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -158,21 +157,25 @@ class FaultyProxy:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _listen(self) -> None:
-        while self._server is None:
+        while self._listening is None:
             try:
-                self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", self._port)
+                self._listening = socket.create_server(("127.0.0.1", self._port))
             except OSError:
                 # Somebody's outgoing connection got this very port meanwhile: it will not keep it for long.
                 if not self._port:
                     raise
                 await asyncio.sleep(0.05)
             else:
-                self._port = self._server.sockets[0].getsockname()[1]
+                self._port = self._listening.getsockname()[1]
+                self._listening.setblocking(False)
+                # Not asyncio's server: that loses a connection which comes while it is being closed.
+                self._loop.add_reader(self._listening, self._on_acceptable, self._listening)
 
     async def _stop_listening(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._listening is not None:
+            self._loop.remove_reader(self._listening)
+            self._listening.close()
+            self._listening = None
 
     async def _cut_all(self) -> None:
         tasks = list(self._connections)
@@ -183,17 +186,24 @@ class FaultyProxy:
 
     # --- connections ---
 
-    def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _on_acceptable(self, listening: socket.socket) -> None:
+        try:
+            sock, _ = listening.accept()
+        except OSError:
+            return  # gone again
+        sock.setblocking(False)
         self.connection_count += 1
-        task = self._loop.create_task(self._serve(reader, writer))
+        task = self._loop.create_task(self._serve(sock))
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
-        task.add_done_callback(lambda _: _reset(writer))  # it may be cut before it has begun
+        task.add_done_callback(lambda _: sock.close())  # it may be cut before it has begun
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, sock: socket.socket) -> None:
         host, _, port = self._target.rpartition(":")
-        writers = [writer]
+        writers: list[asyncio.StreamWriter] = []
         try:
+            reader, writer = await asyncio.open_connection(sock=sock)
+            writers.append(writer)
             broker_reader, broker_writer = await asyncio.open_connection(host.strip("[]"), int(port))
             writers.append(broker_writer)
             asked: deque[Asked] = deque()

@@ -22,7 +22,10 @@ from barnabas.testing import Broker
 
 SELDOM = {"restart": 1, "refuse": 2, "swallow": 2}
 OFTEN = {"drop_answer": 6, "drop_request": 6, "cut_answer": 4, "delay": 4, "cut_all": 4, "slice": 3, "error": 4}
-APIS = ("Produce", "Produce", "Fetch", "EndTxn", "AddPartitionsToTxn", "InitProducerId", "FindCoordinator", "Metadata")
+APIS = (
+    *("Produce", "Produce", "Fetch", "EndTxn", "EndTxn", "AddPartitionsToTxn", "InitProducerId", "FindCoordinator"),
+    *("Metadata", "AddOffsetsToTxn", "TxnOffsetCommit", "TxnOffsetCommit", "OffsetFetch", "Heartbeat", "JoinGroup"),
+)
 PASSING_ERRORS = ("NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "KAFKA_STORAGE_ERROR")
 
 

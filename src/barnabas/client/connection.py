@@ -7,6 +7,7 @@ everything that waits for an answer hears why.
 
 import asyncio
 import logging
+import os
 import socket
 import struct
 from collections import deque
@@ -286,6 +287,8 @@ def reason(error: OSError) -> str:
     """An operating system's error in words."""
     if isinstance(error, ConnectionRefusedError):
         return "connection refused, nothing listens there"
+    if error.errno is not None and error.errno > 0 and (error.strerror or "").startswith("Connect call failed"):
+        return os.strerror(error.errno)  # asyncio put the address in place of the reason
     return error.strerror or str(error) or type(error).__name__
 
 

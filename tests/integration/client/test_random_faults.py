@@ -214,7 +214,7 @@ class Copier:
     def __init__(self, bootstrap: str) -> None:
         limits: dict[str, Any] = {"batch_size": 400, "linger_ms": 1, "max_block_ms": 2000, **PATIENT}
         self._producer = Producer(bootstrap, transactional_id="copier", delivery_timeout_ms=30_000, **limits)
-        about: dict[str, Any] = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_records": 40}
+        about: dict[str, Any] = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_records": 10}
         self._consumer = Consumer(
             bootstrap,
             group_id="copier",
@@ -272,7 +272,7 @@ class Copier:
 
 
 def copying_run(broker: Broker, proxy: FaultyProxy, seed: int, seconds: float) -> None:
-    each = round(60 * seconds)
+    each = round(150 * seconds)
     expected = {partition: [b"%d:%d" % (partition, n) for n in range(each)] for partition in range(PARTITIONS)}
     with Producer(broker.bootstrap) as filler, Admin(broker.bootstrap) as admin:
         admin.create_topic(COPY, partitions=PARTITIONS)
