@@ -53,10 +53,6 @@ class ReadRange(NamedTuple):
         past = parsed.stop_ms is not None and parsed.stop_ms <= time.time() * 1000
         return parsed._replace(at_end=at_end or past)
 
-    @property
-    def names_start(self) -> bool:
-        return self.given or self.start_ms is not None
-
     def seek(self, consumer: "Consumer", partitions: Sequence["TopicPartition"]) -> None:
         """Assigned partitions to where reading starts."""
         if self.start_ms is not None:

@@ -38,10 +38,3 @@ def spread(words: Sequence[str], *flags: str) -> list[str]:
             fresh = False
         spread.append(word)
     return spread
-
-
-def positive(word: str) -> int:
-    number = int(word)
-    if number <= 0:
-        raise ValueError(word)
-    return number
