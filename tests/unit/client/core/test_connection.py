@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
 import ssl
 import struct
@@ -16,7 +18,7 @@ from certificates import Certificates, why_no_certificates
 
 from barnabas.client.api_versions import BrokerVersions, ask_versions
 from barnabas.client.connecting import Connector
-from barnabas.client.connection import Connection
+from barnabas.client.connection import Connection, reason
 from barnabas.client.errors import AuthenticationError, ClientTimeoutError, ConfigError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.options import AdminOptions
@@ -520,3 +522,8 @@ def test_a_connection_to_oneself_is_none() -> None:
             await Connector(AdminOptions.of("h:1")).connect(Node(0, "127.0.0.1", port))
 
     asyncio.run(main())
+
+
+def test_why_connecting_failed_is_said_in_words() -> None:
+    """asyncio puts the address where the system's words were."""
+    assert reason(OSError(errno.ENETUNREACH, "Connect call failed ('10.0.0.1', 1)")) == os.strerror(errno.ENETUNREACH)
