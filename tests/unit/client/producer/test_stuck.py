@@ -66,7 +66,7 @@ def test_a_record_that_comes_after_the_look_at_the_queues_is_not_forgotten(
     made = sending(cluster, linger_ms=linger_ms)
     made.send("t", b"0", partition=0).result(20)
     made.io.wait(_until(lambda: made.core.accumulator.sleeps_until_ms > 0))
-    late = []
+    late: list[Any] = []
     look = made.core._sender._look
 
     def then_append(now_ms: int) -> Any:
@@ -142,7 +142,7 @@ def test_memory_for_a_loop_that_has_ended_goes_to_the_next() -> None:
         accumulator.pool.give_back(100)
     assert granted.is_set()
     waiting._log_destroy_pending = False  # type: ignore[attr-defined]
-    waiting.get_coro().close()  # type: ignore[union-attr]
+    waiting.get_coro().close()
 
 
 def test_topic_ids_are_needed_for_the_newest_produce(
