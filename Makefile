@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 NATIVE_SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
 $(INSTALLED): pyproject.toml setup.py $(NATIVE_SOURCES)
-	@echo "Setting up $(VENV): a virtual environment with barnabas and its tools (a minute, once)"
+	@echo "Setting up $(VENV): a virtual environment with barnabas and its tools (a few minutes, once)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'

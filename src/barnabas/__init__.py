@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barnabas.client.admin import Admin
-    from barnabas.client.consumer import Consumer
+    from barnabas.client.admin import Admin, AdminError
+    from barnabas.client.admin.types import ConfigResource, NewTopic, OffsetSpec
+    from barnabas.client.consumer import Consumer, ConsumerRecord, OffsetAndMetadata, RebalanceListener
     from barnabas.client.errors import (
         AbortableTransactionError,
         AuthenticationError,
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AbortableTransactionError",
     "Admin",
+    "AdminError",
     "AuthenticationError",
     "AuthorizationError",
     "Broker",
@@ -53,17 +55,23 @@ __all__ = [
     "ClosedError",
     "CommitFailedError",
     "ConfigError",
+    "ConfigResource",
     "Consumer",
+    "ConsumerRecord",
     "DeserializationError",
     "ErrorCode",
     "FencedError",
     "IllegalStateError",
     "KafkaError",
     "LogTruncationError",
+    "NewTopic",
     "NoOffsetForPartitionError",
+    "OffsetAndMetadata",
     "OffsetOutOfRangeError",
+    "OffsetSpec",
     "Producer",
     "RebalanceInProgressError",
+    "RebalanceListener",
     "RecordTooLargeError",
     "SerializationError",
     "TopicPartition",
@@ -77,11 +85,18 @@ __all__ = [
 
 _HOMES = {
     "Admin": "barnabas.client.admin",
+    "AdminError": "barnabas.client.admin",
     "Broker": "barnabas.testing",
+    "ConfigResource": "barnabas.client.admin.types",
     "Consumer": "barnabas.client.consumer",
+    "ConsumerRecord": "barnabas.client.consumer",
     "ErrorCode": "barnabas.errors",
     "KafkaError": "barnabas.errors",
+    "NewTopic": "barnabas.client.admin.types",
+    "OffsetAndMetadata": "barnabas.client.consumer",
+    "OffsetSpec": "barnabas.client.admin.types",
     "Producer": "barnabas.client.producer",
+    "RebalanceListener": "barnabas.client.consumer",
     "TopicPartition": "barnabas.types",
 }
 

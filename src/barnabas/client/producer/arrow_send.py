@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from barnabas.client.producer.batch import ProducerBatch
     from barnabas.client.producer.core import ProducerCore
 elif NATIVE:
-    from barnabas.client.producer._arrow_append import RowAppender
+    try:
+        from barnabas.client.producer._arrow_append import RowAppender
+    except ImportError:  # compiled before this part was there
+        from barnabas.client.producer._arrow_append_pure import RowAppender
 else:
     from barnabas.client.producer._arrow_append_pure import RowAppender
 

@@ -118,6 +118,8 @@ class Intake:
         topic = record.topic
         if not isinstance(topic, str):
             raise TypeError(f"the topic must be text, not {type(topic).__name__}")
+        if not topic:
+            raise ValueError("the topic has no name: give one")
         key = _serialized("key", self._options.key_serializer, record.key, topic)
         value = _serialized("value", self._options.value_serializer, record.value, topic)
         timestamp = time.time_ns() // 1_000_000 if record.timestamp is None else record.timestamp
