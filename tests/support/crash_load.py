@@ -86,11 +86,20 @@ class IdempotentWriter(Writer):
             for _ in range(20):
                 value = b"%d:%s" % (self.sent[partition], b"x" * 80)
                 self.sent[partition] += 1
-                producer.produce(self.topic, value, partition=partition, on_delivery=self._on_delivery)
+                self._produce(producer, value, partition)
             producer.poll(20 / self._rate)
             self._stopping.wait(20 / self._rate)
         if producer.flush(40):
             self.failures.append("not everything was delivered after the last restart")
+
+    def _produce(self, producer: Producer, value: bytes, partition: int) -> None:
+        """Waits while the queue is full: the broker may be away for long on a busy machine."""
+        while True:
+            try:
+                producer.produce(self.topic, value, partition=partition, on_delivery=self._on_delivery)
+                return
+            except BufferError:
+                producer.poll(0.1)
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
