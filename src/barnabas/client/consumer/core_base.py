@@ -30,7 +30,7 @@ from barnabas.types import TopicPartition
 T = TypeVar("T")
 logger = logging.getLogger("barnabas.client.consumer")
 
-LATE_MS = 50
+LATE_MS = 1000
 
 Partition = TopicPartition | tuple[str, int]
 """Wherever a partition is asked for, a plain tuple will do."""
