@@ -8,13 +8,25 @@ import pytest
 from kafka_process import why_no_kafka
 
 
+# The same tests run against Barnabas and against Apache Kafka; of these folders the second half takes minutes.
+SLOW_WITH_KAFKA = (
+    "tests/integration/client/admin",
+    "tests/integration/client/consumer",
+    "tests/integration/client/group",
+    "tests/integration/client/core",
+    "tests/integration/cli/",
+    "tests/clients/test_kafka_data_commands",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = why_no_kafka()
-    if reason is None:
-        return
     for item in items:
         if item.get_closest_marker("java"):
-            item.add_marker(pytest.mark.skip(reason=reason))
+            if reason is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
+            if item.nodeid.startswith(SLOW_WITH_KAFKA):
+                item.add_marker(pytest.mark.soak)
 
 
 def pytest_runtest_teardown() -> None:
