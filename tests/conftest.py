@@ -7,7 +7,6 @@ import logging
 import pytest
 from kafka_process import why_no_kafka
 
-
 # The same tests run against Barnabas and against Apache Kafka; of these folders the second half takes minutes.
 SLOW_WITH_KAFKA = (
     "tests/integration/client/admin",
