@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, AdminError
+    from barnabas.client.admin import Admin
     from barnabas.client.admin.types import ConfigResource, NewTopic, OffsetSpec
     from barnabas.client.consumer import Consumer, ConsumerRecord, OffsetAndMetadata, RebalanceListener
     from barnabas.client.errors import (
@@ -46,7 +46,6 @@ __version__ = "0.1.0"
 __all__ = [
     "AbortableTransactionError",
     "Admin",
-    "AdminError",
     "AuthenticationError",
     "AuthorizationError",
     "Broker",
@@ -85,7 +84,6 @@ __all__ = [
 
 _HOMES = {
     "Admin": "barnabas.client.admin",
-    "AdminError": "barnabas.client.admin",
     "Broker": "barnabas.testing",
     "ConfigResource": "barnabas.client.admin.types",
     "Consumer": "barnabas.client.consumer",
