@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 
 import pytest
 from kafka_process import why_no_kafka
@@ -16,6 +17,12 @@ SLOW_WITH_KAFKA = (
     "tests/integration/cli/",
     "tests/clients/test_kafka_data_commands",
 )
+
+
+def pytest_configure() -> None:
+    """Programs that tests stop with Ctrl-C inherit whether it counts; a shell that runs us in the background says no."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
