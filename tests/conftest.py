@@ -20,7 +20,7 @@ SLOW_WITH_KAFKA = (
 
 
 def pytest_configure() -> None:
-    """Programs that tests stop with Ctrl-C inherit whether it counts; a shell that runs us in the background says no."""
+    """Programs that tests stop with Ctrl-C inherit whether it counts; run in the background it would not."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
