@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from pyarrow import fs
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from barnabas.pipeline.checkpoint import checkpoint_files
 from barnabas.pipeline.job import JobOptions, start
 from barnabas.pipeline.progress import ProgressFile, summary
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
@@ -104,20 +106,11 @@ class Driver:
 
     def _next_batch(self) -> int:
         """The first batch that Spark has not planned, by the checkpoint's own log of offsets."""
-        files, folder = _file_system(self._checkpoint)
-        from pyarrow import fs
-
+        files, folder = checkpoint_files(self._checkpoint)
         names = [
             info.base_name for info in files.get_file_info(fs.FileSelector(f"{folder}/offsets", allow_not_found=True))
         ]
         return max((int(name) for name in names if name.isdecimal()), default=-1) + 1
-
-
-def _file_system(checkpoint: str) -> tuple[Any, str]:
-    from pyarrow import fs
-
-    found, root = fs.FileSystem.from_uri(checkpoint if "://" in checkpoint else f"file://{checkpoint}")
-    return found, root.rstrip("/")
 
 
 def _modified(path: str | None) -> float | None:

@@ -4,7 +4,7 @@ import contextlib
 import json
 from typing import Any, Final
 
-from pyarrow import fs
+from barnabas.pipeline.checkpoint import checkpoint_files
 
 _KEPT: Final = 20
 _NAME: Final = "progress.json"
@@ -14,8 +14,8 @@ class ProgressFile:
     """The last batches. Written by the driver alone."""
 
     def __init__(self, checkpoint: str) -> None:
-        self._files, root = fs.FileSystem.from_uri(checkpoint if "://" in checkpoint else f"file://{checkpoint}")
-        self._path = f"{root.rstrip('/')}/{_NAME}"
+        self._files, root = checkpoint_files(checkpoint)
+        self._path = f"{root}/{_NAME}"
 
     def read(self) -> list[dict[str, Any]]:
         with contextlib.suppress(FileNotFoundError, ValueError), self._files.open_input_file(self._path) as source:

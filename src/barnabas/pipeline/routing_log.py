@@ -8,6 +8,7 @@ The driver writes, tasks read. A version is written before the batch from which 
 
 from pyarrow import fs
 
+from barnabas.pipeline.checkpoint import checkpoint_files
 from barnabas.pipeline.routing import Routing, parse_routing
 
 _SUFFIX = ".toml"
@@ -15,8 +16,8 @@ _SUFFIX = ".toml"
 
 class RoutingLog:
     def __init__(self, checkpoint: str) -> None:
-        self._files, root = fs.FileSystem.from_uri(checkpoint if "://" in checkpoint else f"file://{checkpoint}")
-        self._folder = f"{root.rstrip('/')}/routing"
+        self._files, root = checkpoint_files(checkpoint)
+        self._folder = f"{root}/routing"
         self._parsed: dict[int, Routing] = {}
 
     def versions(self) -> list[int]:

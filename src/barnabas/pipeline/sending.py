@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.producer import Producer
 from barnabas.pipeline.generator import GeneratedRecord
 
@@ -28,8 +29,8 @@ def send_records(
     source = iter(records if count is None else itertools.islice(records, count))
     failures: list[BaseException] = []
 
-    def failed(delivery: object) -> None:
-        error = delivery.exception()  # type: ignore[attr-defined]
+    def failed(delivery: Delivery) -> None:
+        error = delivery.exception()
         if error is not None:
             failures.append(error)
 

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 import pyarrow
 from pyarrow import fs, ipc
 
+from barnabas.pipeline.checkpoint import checkpoint_files
+
 _DELTA: Final = ".delta"
 _SNAPSHOT: Final = ".snapshot"
 _SNAPSHOT_EVERY: Final = 40
@@ -33,8 +35,8 @@ class VisitStore:
     """The state of one ODS partition. Not shared by threads; a process may keep one from task to task."""
 
     def __init__(self, checkpoint: str, name: str) -> None:
-        self._files, root = fs.FileSystem.from_uri(checkpoint if "://" in checkpoint else f"file://{checkpoint}")
-        self._folder = f"{root.rstrip('/')}/visits/{name}"
+        self._files, root = checkpoint_files(checkpoint)
+        self._folder = f"{root}/visits/{name}"
         self._days: dict[str, int] = {}
         self._batch = -1
         """The batch after which `_days` is true."""

@@ -85,7 +85,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         latest = self._latest(found)
         # A partition that is new since the last batch is read from its beginning, as the official connector does.
         offsets |= self._view.earliest([tp for tp in latest if tp not in offsets])
-        if not self._is_enough(offsets, latest, limit):
+        if not self._is_enough(offsets, latest):
             return start
         end = limit_end(offsets, latest, limit.max_rows) if isinstance(limit, ReadMaxRows) else latest
         # What was deleted meanwhile stays where it was; a position never goes back.
@@ -138,11 +138,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._view.latest(found)
         return self._target
 
-    def _is_enough(self, start: dict[TopicPartition, int], latest: dict[TopicPartition, int], limit: ReadLimit) -> bool:
+    def _is_enough(self, start: dict[TopicPartition, int], latest: dict[TopicPartition, int]) -> bool:
         """minOffsetsPerTrigger: wait for that many, but not longer than maxTriggerDelay."""
         least = self._options.min_offsets_per_trigger
         now = time.monotonic() * 1000
-        if least is None or self._target is not None or (isinstance(limit, ReadAllAvailable) and self._target):
+        if least is None or self._target is not None:
             return True
         if self._last_full_ms is None:
             self._last_full_ms = now
