@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 
 import pytest
@@ -33,8 +32,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
             if item.nodeid.startswith(SLOW_WITH_KAFKA):
                 item.add_marker(pytest.mark.soak)
-
-
-def pytest_runtest_teardown() -> None:
-    """A command that ran in this process has silenced the package's log, as it may in a process of its own."""
-    logging.getLogger("barnabas").setLevel(logging.NOTSET)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from barnabas.cli.command import UsageError, key_values
+from barnabas.cli.log_level import log_level
 from barnabas.client.admin import Admin
 from barnabas.config.properties import parse_properties
 
@@ -30,19 +31,5 @@ def admin_client(options: argparse.Namespace) -> Iterator[Admin]:
     config = client_config(options)
     if options.timeout is not None:
         config["default.api.timeout.ms"] = str(int(options.timeout * 1000))
-    with _log_level(options.verbose), Admin.from_config(config) as admin:
+    with log_level(logging.DEBUG if options.verbose else None), Admin.from_config(config) as admin:
         yield admin
-
-
-@contextmanager
-def _log_level(verbose: bool) -> Iterator[None]:
-    """A failure is told once, as the command's own line; what the client tried on the way is for --verbose."""
-    logger = logging.getLogger("barnabas")
-    before = logger.level
-    if verbose:
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logger.setLevel(logging.DEBUG if verbose else logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

@@ -74,16 +74,15 @@ def all_names() -> Names:
 
 def names_now(kind: str, line: str) -> list[str]:
     """Sorted; nothing if the broker does not answer: whoever presses TAB wants no error in between."""
-    import logging
-
     from barnabas.cli.command import DEFAULT_BOOTSTRAP
+    from barnabas.cli.log_level import log_level
     from barnabas.client.admin import Admin
     from barnabas.errors import KafkaError
 
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     config = {"default.api.timeout.ms": ANSWER_WITHIN_MS, "request.timeout.ms": ANSWER_WITHIN_MS}
+    config["bootstrap.servers"] = _bootstrap(line) or DEFAULT_BOOTSTRAP
     try:
-        with Admin.from_config({**config, "bootstrap.servers": _bootstrap(line) or DEFAULT_BOOTSTRAP}) as admin:
+        with log_level(), Admin.from_config(config) as admin:
             return sorted(admin.list_topics() if kind == TOPICS else admin.list_groups())
     except (KafkaError, ValueError):
         return []

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from barnabas.cli.connection import client_config
+from barnabas.cli.log_level import log_level
 from barnabas.client.consumer import Consumer
 from barnabas.client.producer import Producer
 
@@ -19,7 +20,7 @@ def producer_client(options: argparse.Namespace, own: Mapping[str, object]) -> I
     config = _config(options, own)
     if options.timeout is not None:
         config.setdefault("max.block.ms", int(options.timeout * 1000))
-    with _log_level(options.verbose), Producer.from_config(config) as producer:
+    with log_level(logging.INFO if options.verbose else None), Producer.from_config(config) as producer:
         yield producer
 
 
@@ -28,23 +29,9 @@ def consumer_client(options: argparse.Namespace, own: Mapping[str, object]) -> I
     config = _config(options, own)
     if options.timeout is not None:
         config.setdefault("default.api.timeout.ms", int(options.timeout * 1000))
-    with _log_level(options.verbose), Consumer.from_config(config) as consumer:
+    with log_level(logging.INFO if options.verbose else None), Consumer.from_config(config) as consumer:
         yield consumer
 
 
 def _config(options: argparse.Namespace, own: Mapping[str, object]) -> dict[str, object]:
     return {**{key: value for key, value in own.items() if value is not None}, **client_config(options)}
-
-
-@contextmanager
-def _log_level(verbose: bool) -> Iterator[None]:
-    """A failure is told once, as the command's own line; --verbose is about records: of the log it shows INFO only."""
-    logger = logging.getLogger("barnabas")
-    before = logger.level
-    if verbose:
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logger.setLevel(logging.INFO if verbose else logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

@@ -3,13 +3,13 @@
 Imports the clients: only a command that runs imports this.
 """
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from barnabas.cli.kafka.flags import Options, WrongUse
+from barnabas.cli.log_level import log_level
 from barnabas.client.admin import Admin
 from barnabas.client.options import AdminOptions, ConsumerOptions, ProducerOptions
 from barnabas.config.properties import parse_properties
@@ -58,9 +58,7 @@ def admin_of(config: dict[str, str], timeout_ms: int | None = None) -> Iterator[
     if timeout_ms is not None:
         config["default.api.timeout.ms"] = str(timeout_ms)
         config.setdefault("request.timeout.ms", str(timeout_ms))
-    # A failure is told once, in the command's own words.
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
-    with Admin.from_config(_known_options(config)) as admin:
+    with log_level(), Admin.from_config(_known_options(config)) as admin:
         yield admin
 
 

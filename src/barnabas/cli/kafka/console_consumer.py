@@ -104,15 +104,12 @@ def start_offset(options: Options) -> int | str:
 
 
 def consume(options: Options) -> int:
-    import logging
-
     from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.message_formatters import formatter
     from barnabas.client.consumer import Consumer
 
     config = consumer_config(options)
     write = formatter(options.value("formatter"), _formatter_properties(options))
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     status = 0
     count = 0
     try:

@@ -71,8 +71,6 @@ def check(options: Options) -> None:
 
 
 def produce(options: Options) -> int:
-    import logging
-
     from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.cli.kafka.line_reader import LineReader
@@ -80,7 +78,6 @@ def produce(options: Options) -> int:
     from barnabas.errors import KafkaError
 
     reader = LineReader(_reader_properties(options))
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     topic = options.value("topic")
     try:
         with Producer.from_config(_producer_config(options)) as producer, Stopping() as stopping:

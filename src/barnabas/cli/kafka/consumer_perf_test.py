@@ -41,8 +41,6 @@ def check(options: Options) -> None:
 
 
 def consume(options: Options) -> int | None:
-    import logging
-
     from barnabas.cli.data.consume_load import ReadLoad, read_load, too_few_line, total_line
     from barnabas.cli.data.metric_lines import metric_lines
     from barnabas.cli.kafka.connection import kafka_exception
@@ -58,7 +56,6 @@ def consume(options: Options) -> int | None:
         options.has("show-detailed-stats"),
         options.value("date-format"),
     )
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     if not options.has("hide-header"):
         print(load.header(), flush=True)
     try:

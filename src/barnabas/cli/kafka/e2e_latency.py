@@ -61,8 +61,6 @@ def check(options: Options) -> None:
 
 
 def measure_latency(options: Options) -> int | None:
-    import logging
-
     from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines
     from barnabas.cli.kafka.connection import client_config, kafka_exception
     from barnabas.client.admin import Admin
@@ -70,7 +68,6 @@ def measure_latency(options: Options) -> int | None:
     from barnabas.client.producer import Producer
     from barnabas.errors import KafkaError
 
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     config = client_config(options)
     topic = options.value("topic")
     reading = {

@@ -132,7 +132,10 @@ class Tool:
                 print(KAFKA_VERSION)
                 return OK
             check(options)
-            return work(options) or OK
+            from barnabas.cli.log_level import log_level
+
+            with log_level():
+                return work(options) or OK
         except WrongUse as error:
             print(error, file=sys.stderr)
             if isinstance(error, UsageNeeded):

@@ -59,8 +59,6 @@ def check(options: Options) -> None:
 
 
 def produce(options: Options) -> int | None:
-    import logging
-
     from barnabas.cli.data.metric_lines import metric_lines
     from barnabas.cli.data.produce_load import Load, run_load
     from barnabas.cli.data.produce_statistics import ProduceStatistics, total_line
@@ -71,7 +69,6 @@ def produce(options: Options) -> int | None:
     config, transaction_ms = _config(options)
     load = Load(options.value("topic"), options.value("throughput"), transaction_ms)
     blocks = _blocks(options, load.block_records)
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     try:
         with Producer.from_config(config) as producer:
             if transaction_ms is not None:

@@ -55,15 +55,12 @@ def check(options: Options) -> None:
 
 
 def consume(options: Options) -> int:
-    import logging
-
     from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.cli.kafka.json_events import JsonEvents
     from barnabas.client.consumer import Consumer
     from barnabas.errors import KafkaError
 
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     events = JsonEvents()
     with Stopping() as stopping:
         try:

@@ -47,15 +47,12 @@ def check(options: Options) -> None:
 
 
 def produce(options: Options) -> int:
-    import logging
-
     from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.cli.kafka.json_events import JsonEvents
     from barnabas.client.producer import Producer
     from barnabas.errors import KafkaError
 
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
     events = JsonEvents()
     with Stopping() as stopping:
         try:
