@@ -1,0 +1,65 @@
+"""`barnabas pipeline run`: the warehouse pipeline on Spark, until Ctrl-C."""
+
+import argparse
+from typing import Any
+
+from barnabas.cli.command import FAILED, UsageError
+from barnabas.cli.commands.pipeline_topics import DEFAULT_CHECKPOINT, DEFAULT_NAME, absolute, create_topics
+
+
+def run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, metavar="DIR", help="where progress is kept")
+    parser.add_argument("--routing", metavar="FILE", help="TOML: which table goes where (default: the warehouse's)")
+    parser.add_argument("--master", default="local[*]", help="Spark master (default local[*])")
+    parser.add_argument("--name", default=DEFAULT_NAME, help=f"of the query and its group (default {DEFAULT_NAME})")
+    parser.add_argument("--starting-offsets", default="earliest", metavar="WHERE", help="of a new checkpoint")
+    parser.add_argument("--max-offsets", type=int, metavar="N", help="records a batch, at most")
+    parser.add_argument("--trigger", metavar="INTERVAL", help="time between batches, e.g. '1 second' (default: none)")
+    parser.add_argument("--once", action="store_true", help="take what is there, then end")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting (repeatable)")
+
+
+def run_pipeline(options: argparse.Namespace) -> int | None:
+    from pathlib import Path
+
+    from barnabas.cli.command import key_values
+    from barnabas.cli.connection import client_config
+    from barnabas.pipeline.routing import RoutingError
+    from barnabas.pipeline.warehouse import DEFAULT_ROUTING
+
+    try:
+        text = Path(options.routing).read_text(encoding="utf-8") if options.routing else DEFAULT_ROUTING
+    except OSError as error:
+        raise UsageError(f"cannot read {options.routing}: {error.strerror}") from None
+    try:
+        from barnabas.pipeline.driving import Driver, spark_session
+    except ImportError as error:
+        raise UsageError(f"{error.name} is missing: pip install 'barnabas[spark]'") from None
+    driver = Driver(client_config(options), absolute(options.checkpoint), options.name)
+    try:
+        routing = driver.take_routing(text)
+    except RoutingError as error:
+        raise UsageError(str(error)) from None
+    create_topics(options, routing, with_sources=True)
+    spark = spark_session(options.master, options.name, key_values(options.conf, "--conf"))
+    try:
+        query = driver.start(
+            spark,
+            starting_offsets=options.starting_offsets,
+            max_offsets=options.max_offsets,
+            trigger={"availableNow": True} if options.once else _interval(options.trigger),
+        )
+        print(f"pipeline {options.name} runs on {options.master}, checkpoint {options.checkpoint}; Ctrl-C stops it")
+        return FAILED if driver.follow(query, options.routing, on_batch=_say_batch) else None
+    finally:
+        spark.stop()
+
+
+def _say_batch(batch: dict[str, Any]) -> None:
+    print(
+        f"batch {batch['batch']}: {batch['rows']} records in {batch['seconds']:.2f} s, {batch['rows_per_second']:.0f}/s"
+    )
+
+
+def _interval(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else {"processingTime": text}

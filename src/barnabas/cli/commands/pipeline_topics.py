@@ -1,0 +1,27 @@
+"""What the verbs of `barnabas pipeline` share: the names they go by, and the warehouse's topics."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from barnabas.pipeline.routing import Routing
+
+DEFAULT_CHECKPOINT: Final = "./barnabas-pipeline"
+DEFAULT_NAME: Final = "barnabas-pipeline"
+
+
+def create_topics(options: argparse.Namespace, routing: "Routing", *, with_sources: bool) -> None:
+    from barnabas.cli.connection import admin_client
+    from barnabas.pipeline.warehouse import topics
+
+    with admin_client(options) as admin:
+        known = set(admin.list_topics())
+        for plan in topics(routing, with_sources=with_sources):
+            if plan.name not in known:
+                admin.create_topic(plan.name, plan.partitions, config=plan.config, if_not_exists=True)
+
+
+def absolute(path: str) -> str:
+    from pathlib import Path
+
+    return path if "://" in path else str(Path(path).absolute())
