@@ -10,12 +10,14 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from barnabas.pipeline.output import DirtyRecordError, OutputRow
+from barnabas.pipeline.reading import id_text, read_object
 from barnabas.pipeline.routing import Route, Routing
 
 _MAXWELL: Final = {"insert": "I", "bootstrap-insert": "I", "update": "U", "delete": "D"}
 _CANAL: Final = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
 _DEBEZIUM: Final = {"r": "I", "c": "I", "u": "U", "d": "D"}
 _KEY_SEPARATOR: Final = "-"
+_END_OF_TIME: Final = 1 << 63
 
 
 class RowChange(NamedTuple):
@@ -39,14 +41,7 @@ def split_change(value: bytes | None, routing: Routing) -> list[OutputRow]:
 
 def parse_change(value: bytes | None) -> list[RowChange]:
     """The rows that a record changes: none if it changes none. Raises DirtyRecordError."""
-    if value is None:
-        raise DirtyRecordError("the record has no value")
-    try:
-        record = orjson.loads(value)
-    except ValueError as error:
-        raise DirtyRecordError(f"not JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise DirtyRecordError("JSON, but no object")
+    record = read_object(value)
     payload = record.get("payload")
     if isinstance(payload, dict) and "op" in payload:
         record = payload  # Debezium with its schema beside it
@@ -60,33 +55,33 @@ def parse_change(value: bytes | None) -> list[RowChange]:
 
 
 def _maxwell(record: dict[str, Any]) -> list[RowChange]:
-    operation = _MAXWELL.get(record["type"])
+    operation = _operation(_MAXWELL, record["type"])
     if operation is None:
         return []
-    ts = _time(record.get("ts"), "ts") * 1000
+    ts = _time(record.get("ts"), "ts", 1000)
     return [RowChange(record.get("database"), record["table"], operation, ts, _row(record.get("data"), "data"))]
 
 
 def _canal(record: dict[str, Any]) -> list[RowChange]:
-    operation = _CANAL.get(record.get("type", ""))
-    if operation is None or record["isDdl"]:
+    operation = None if record["isDdl"] else _operation(_CANAL, record.get("type"))
+    if operation is None:
         return []
     rows = record.get("data")
     if not isinstance(rows, list):
         raise DirtyRecordError("data is no list of rows")
-    ts = _time(record.get("es", record.get("ts")), "es")
+    ts = _time(_either(record.get("es"), record.get("ts")), "es")
     database, table = record.get("database"), record.get("table")
     return [RowChange(database, table, operation, ts, _row(row, "data")) for row in rows]
 
 
 def _debezium(record: dict[str, Any]) -> list[RowChange]:
-    operation = _DEBEZIUM.get(record["op"])
+    operation = _operation(_DEBEZIUM, record["op"])
     if operation is None:
         return []
     source = _row(record.get("source"), "source")
     name = "before" if operation == "D" else "after"
     row = _row(record.get(name), name)
-    ts = _time(source.get("ts_ms", record.get("ts_ms")), "ts_ms")
+    ts = _time(_either(source.get("ts_ms"), record.get("ts_ms")), "ts_ms")
     return [RowChange(source.get("db"), source.get("table"), operation, ts, row)]
 
 
@@ -96,10 +91,22 @@ def _row(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
-def _time(value: Any, name: str) -> int:
-    if not isinstance(value, int):
+def _operation(known: dict[str, str], name: Any) -> str | None:
+    """None: one that changes no row."""
+    if not isinstance(name, str):
+        raise DirtyRecordError("the operation is no name")
+    return known.get(name)
+
+
+def _either(first: Any, second: Any) -> Any:
+    return second if first is None else first
+
+
+def _time(value: Any, name: str, unit_ms: int = 1) -> int:
+    """In milliseconds, which have 64 bits."""
+    if type(value) is not int or not -_END_OF_TIME <= value * unit_ms < _END_OF_TIME:
         raise DirtyRecordError(f"{name} is no time")
-    return value
+    return value * unit_ms
 
 
 def _output(change: RowChange, route: Route) -> OutputRow:
@@ -108,7 +115,7 @@ def _output(change: RowChange, route: Route) -> OutputRow:
     if None in parts:
         missing = route.key[parts.index(None)]
         raise DirtyRecordError(f"a row of {route.table} without its key column {missing}")
-    key = _KEY_SEPARATOR.join(map(str, parts)).encode()
+    key = _KEY_SEPARATOR.join(map(id_text, parts)).encode()
     if route.columns is not None:
         row = {column: row.get(column) for column in route.columns}
     if route.kind == "dimension":

@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from barnabas.pipeline.output import DirtyRecordError, OutputRow
+from barnabas.pipeline.reading import id_text, read_object
 
 START: Final = "dwd_start_log"
 PAGE: Final = "dwd_page_log"
@@ -31,14 +32,7 @@ class EventSplitter:
         self._repair_is_new = repair_is_new
 
     def split(self, value: bytes | None) -> list[OutputRow]:
-        if value is None:
-            raise DirtyRecordError("the record has no value")
-        try:
-            event = orjson.loads(value)
-        except ValueError as error:
-            raise DirtyRecordError(f"not JSON: {error}") from None
-        if not isinstance(event, dict):
-            raise DirtyRecordError("JSON, but no object")
+        event = read_object(value)
         get = event.get
         start, page, fault = get("start"), get("page"), get("err")
         if start is None and page is None and fault is None:
@@ -47,7 +41,7 @@ class EventSplitter:
             raise DirtyRecordError("an event with both start and page")
         common = _object(get("common"), "common")
         mid = common.get("mid")
-        key = None if mid is None else str(mid).encode()
+        key = None if mid is None else id_text(mid).encode()
         rows: list[OutputRow] = [] if fault is None else [OutputRow(ERROR, key, value)]
         # All is checked before the state of the devices is touched: a dirty record must leave no trace.
         if start is not None:
@@ -64,7 +58,7 @@ class EventSplitter:
     def _common_columns(self, common: dict[str, Any], mid: Any, ts: Any) -> dict[str, Any]:
         get = common.get
         is_new = get("is_new")
-        if isinstance(mid, str) and isinstance(ts, int):
+        if type(mid) is str and type(ts) is int:
             is_new = self._repair_is_new(mid, ts, is_new)
         return {
             "mid": mid,
@@ -102,7 +96,7 @@ def _page_columns(page: dict[str, Any]) -> dict[str, Any]:
         "page_item": get("item"),
         "page_item_type": get("item_type"),
         "during_time": get("during_time"),
-        "source_type": get("source_type", get("sourceType")),
+        "source_type": _either(page, "source_type", "sourceType"),
     }
 
 
@@ -111,7 +105,7 @@ def _start_columns(start: dict[str, Any]) -> dict[str, Any]:
     return {
         "entry": get("entry"),
         "open_ad_id": get("open_ad_id"),
-        "loading_time_ms": get("loading_time", get("loading_time_ms")),
+        "loading_time_ms": _either(start, "loading_time", "loading_time_ms"),
         "open_ad_ms": get("open_ad_ms"),
         "open_ad_skip_ms": get("open_ad_skip_ms"),
     }
@@ -120,7 +114,7 @@ def _start_columns(start: dict[str, Any]) -> dict[str, Any]:
 def _display_columns(display: dict[str, Any]) -> dict[str, Any]:
     get = display.get
     return {
-        "display_type": get("display_type", get("displayType")),
+        "display_type": _either(display, "display_type", "displayType"),
         "display_item": get("item"),
         "display_item_type": get("item_type"),
         "display_order": get("order"),
@@ -136,6 +130,12 @@ def _action_columns(action: dict[str, Any]) -> dict[str, Any]:
         "action_item_type": get("item_type"),
         "action_ts": get("ts"),
     }
+
+
+def _either(tree: dict[str, Any], name: str, other: str) -> Any:
+    """A field that goes by two names."""
+    value = tree.get(name)
+    return tree.get(other) if value is None else value
 
 
 def _object(value: Any, name: str) -> dict[str, Any]:

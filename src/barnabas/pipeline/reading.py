@@ -1,0 +1,41 @@
+"""Reads the JSON object that an ODS record holds, for the rules of events and of changes.
+
+The only error is DirtyRecordError, whatever a record holds: any other would end the query for the sake of one record.
+"""
+
+from typing import Any, Final
+
+import orjson
+
+from barnabas.pipeline.output import DirtyRecordError
+
+DEEPEST: Final = 254
+"""Levels of lists and objects that can be written again; more of them can be read."""
+
+
+def read_object(value: bytes | None) -> dict[str, Any]:
+    if value is None:
+        raise DirtyRecordError("the record has no value")
+    try:
+        tree = orjson.loads(value)
+    except ValueError as error:
+        raise DirtyRecordError(f"not JSON: {error}") from None
+    if not isinstance(tree, dict):
+        raise DirtyRecordError("JSON, but no object")
+    # Hardly a record has that many brackets, and it takes that many to nest so deep.
+    if value.count(b"{") + value.count(b"[") > DEEPEST:
+        _check_depth(tree)
+    return tree
+
+
+def id_text(value: Any) -> str:
+    """An id as part of a key: strings as they are, others as JSON writes them."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _check_depth(tree: dict[str, Any]) -> None:
+    """Before any of it is used: rows are never nested deeper than their record."""
+    try:
+        orjson.dumps(tree)
+    except TypeError:
+        raise DirtyRecordError(f"JSON that is nested deeper than {DEEPEST} levels") from None
