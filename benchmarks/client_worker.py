@@ -3,8 +3,8 @@
     python -m benchmarks.client_worker CLIENT WORK BOOTSTRAP TOPIC COUNT SIZE
 
 Each client has its own defaults, but for `linger.ms=5` and `acks=all`. Producers have sent one record before the clock
-starts; consumers are timed from the assignment of the partition to its last record, connecting included. Of each record
-the length of its value is looked at.
+starts; consumers are timed from the assignment of the partition to its last record, connecting included. What a client
+imports, it imports before. Of each record the length of its value is looked at.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def barnabas_consume(bootstrap: str, topic: str, count: int, value: bytes) -> fl
 
 
 def barnabas_arrow(bootstrap: str, topic: str, count: int, value: bytes) -> float:
+    import pyarrow  # noqa: F401
+
     from barnabas import Consumer
 
     with Consumer(bootstrap) as consumer:

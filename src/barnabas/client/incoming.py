@@ -1,13 +1,16 @@
 """Bytes that come in on a connection, cut into frames: few system calls, each large frame straight into its own buffer.
 
 Owned by one `Connection`. A small buffer takes what comes first; it holds whole small answers, or the start of a large
-one, whose rest is then received into a buffer of exactly its size. Frames are handed out as views of buffers that
-nothing else uses, so their reader may keep them as long as it likes.
+one, whose rest is then received into a buffer of its own. Frames are handed out as views of buffers that nothing else
+uses, so their reader may keep them as long as it likes; large buffers are used again once nobody looks at them, because
+fresh pages cost more than it takes to fill them.
 """
 
+import contextlib
 import socket
 import ssl
 import struct
+import sys
 from collections.abc import Callable
 
 from barnabas.errors import ProtocolError
@@ -17,10 +20,18 @@ START_BYTES = 8 * 1024
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 FIRST_FRAME_MAX_BYTES = 1 << 20
 FRAME_MAX_BYTES = 1 << 30
+WAKE_UP_BYTES = 256 * 1024
+"""In the middle of a large frame the loop is woken for so much at once, and not for every segment."""
+KEPT_BUFFERS = 4
+KEPT_BUFFER_BYTES = 512 * 1024
+"""Buffers from this size on are used again, and are a multiple of it."""
+_NOBODY_ELSE = 3
+"""References to a buffer that nobody looks at: the list of buffers, a variable, the argument of getrefcount."""
 
 
 class Incoming:
     __slots__ = (
+        "_buffers",
         "_filled",
         "_is_tls",
         "_large",
@@ -28,6 +39,7 @@ class Incoming:
         "_on_frame",
         "_socket",
         "_start",
+        "_wake_up_bytes",
         "max_bytes",
     )
 
@@ -39,6 +51,8 @@ class Incoming:
         self._filled = 0
         self._large: memoryview | None = None
         self._large_filled = 0
+        self._buffers: list[bytearray] = []
+        self._wake_up_bytes = 1
         self.max_bytes = FIRST_FRAME_MAX_BYTES
         """Until the peer has shown that it is a broker, little is believed."""
 
@@ -58,6 +72,7 @@ class Incoming:
                 self._cut()
             else:
                 self._large_filled += received
+                self._wake_up_at(len(large) - self._large_filled)
                 if received == len(room):
                     self._large = None
                     self._on_frame(large)
@@ -87,9 +102,28 @@ class Incoming:
             self._filled = len(rest)
 
     def _begin_large(self, arrived: memoryview, size: int) -> None:
-        self._large = memoryview(bytearray(size))
+        self._large = memoryview(self._buffer(size))[:size]
         self._large[: len(arrived)] = arrived
         self._large_filled = len(arrived)
+        self._wake_up_at(size - len(arrived))
+
+    def _buffer(self, size: int) -> bytearray:
+        """One that nobody looks at any more, if it fits and is not far too large; else a new one."""
+        if size < KEPT_BUFFER_BYTES:
+            return bytearray(size)
+        for buffer in self._buffers:
+            if size <= len(buffer) <= 2 * size and sys.getrefcount(buffer) == _NOBODY_ELSE:
+                return buffer
+        capacity = -(-size // KEPT_BUFFER_BYTES) * KEPT_BUFFER_BYTES  # the next one may be a little larger
+        self._buffers = [*self._buffers[1 - KEPT_BUFFERS :], bytearray(capacity)]
+        return self._buffers[-1]
+
+    def _wake_up_at(self, missing: int) -> None:
+        wanted = max(1, min(missing, WAKE_UP_BYTES))
+        if wanted != self._wake_up_bytes and not self._is_tls:
+            self._wake_up_bytes = wanted
+            with contextlib.suppress(OSError):  # not every system has it, and it changes nothing but the pace
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
 
     def _bad_size(self, prefix: memoryview, size: int) -> str:
         if bytes(prefix) == b"HTTP":

@@ -35,6 +35,9 @@ LAST_VERSION: Final = 18
 BUFFERED_FETCHES: Final = 4
 """So many times max.partition.fetch.bytes may be buffered of a partition before it is not asked for any more."""
 
+ANSWER_BYTES: Final = 4 << 20
+"""An answer is worth its round trip at this size: with few partitions each may fill more of it than its default."""
+
 BUFFERED_BYTES: Final = 8 << 20
 """With more than this ready for the user, nothing is asked for: it is enough to keep going while a response travels."""
 
@@ -66,7 +69,8 @@ class Fetcher:
         self._sessions: dict[int, FetchSession] = {}
         self._active: dict[int, asyncio.Task[None]] = {}
         self._read_committed = options.isolation_level == "read_committed"
-        self._partition_bound = BUFFERED_FETCHES * options.max_partition_fetch_bytes
+        self._least_answer_bytes = 0 if "max_partition_fetch_bytes" in options.given else ANSWER_BYTES
+        self._partition_bound = BUFFERED_FETCHES * max(options.max_partition_fetch_bytes, self._least_answer_bytes)
         self._total_bound = min(options.fetch_max_bytes // 2, BUFFERED_BYTES)
         self._closing = False
         self.fetch_count = 0
@@ -132,7 +136,8 @@ class Fetcher:
                 self._on_failure(node_id, wanted, error)
 
     async def _fetch(self, node_id: int, session: FetchSession, wanted: dict[TopicPartition, Wanted]) -> None:
-        plan = session.build({entry: self._request_of(each.state) for entry, each in wanted.items()})
+        max_bytes = max(self._options.max_partition_fetch_bytes, self._least_answer_bytes // len(wanted))
+        plan = session.build({entry: _request_of(each.state, max_bytes) for entry, each in wanted.items()})
         last_version = LAST_VERSION if plan.uses_topic_ids else LAST_VERSION_WITH_NAMES
         version = await self._cluster.version_of(node_id, ApiKey.FETCH, max_version=last_version)
         request = encode(self._message(plan, version), version)
@@ -178,11 +183,6 @@ class Fetcher:
                 else:
                     wanted[state.topic_partition] = Wanted(state, state.version)
         return wanted, min(pauses, default=None)
-
-    def _request_of(self, state: PartitionState) -> SessionPartition:
-        return SessionPartition(
-            state.topic_id, state.fetch_offset, state.leader_epoch, self._options.max_partition_fetch_bytes
-        )
 
     def _message(self, plan: FetchPlan, version: int) -> FetchRequest:
         topics: dict[str, FetchTopic] = {}
@@ -280,6 +280,10 @@ class Fetcher:
             return
         self._errors.on_session_error(error.code, states)
         self.kick()
+
+
+def _request_of(state: PartitionState, max_bytes: int) -> SessionPartition:
+    return SessionPartition(state.topic_id, state.fetch_offset, state.leader_epoch, max_bytes)
 
 
 def _forgotten(plan: FetchPlan) -> list[ForgottenTopic]:

@@ -116,7 +116,10 @@ class ConsumerOptions(CommonOptions):
         None, "Function that turns bytes into the key; None leaves bytes.", to_deserializer, importance=HIGH
     )
     max_partition_fetch_bytes: int = int32(
-        1_048_576, "Bytes of one partition in one answer.", at_least(0), importance=HIGH
+        1_048_576,
+        "Bytes of one partition in one answer. Unless given, up to 4 MiB are asked for where few partitions are read.",
+        at_least(0),
+        importance=HIGH,
     )
     max_poll_interval_ms: int = int32(
         300_000, "Time between two polls after which the member leaves the group.", at_least(1)

@@ -176,6 +176,31 @@ def test_no_more_is_asked_for_than_may_be_buffered() -> None:
     run(test)
 
 
+@pytest.mark.parametrize(
+    ("partitions", "options", "asked"),
+    [
+        ([A], {}, 4 << 20),
+        ([A, B], {}, 2 << 20),
+        ([A], {"max_partition_fetch_bytes": 1 << 20}, 1 << 20),
+        ([TopicPartition("t", number) for number in range(9)], {}, 1 << 20),
+    ],
+)
+def test_few_partitions_are_asked_for_more_of_each_unless_the_user_said_how_much(
+    partitions: list[TopicPartition], options: dict[str, int], asked: int
+) -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 9})
+        cluster.always(ApiKey.FETCH, never)
+        world = World(cluster, **options)
+        world.assign(*partitions)
+        world.fetcher.kick()
+        request = await cluster.request_of(ApiKey.FETCH, 0)
+        assert {each.partition_max_bytes for each in request.topics[0].partitions} == {asked}
+        await world.fetcher.close()
+
+    run(test)
+
+
 def test_all_partitions_together_are_bounded_too() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 2})
