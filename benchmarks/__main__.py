@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import clients, consume, coordinators, memory, partitions, produce, report, requests, start
+from benchmarks import clients, consume, coordinators, memory, partitions, produce, report, requests, spark, start
 from benchmarks.session import Session
 
 # In this order: memory looks at the brokers that the rows before it loaded, partitions stops them.
@@ -19,6 +19,7 @@ WORK = {
     "requests": requests.run,
     "memory": memory.run,
     "clients": clients.run,
+    "spark": spark.run,
     "coordinators": coordinators.run,
     "partitions": partitions.run,
 }
