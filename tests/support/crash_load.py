@@ -227,7 +227,7 @@ def number_of(line: Line) -> int:
 
 
 def check_once_in_order(log: list[Line], first: int = 0) -> None:
-    """Of an idempotent writer: nothing twice, nothing missing in between, in the order of sending, from number `first` on."""
+    """Of an idempotent writer: nothing twice, nothing missing in between, in their order, from number `first` on."""
     assert [number_of(line) for line in log] == list(range(first, first + len(log)))
 
 
