@@ -103,10 +103,6 @@ def _check(table: str, options: dict[str, Any]) -> list[str]:
     return faults
 
 
-def _is_columns(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
-
-
 def _route(table: str, options: dict[str, Any]) -> Route:
     kind: Kind = options["kind"]
     columns = options.get("columns")

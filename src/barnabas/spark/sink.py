@@ -54,7 +54,16 @@ class StreamWriter(DataSourceStreamArrowWriter):
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
             raise RuntimeError("Spark did not say which query and batch this task belongs to; use Spark 4.1 or later")
-        return Done(write_task(iterator, self._options, query, int(batch), context.partitionId()))
+        rows = self.rows(iterator, int(batch))
+        return Done(write_task(rows, self._options, query, int(batch), context.partitionId()))
+
+    def rows(self, rows: "Iterator[pyarrow.RecordBatch]", batch: int) -> "Iterator[pyarrow.RecordBatch]":
+        """What is written of the rows of a task: all of them. A subclass may make others of them.
+
+        They are asked for while the transaction is open, and to their end before it is committed; so too when a replay
+        finds its batch written, and nothing is written.
+        """
+        return rows
 
 
 def check_columns(schema: StructType, options: SinkOptions) -> None:
