@@ -5,5 +5,8 @@ from pyarrow import fs
 
 def checkpoint_files(checkpoint: str) -> tuple[fs.FileSystem, str]:
     """(file system, path of the folder on it)"""
-    files, root = fs.FileSystem.from_uri(checkpoint if "://" in checkpoint else f"file://{checkpoint}")
+    if "://" not in checkpoint:
+        # Not by way of a URI, in which a blank, # and % mean something.
+        return fs.LocalFileSystem(), checkpoint.rstrip("/")
+    files, root = fs.FileSystem.from_uri(checkpoint)
     return files, root.rstrip("/")

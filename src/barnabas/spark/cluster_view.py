@@ -82,8 +82,11 @@ class ClusterView:
     def commit(self, group_id: str, offsets: dict[TopicPartition, int]) -> None:
         """Progress for people and tools to see; nothing here ever reads it."""
         from barnabas.client.admin.admin import Admin
+        from barnabas.client.options import AdminOptions
 
-        with Admin.from_config(self._options.client) as admin:
+        # Without what only a consumer knows, such as isolation.level.
+        client = {name: value for name, value in self._options.client.items() if name in AdminOptions.settings}
+        with Admin.from_config(client) as admin:
             admin.alter_group_offsets(group_id, offsets)
 
     def close(self) -> None:
