@@ -1,13 +1,15 @@
-"""The driver's side of a pipeline: its session, its routing, and following the query while it runs."""
+"""The driver's side of a pipeline: its session, its routing, and following its queries while they run."""
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from pyarrow import fs
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -16,6 +18,7 @@ from barnabas.pipeline.job import JobOptions, start
 from barnabas.pipeline.progress import ProgressFile, summary
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
+from barnabas.pipeline.tables.query import TablesQuery
 
 logger = logging.getLogger(__name__)
 _LOOK_S: Final = 1
@@ -66,22 +69,52 @@ class Driver:
             ),
         )
 
+    def start_tables(self, spark: SparkSession, tables: TablesQuery, *, once: bool = False) -> None:
+        tables.start(spark, self._all_routings(), once=once)
+
     def follow(
-        self, query: StreamingQuery, routing_file: str | None, on_batch: Callable[[dict[str, Any]], None]
+        self,
+        query: StreamingQuery,
+        routing_file: str | None,
+        on_batch: Callable[[dict[str, Any]], None],
+        *,
+        tables: TablesQuery | None = None,
+        on_routing: Callable[[Routing], None] = lambda routing: None,
     ) -> str | None:
-        """Until the query ends or Ctrl-C: notes its batches and looks at the routing file. What it failed with."""
+        """Until a query ends or Ctrl-C: notes the batches and looks at the routing file. What failed, and why.
+
+        `on_routing` is called with a new routing before it holds: topics may have to be created.
+        """
         seen, changed = -1, _modified(routing_file)
         try:
-            while not query.awaitTermination(_LOOK_S):
+            while not _has_ended(query, _LOOK_S) and (tables is None or not _has_failed(tables.query)):
                 seen = self._note(query, seen, on_batch)
                 if _modified(routing_file) != changed:
                     changed = _modified(routing_file)
-                    self._reload(routing_file)
+                    self._reload(routing_file, on_routing, tables)
         except KeyboardInterrupt:
-            query.stop()
+            logger.info("stopped")
+        query.stop()
+        if tables is not None:
+            tables.stop()
         self._note(query, seen, on_batch)
-        failure = query.exception()
-        return None if failure is None else str(failure)
+        return self._failure({self._name: query, **({tables.name: tables.query} if tables is not None else {})})
+
+    def follow_tables(self, tables: TablesQuery) -> str | None:
+        """Until the query for tables ends by itself, or Ctrl-C. What it failed with."""
+        try:
+            while tables.query is not None and not _has_ended(tables.query, _LOOK_S):
+                pass
+        except KeyboardInterrupt:
+            tables.stop()
+        return self._failure({tables.name: tables.query})
+
+    def _failure(self, queries: dict[str, StreamingQuery | None]) -> str | None:
+        found = [(name, _reason(query)) for name, query in queries.items() if query is not None]
+        return "; ".join(f"{name}: {reason}" for name, reason in found if reason is not None) or None
+
+    def _all_routings(self) -> list[Routing]:
+        return [parse_routing(self._routings.text(version)) for version in self._routings.versions()]
 
     def _note(self, query: StreamingQuery, seen: int, on_batch: Callable[[dict[str, Any]], None]) -> int:
         for progress in query.recentProgress:
@@ -92,17 +125,23 @@ class Driver:
                 on_batch(batch)
         return seen
 
-    def _reload(self, routing_file: str | None) -> None:
+    def _reload(
+        self, routing_file: str | None, on_routing: Callable[[Routing], None], tables: TablesQuery | None
+    ) -> None:
         """A file with mistakes changes nothing: all of them are named, and the routing stays as it is."""
         if routing_file is None:
             return
         try:
             text = Path(routing_file).read_text(encoding="utf-8")
+            on_routing(parse_routing(text))
             # One batch may be planned while this is written: the new routing holds from the one after it.
             self._routings.write(self._next_batch() + 1, text)
             logger.info("new routing from %s", routing_file)
         except (OSError, RoutingError) as error:
             logger.error("%s; the routing stays as it was", error)
+            return
+        if tables is not None:
+            tables.maybe_restart(self._all_routings())
 
     def _next_batch(self) -> int:
         """The first batch that Spark has not planned, by the checkpoint's own log of offsets."""
@@ -111,6 +150,32 @@ class Driver:
             info.base_name for info in files.get_file_info(fs.FileSelector(f"{folder}/offsets", allow_not_found=True))
         ]
         return max((int(name) for name in names if name.isdecimal()), default=-1) + 1
+
+
+def _has_ended(query: StreamingQuery, seconds: int) -> bool:
+    try:
+        return bool(query.awaitTermination(seconds))
+    except StreamingQueryException:
+        return True
+
+
+def _has_failed(query: StreamingQuery | None) -> bool:
+    return query is not None and query.exception() is not None
+
+
+_PYTHON_ERROR: Final = re.compile(
+    r"^(?:\w+\.)*\w*(?:Error|Exception): (.+(?:\n(?!\s*at |\s*SQLSTATE|===|\n).+)*)", re.MULTILINE
+)
+
+
+def _reason(query: StreamingQuery) -> str | None:
+    """Of a long text with the stacks of two languages, what the last Python error said; else its first line."""
+    failure = query.exception()
+    if failure is None:
+        return None
+    text = str(failure)
+    told: list[str] = _PYTHON_ERROR.findall(text)
+    return " ".join((told[-1] if told else text.partition("\n")[0]).split())
 
 
 def _modified(path: str | None) -> float | None:

@@ -1,10 +1,17 @@
 """`barnabas pipeline run`: the warehouse pipeline on Spark, until Ctrl-C."""
 
 import argparse
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import FAILED, UsageError
 from barnabas.cli.commands.pipeline_topics import DEFAULT_CHECKPOINT, DEFAULT_NAME, absolute, create_topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from barnabas.pipeline.driving import Driver
+    from barnabas.pipeline.tables.query import TablesQuery
 
 
 def run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +23,19 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-offsets", type=int, metavar="N", help="records a batch, at most")
     parser.add_argument("--trigger", metavar="INTERVAL", help="time between batches, e.g. '1 second' (default: none)")
     parser.add_argument("--once", action="store_true", help="take what is there, then end")
+    parser.add_argument(
+        "--tables",
+        nargs="?",
+        const="",
+        metavar="WHERE",
+        help="also write tables: a folder (or parquet:FOLDER) for Parquet files, or postgresql://USER@HOST/DATABASE,"
+        " where rows are upserted by key (default off; without WHERE: Parquet in the folder CHECKPOINT-tables)",
+    )
+    parser.add_argument(
+        "--tables-trigger",
+        metavar="INTERVAL",
+        help="time between batches of the tables (default: 1 minute for Parquet, 10 seconds for PostgreSQL)",
+    )
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting (repeatable)")
 
 
@@ -40,19 +60,68 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
         routing = driver.take_routing(text)
     except RoutingError as error:
         raise UsageError(str(error)) from None
+    tables = _tables(options)
     create_topics(options, routing, with_sources=True)
     spark = spark_session(options.master, options.name, key_values(options.conf, "--conf"))
     try:
-        query = driver.start(
-            spark,
-            starting_offsets=options.starting_offsets,
-            max_offsets=options.max_offsets,
-            trigger={"availableNow": True} if options.once else _interval(options.trigger),
-        )
-        print(f"pipeline {options.name} runs on {options.master}, checkpoint {options.checkpoint}; Ctrl-C stops it")
-        return FAILED if driver.follow(query, options.routing, on_batch=_say_batch) else None
+        failure = _run(options, driver, spark, tables)
     finally:
         spark.stop()
+    if failure is not None:
+        print(f"barnabas pipeline run: {failure}", file=sys.stderr)
+        return FAILED
+    return None
+
+
+def _run(
+    options: argparse.Namespace, driver: "Driver", spark: "SparkSession", tables: "TablesQuery | None"
+) -> str | None:
+    """What failed, and why."""
+    query = driver.start(
+        spark,
+        starting_offsets=options.starting_offsets,
+        max_offsets=options.max_offsets,
+        trigger={"availableNow": True} if options.once else _interval(options.trigger),
+    )
+    if tables is not None and not options.once:
+        driver.start_tables(spark, tables)
+    print(f"pipeline {options.name} runs on {options.master}, checkpoint {options.checkpoint}; Ctrl-C stops it")
+    if tables is not None:
+        print(f"tables: {tables.place.shown}")
+    failure = driver.follow(
+        query,
+        options.routing,
+        on_batch=_say_batch,
+        tables=tables,
+        on_routing=lambda routing: create_topics(options, routing, with_sources=False),
+    )
+    if failure is None and tables is not None and options.once:
+        # What there is now is known when the pipeline is done.
+        driver.start_tables(spark, tables, once=True)
+        failure = driver.follow_tables(tables)
+    return failure
+
+
+def _tables(options: argparse.Namespace) -> "TablesQuery | None":
+    """What cannot work is said before Spark starts."""
+    if options.tables is None:
+        if options.tables_trigger is not None:
+            raise UsageError("--tables-trigger without --tables")
+        return None
+    from barnabas.cli.connection import client_config
+    from barnabas.pipeline.tables.place import PlaceError, parse_place
+    from barnabas.pipeline.tables.query import TablesQuery
+
+    checkpoint = absolute(options.checkpoint)
+    try:
+        place = parse_place(options.tables or f"{checkpoint.rstrip('/')}-tables")
+        tables = TablesQuery(client_config(options), checkpoint, options.name, place, options.tables_trigger)
+        tables.prepare()
+    except ImportError as error:
+        raise UsageError(f"{error.name} is missing: pip install 'barnabas[postgresql]'") from None
+    except PlaceError as error:
+        raise UsageError(f"--tables: {error}") from None
+    return tables
 
 
 def _say_batch(batch: dict[str, Any]) -> None:

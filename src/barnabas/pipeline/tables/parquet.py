@@ -1,0 +1,128 @@
+"""Tables as folders of Parquet files, on any file system that Arrow knows. Runs on executors.
+
+    <folder>/dwd_page_log/00000000000000000017-00002.parquet     what batch 17 took from partition 2
+             barnabas_rejected/dim_sku_info-00000000000000000017-00000.parquet
+             _barnabas.json                                      which checkpoint writes here
+
+A file's name follows from batch and partition, and it gets that name when it is complete: a replay of the batch
+replaces it. So a folder belongs to one checkpoint, and another one is refused: its batches are numbered alike.
+Files are never changed. They are a log: the row that holds for a key is the one with the highest `_offset`.
+"""
+
+import contextlib
+import json
+import uuid
+from typing import Any, Final
+
+import orjson
+import pyarrow
+from pyarrow import fs, parquet
+
+from barnabas.pipeline.checkpoint import checkpoint_files
+from barnabas.pipeline.tables.rows import DELETED, LINEAGE, LOG_FIGURES, OFFSET, PARTITION, TaskRows, columns_of
+
+REJECTED: Final = "barnabas_rejected"
+_OWNER: Final = "_barnabas.json"
+_UNFINISHED: Final = ".new"
+_INTEGERS: Final = {PARTITION: pyarrow.int32(), OFFSET: pyarrow.int64(), "_ts": pyarrow.int64()}
+_REJECTED_SCHEMA: Final = pyarrow.schema(
+    [
+        ("topic", pyarrow.string()),
+        ("partition", pyarrow.int32()),
+        ("offset", pyarrow.int64()),
+        ("key", pyarrow.binary()),
+        ("value", pyarrow.binary()),
+        ("reason", pyarrow.string()),
+    ]
+)
+
+
+class FolderError(ValueError):
+    """The folder cannot be used; the text says why and what to do."""
+
+
+class ParquetTables:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._files, self._root = checkpoint_files(folder)
+
+    def prepare(self, owner: str) -> None:
+        """On the driver, before a query starts. Raises FolderError if the folder is another checkpoint's."""
+        self._files.create_dir(self._root, recursive=True)
+        path = f"{self._root}/{_OWNER}"
+        try:
+            with self._files.open_input_file(path) as source:
+                found = json.loads(source.read())
+        except FileNotFoundError:
+            with self._files.open_output_stream(path) as sink:
+                sink.write(json.dumps({"owner": owner}).encode())
+        else:
+            if found.get("owner") != owner:
+                raise FolderError(
+                    f"{self._folder} has tables of another checkpoint: give another folder, or remove this one first"
+                )
+        self._remove_unfinished()
+
+    def write(self, task: TaskRows, query: str, batch: int) -> None:
+        """Replaces what an earlier attempt at this batch wrote."""
+        name = f"{batch:020d}-{task.partition:05d}.parquet"
+        self._replace(f"{self._root}/{task.topic}", name, _table(task) if task.rows else None)
+        rejected = _rejected(task) if task.rejected else None
+        self._replace(f"{self._root}/{REJECTED}", f"{task.topic}-{name}", rejected)
+
+    def _replace(self, folder: str, name: str, table: pyarrow.Table | None) -> None:
+        path = f"{folder}/{name}"
+        if table is None:
+            with contextlib.suppress(FileNotFoundError):
+                self._files.delete_file(path)
+            return
+        self._files.create_dir(folder, recursive=True)
+        # Readers leave out what begins with a dot; every attempt has a name of its own.
+        unfinished = f"{folder}/.{name}.{uuid.uuid4().hex}{_UNFINISHED}"
+        try:
+            with self._files.open_output_stream(unfinished) as sink:
+                parquet.write_table(table, sink)
+            self._files.move(unfinished, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._files.delete_file(unfinished)
+            raise
+
+    def _remove_unfinished(self) -> None:
+        """What attempts left behind that were killed. Nobody else writes here: the folder has one owner."""
+        for info in self._files.get_file_info(fs.FileSelector(self._root, recursive=True)):
+            if info.base_name.startswith(".") and info.base_name.endswith(_UNFINISHED):
+                self._files.delete_file(info.path)
+
+
+def _table(task: TaskRows) -> pyarrow.Table:
+    lineage = LINEAGE[task.kind]
+    own = [name for name in columns_of(task.rows) if name not in lineage]
+    columns: dict[str, Any] = {}
+    for name in (*own, *lineage):
+        kind = _type(task, name)
+        values = [row.columns.get(name) for row in task.rows]
+        columns[name] = pyarrow.array(map(_text, values) if kind == pyarrow.string() else values, kind)
+    if task.kind == "dimension":
+        columns[DELETED] = pyarrow.array([row.deleted for row in task.rows], pyarrow.bool_())
+    return pyarrow.table(columns)
+
+
+def _type(task: TaskRows, name: str) -> pyarrow.DataType:
+    if name in LINEAGE[task.kind]:
+        return _INTEGERS.get(name, pyarrow.string())
+    return pyarrow.int64() if task.kind == "log" and name in LOG_FIGURES else pyarrow.string()
+
+
+def _text(value: Any) -> str | None:
+    """As JSON spells it, strings without their quotes."""
+    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _rejected(task: TaskRows) -> pyarrow.Table:
+    count = len(task.rejected)
+    offsets, keys, values, reasons = zip(*task.rejected)
+    columns = [[task.topic] * count, [task.partition] * count, offsets, keys, values, reasons]
+    return pyarrow.table(
+        [pyarrow.array(column, each.type) for column, each in zip(columns, _REJECTED_SCHEMA)], schema=_REJECTED_SCHEMA
+    )

@@ -1,0 +1,239 @@
+"""Tables in PostgreSQL, through psycopg. Runs on executors.
+
+One table a topic, called like it. Dimensions and facts are upserted by key (a dimension's row goes when its value is
+null; a deleted fact stays, with `_operation` D), logs by where they come from: a replay replaces. A task is one
+transaction, which begins by taking its place in `barnabas_progress`: an attempt that is older than what was written
+since is refused. An older offset never overwrites a newer one of its partition.
+
+What PostgreSQL refuses (a value that does not fit the column, a constraint) goes with its reason into
+`barnabas_rejected`, that record alone.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+import psycopg
+from psycopg import Connection, conninfo, errors, sql
+
+from barnabas.pipeline.tables.rows import KEY, OFFSET, PARTITION, RejectedRecord, TableRow, TaskRows, columns_of, newest
+from barnabas.pipeline.tables.schema import LONGEST_NAME, PROGRESS, REJECTED, Schema, TableShape
+
+if TYPE_CHECKING:
+    from psycopg.sql import Composed
+
+logger = logging.getLogger(__name__)
+_ROWS_AT_A_TIME: Final = 5000
+_CONNECT_TIMEOUT_S: Final = 10
+_WAITS_S: Final = (0.2, 1.0, 2.0, 4.0)
+"""Between attempts at a task: long enough for a server that restarts."""
+_OF_THE_DATA: Final = ("21", "22", "23", "54")
+"""Classes of SQLSTATE: cardinality, data, integrity, limits. Whatever else is wrong is not a record's fault."""
+_TAKE_PLACE: Final = f"""INSERT INTO {PROGRESS} AS held VALUES (%s, %s, %s, %s) ON CONFLICT (query, topic, partition)
+    DO UPDATE SET batch = excluded.batch WHERE held.batch <= excluded.batch"""
+_CLEAR_REJECTED: Final = f'DELETE FROM {REJECTED} WHERE topic = %s AND partition = %s AND "offset" BETWEEN %s AND %s'
+_ADD_REJECTED: Final = f"""INSERT INTO {REJECTED} (topic, partition, "offset", key, value, reason)
+    VALUES (%s, %s, %s, %s, %s, %s)"""
+
+
+class DatabaseError(Exception):
+    """The database cannot be used; the text has its address and the reason."""
+
+
+class PostgresTables:
+    """A connection, made when first needed and again after it was lost. Not shared by threads."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: Connection[Any] | None = None
+        self._schema: Schema | None = None
+
+    def check(self) -> None:
+        """On the driver, before a query starts. Raises DatabaseError."""
+        try:
+            with psycopg.connect(self._url, connect_timeout=_CONNECT_TIMEOUT_S) as connection:
+                connection.execute("SELECT 1")
+        except psycopg.Error as error:
+            raise DatabaseError(f"{address(self._url)}: {_words(error)}") from None
+
+    def write(self, task: TaskRows, query: str, batch: int) -> None:
+        """Replaces what an earlier attempt at this batch wrote. Raises DatabaseError."""
+        self._retrying(task.topic, lambda: self._write(task, query, batch))
+
+    def close(self) -> None:
+        connection, self._connection, self._schema = self._connection, None, None
+        if connection is not None:
+            with contextlib.suppress(psycopg.Error):
+                connection.close()
+
+    def _retrying(self, topic: str, work: Callable[[], None]) -> None:
+        for wait_s in (*_WAITS_S, None):
+            try:
+                return work()
+            except (errors.UndefinedTable, errors.UndefinedColumn) as error:
+                failure: psycopg.Error = error
+                if self._schema is not None:
+                    self._schema.forget(topic)
+            except psycopg.OperationalError as error:
+                # Lost connection, server restarting, deadlock: all of the transaction is gone, and can be done again.
+                failure = error
+                self.close()
+            except psycopg.Error as error:
+                self.close()
+                raise DatabaseError(f"{address(self._url)}, table {topic}: {_words(error)}") from None
+            if wait_s is None:
+                raise DatabaseError(f"{address(self._url)}, table {topic}: {_words(failure)}") from None
+            logger.warning("%s: %s; trying again", address(self._url), _words(failure))
+            time.sleep(wait_s)
+        return None
+
+    def _write(self, task: TaskRows, query: str, batch: int) -> None:
+        connection, schema = self._connected()
+        writing = TaskWriting(connection, schema, task)
+        writing.prepare()
+        with connection.transaction():
+            taken = connection.execute(_TAKE_PLACE, (query, task.topic, task.partition, batch)).rowcount
+            if not taken:
+                raise DatabaseError(
+                    f"{address(self._url)}: batch {batch} of {task.topic}-{task.partition} comes after a newer one:"
+                    " an attempt that was given up, or two pipelines on one checkpoint"
+                )
+            writing.run()
+
+    def _connected(self) -> tuple[Connection[Any], Schema]:
+        if self._connection is None or self._schema is None or self._connection.closed:
+            self._connection = psycopg.connect(
+                self._url,
+                autocommit=True,  # transactions are begun where they are meant
+                prepare_threshold=None,  # tables get columns while this runs
+                connect_timeout=_CONNECT_TIMEOUT_S,
+                application_name="barnabas tables",
+            )
+            self._schema = Schema(self._connection)
+        return self._connection, self._schema
+
+
+class TaskWriting:
+    """The rows of one task on their way into their table. An attempt has one; what it rejects is its own."""
+
+    def __init__(self, connection: Connection[Any], schema: Schema, task: TaskRows) -> None:
+        self._connection = connection
+        self._schema = schema
+        self._task = task
+        self._rejected = list(task.rejected)
+        self._rows = newest(task.rows)
+        self._shape: TableShape | None = None
+
+    def prepare(self) -> None:
+        """The table with its columns, before the transaction."""
+        names = columns_of(self._rows)
+        odd = {name for name in names if not 0 < len(name.encode()) <= LONGEST_NAME or "\0" in name}
+        if odd:
+            self._drop(odd, f"a column's name has 1 to {LONGEST_NAME} bytes in PostgreSQL")
+            names = [name for name in names if name not in odd]
+        try:
+            self._shape = self._schema.ensure(self._task.topic, self._task.spec, names)
+        except psycopg.Error as error:
+            if not _is_of_the_data(error):
+                raise
+            # Too many columns: rows that fit into what there is still go in.
+            self._shape = self._schema.ensure(self._task.topic, self._task.spec, ())
+            self._drop(set(names) - self._shape.columns, _words(error))
+
+    def run(self) -> None:
+        task = self._task
+        for chunk in _chunks([row for row in self._rows if not row.deleted]):
+            self._upsert(chunk)
+        self._delete([row for row in self._rows if row.deleted])
+        span = (task.topic, task.partition, task.first_offset, task.last_offset)
+        self._connection.execute(_CLEAR_REJECTED, span)
+        if self._rejected:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(_ADD_REJECTED, [(task.topic, task.partition, *each) for each in self._rejected])
+
+    def _upsert(self, rows: list[TableRow]) -> None:
+        """All rows at once; if some are refused, halves of them, until each of those stands alone."""
+        try:
+            with self._connection.transaction():
+                payload = orjson.dumps([row.columns for row in rows]).decode()
+                self._connection.execute(self._statement(rows), (payload,))
+        except psycopg.Error as error:
+            if not _is_of_the_data(error):
+                raise
+            if len(rows) == 1:
+                self._reject(rows[0], _words(error))
+                return
+            middle = len(rows) // 2
+            self._upsert(rows[:middle])
+            self._upsert(rows[middle:])
+
+    def _statement(self, rows: list[TableRow]) -> "Composed":
+        assert self._shape is not None
+        shape, table = self._shape, sql.Identifier(self._task.topic)
+        named = shape.left_alone.intersection(columns_of(rows)) if shape.left_alone else ()
+        columns = [*shape.written, *sorted(named)]
+        listed = sql.SQL(", ").join(map(sql.Identifier, columns))
+        target = sql.SQL(", ").join(map(sql.Identifier, shape.target))
+        changes = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in columns)
+        return sql.SQL(
+            "INSERT INTO {table} AS held ({listed}) SELECT {listed} FROM json_populate_recordset(NULL::{table}, %s)"
+            " ON CONFLICT ({target}) DO UPDATE SET {changes} WHERE held.{partition} IS DISTINCT FROM"
+            " excluded.{partition} OR held.{offset} <= excluded.{offset}"
+        ).format(
+            table=table,
+            listed=listed,
+            target=target,
+            changes=changes,
+            partition=sql.Identifier(PARTITION),
+            offset=sql.Identifier(OFFSET),
+        )
+
+    def _delete(self, rows: list[TableRow]) -> None:
+        if not rows:
+            return
+        statement = sql.SQL(
+            "DELETE FROM {table} AS held USING unnest(%s::text[], %s::bigint[]) AS gone (key, until)"
+            " WHERE held.{key} = gone.key AND (held.{partition} <> %s OR held.{offset} <= gone.until)"
+        ).format(
+            table=sql.Identifier(self._task.topic),
+            key=sql.Identifier(KEY),
+            partition=sql.Identifier(PARTITION),
+            offset=sql.Identifier(OFFSET),
+        )
+        keys = [row.columns[KEY] for row in rows]
+        self._connection.execute(statement, (keys, [row.offset for row in rows], self._task.partition))
+
+    def _drop(self, columns: set[str], reason: str) -> None:
+        """Rows with such columns are rejected."""
+        for row in self._rows:
+            if not columns.isdisjoint(row.columns):
+                self._reject(row, reason)
+        self._rows = [row for row in self._rows if columns.isdisjoint(row.columns)]
+
+    def _reject(self, row: TableRow, reason: str) -> None:
+        key, value = self._task.records[row.record]
+        self._rejected.append(RejectedRecord(row.offset, key, value, reason))
+
+
+def address(url: str) -> str:
+    """Where it is, for people; never the password."""
+    parts = conninfo.conninfo_to_dict(url)
+    return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+
+
+def _chunks(rows: list[TableRow]) -> Iterator[list[TableRow]]:
+    for start in range(0, len(rows), _ROWS_AT_A_TIME):
+        yield rows[start : start + _ROWS_AT_A_TIME]
+
+
+def _is_of_the_data(error: psycopg.Error) -> bool:
+    return error.sqlstate is not None and error.sqlstate[:2] in _OF_THE_DATA
+
+
+def _words(error: psycopg.Error) -> str:
+    """The reason in one line, without a position in a statement that nobody wrote."""
+    text = error.diag.message_primary or str(error)
+    return " ".join(text.split())

@@ -1,0 +1,101 @@
+"""The second query of a pipeline, on the driver: from its DWD and DIM topics, read committed, into tables.
+
+The topics are the one truth, and the tables follow them, at most an interval behind. Progress is in the pipeline's
+checkpoint, under `tables/`, one folder for each place; the group `<name>-tables` shows the lag.
+"""
+
+import contextlib
+import re
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from barnabas.pipeline.checkpoint import checkpoint_files
+from barnabas.pipeline.events import LOG_TOPICS
+from barnabas.pipeline.routing import Routing
+from barnabas.pipeline.tables.place import Place
+from barnabas.pipeline.tables.rows import TableSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_MAX_OFFSETS: Final = 200_000
+"""A task holds its rows in memory."""
+_OWNER: Final = "owner"
+INTERVALS: Final = {"parquet": "1 minute", "postgresql": "10 seconds"}
+"""A batch makes a file for each partition that has something new, so Parquet takes larger ones."""
+
+
+class TablesQuery:
+    def __init__(
+        self, client: dict[str, str], checkpoint: str, name: str, place: Place, interval: str | None = None
+    ) -> None:
+        self._client = client
+        self._checkpoint = f"{checkpoint}/tables/{place.checkpoint_name}"
+        self.name = f"{name}-tables"
+        self.place = place
+        self._interval = interval or INTERVALS[place.kind]
+        self._specs: dict[str, TableSpec] = {}
+        self._spark: SparkSession | None = None
+        self.query: StreamingQuery | None = None
+
+    def prepare(self) -> None:
+        """What cannot work is said before Spark starts. Raises PlaceError."""
+        self.place.prepare(self._owner)
+
+    def start(self, spark: "SparkSession", routings: Iterable[Routing], *, once: bool = False) -> "StreamingQuery":
+        """`routings`: all that ever held, oldest first. With `once` it ends when it has what is there now."""
+        from barnabas.pipeline.tables.sink import FORMAT, TablesDataSource, specs_as_text
+        from barnabas.spark import register
+
+        register(spark)
+        spark.dataSource.register(TablesDataSource)
+        self._spark, self._specs = spark, table_specs(routings)
+        client = {f"kafka.{name}": value for name, value in self._client.items()}
+        source = spark.readStream.format("barnabas").options(**client).option("startingOffsets", "earliest")
+        source = source.option("kafka.isolation.level", "read_committed").option("groupId", self.name)
+        source = source.option("maxOffsetsPerTrigger", str(_MAX_OFFSETS))
+        # A pattern, and not names: a topic of an old routing may be gone.
+        source = source.option("subscribePattern", "|".join(map(re.escape, sorted(self._specs))))
+        records = source.load().select("key", "value", "topic", "partition", "offset")
+        trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": self._interval}
+        sink = records.writeStream.format(FORMAT).option("url", self.place.where)
+        sink = sink.option("tables", specs_as_text(self._specs)).option("checkpointLocation", self._checkpoint)
+        self.query = sink.trigger(**trigger).queryName(self.name).start()
+        return self.query
+
+    def maybe_restart(self, routings: Iterable[Routing]) -> None:
+        """After the routing has changed: if there are tables that this query does not know."""
+        routings = list(routings)
+        if self._spark is not None and table_specs(routings) != self._specs:
+            self.stop()
+            self.start(self._spark, routings)
+
+    def stop(self) -> None:
+        if self.query is not None:
+            self.query.stop()
+
+    def _owner(self) -> str:
+        """The name of this checkpoint, for places that can have only one. It goes when the checkpoint goes."""
+        files, root = checkpoint_files(self._checkpoint)
+        with contextlib.suppress(FileNotFoundError), files.open_input_file(f"{root}/{_OWNER}") as source:
+            name: bytes = source.read()
+            return name.decode()
+        owner = uuid.uuid4().hex
+        files.create_dir(root, recursive=True)
+        with files.open_output_stream(f"{root}/{_OWNER}") as sink:
+            sink.write(owner.encode())
+        return owner
+
+
+def table_specs(routings: Iterable[Routing]) -> dict[str, TableSpec]:
+    """What each topic is as a table. Topics that are no longer routed to keep theirs: rows may still be unread."""
+    specs = {topic: TableSpec("log") for topic in LOG_TOPICS}
+    for routing in routings:
+        found: dict[str, TableSpec] = {}
+        for route in routing.routes.values():
+            # Facts of several tables in one topic: the key of a row does not tell them apart.
+            found[route.topic] = TableSpec(route.kind, () if route.topic in found else route.key)
+        specs |= found
+    return specs

@@ -1,0 +1,226 @@
+"""What the records of a DWD or DIM topic are as rows of a table. Pure; runs on executors, the same for every place.
+
+Three kinds of topics: logs (one row a record), facts (the row, and in `_table`, `_operation`, `_ts` what happened to it
+and when), dimensions (the row; no value means that it is gone). Every row says where it comes from, in `_partition` and
+`_offset`, and rows that have a key say it in `_key`: what is newer, and what is the same, can be told in any place.
+
+Columns are those that the rows have. Figures of the logs are whole numbers; every other column is text, because change
+records spell one and the same column as a number (Maxwell, Debezium) or as a string (Canal), and a column has one type.
+A record that makes no row is rejected with its reason, and nothing happens to its neighbours.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
+
+import orjson
+import pyarrow
+
+from barnabas.pipeline.events import ERROR
+
+TableKind = Literal["log", "fact", "dimension"]
+PARTITION: Final = "_partition"
+OFFSET: Final = "_offset"
+KEY: Final = "_key"
+DELETED: Final = "_deleted"
+LINEAGE: Final[dict[TableKind, tuple[str, ...]]] = {
+    "log": (PARTITION, OFFSET),
+    "fact": ("_table", "_operation", "_ts", KEY, PARTITION, OFFSET),
+    "dimension": (KEY, PARTITION, OFFSET),
+}
+IDENTITY: Final[dict[TableKind, tuple[str, ...]]] = {
+    "log": (PARTITION, OFFSET),
+    "fact": ("_table", KEY),
+    "dimension": (KEY,),
+}
+"""What makes two records one row: the newer replaces the older."""
+LOG_FIGURES: Final = frozenset(
+    {
+        "action_ts",
+        "display_order",
+        "display_pos_id",
+        "during_time",
+        "error_code",
+        "loading_time_ms",
+        "open_ad_id",
+        "open_ad_ms",
+        "open_ad_skip_ms",
+        "ts",
+    }
+)
+WHOLE_EVENT: Final = "event"
+"""The column of the error log that has all of the record."""
+_OPERATIONS: Final = ("I", "U", "D")
+_INT64: Final = range(-(1 << 63), 1 << 63)
+
+
+class TableSpec(NamedTuple):
+    kind: TableKind
+    key: tuple[str, ...] = ()
+    """The columns that the record's key is made of, where that is known."""
+
+
+class RejectedRecordError(Exception):
+    """The text is the reason."""
+
+
+class TableRow(NamedTuple):
+    offset: int
+    identity: tuple[Any, ...]
+    columns: dict[str, Any]
+    """As JSON has them, the lineage included."""
+    deleted: bool = False
+    record: int = 0
+    """Which record of the task it comes from."""
+
+
+class RejectedRecord(NamedTuple):
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    reason: str
+
+
+@dataclass(slots=True)
+class TaskRows:
+    """What one task puts into one table: the records of a range of one partition, in its order."""
+
+    topic: str
+    spec: TableSpec
+    partition: int
+    first_offset: int
+    last_offset: int
+    records: list[tuple[bytes | None, bytes | None]]
+    rows: list[TableRow] = field(default_factory=list)
+    rejected: list[RejectedRecord] = field(default_factory=list)
+
+    @property
+    def kind(self) -> TableKind:
+        return self.spec.kind
+
+
+def read_task(batches: Iterable[pyarrow.RecordBatch], specs: Mapping[str, TableSpec]) -> TaskRows | None:
+    """The rows of a task; None if it has no record. `batches` have the source's columns."""
+    task: TaskRows | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        origin = (batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
+        offsets = batch.column("offset").to_pylist()
+        if task is None:
+            task = TaskRows(origin[0], specs[origin[0]], origin[1], offsets[0], offsets[0], [])
+        if (task.topic, task.partition) != origin:
+            raise RuntimeError(f"a task has rows of {task.topic}-{task.partition} and of {origin[0]}-{origin[1]}")
+        _add_rows(task, offsets, batch.column("key").to_pylist(), batch.column("value").to_pylist())
+    return task
+
+
+def columns_of(rows: Iterable[TableRow]) -> list[str]:
+    """Every column that some row has, in the order in which they come up."""
+    names: dict[str, None] = {}
+    for row in rows:
+        if names.keys() != row.columns.keys():
+            names |= dict.fromkeys(row.columns)
+    return list(names)
+
+
+def newest(rows: Iterable[TableRow]) -> list[TableRow]:
+    """The last row of each identity, ordered by it, so that two writers never wait for each other crosswise."""
+    last = {row.identity: row for row in rows}
+    return [last[identity] for identity in sorted(last)]
+
+
+def _add_rows(task: TaskRows, offsets: list[int], keys: list[bytes | None], values: list[bytes | None]) -> None:
+    read = {"log": _log_row, "fact": _fact_row, "dimension": _dimension_row}[task.kind]
+    for offset, key, value in zip(offsets, keys, values):
+        number = len(task.records)
+        task.records.append((key, value))
+        try:
+            row = read(task, offset, key, value)
+        except RejectedRecordError as error:
+            task.rejected.append(RejectedRecord(offset, key, value, str(error)))
+        else:
+            task.rows.append(row._replace(record=number))
+    task.last_offset = offsets[-1]
+
+
+def _log_row(task: TaskRows, offset: int, key: bytes | None, value: bytes | None) -> TableRow:
+    record = _object(value)
+    columns = _error_columns(record) if task.topic == ERROR else _own(record, "log")
+    for name in columns.keys() & LOG_FIGURES:
+        columns[name] = _whole_number(columns[name], name)
+    columns[PARTITION], columns[OFFSET] = task.partition, offset
+    return TableRow(offset, (task.partition, offset), columns)
+
+
+def _error_columns(event: dict[str, Any]) -> dict[str, Any]:
+    """The error log has whole events: what people search for stands in columns, and all of it in one more."""
+    common, fault = event.get("common"), event.get("err")
+    get = fault.get if isinstance(fault, dict) else {}.get
+    mid = common.get("mid") if isinstance(common, dict) else None
+    return {
+        "mid": mid,
+        "error_code": get("error_code"),
+        "msg": get("msg"),
+        "ts": event.get("ts"),
+        WHOLE_EVENT: event,
+    }
+
+
+def _fact_row(task: TaskRows, offset: int, key: bytes | None, value: bytes | None) -> TableRow:
+    fact = _object(value)
+    table, operation, data = fact.get("table"), fact.get("operation"), fact.get("data")
+    if not isinstance(table, str) or operation not in _OPERATIONS or not isinstance(data, dict):
+        raise RejectedRecordError("a fact without table, operation (I, U or D) or data")
+    text = _key_text(key)
+    lineage = (table, operation, _whole_number(fact.get("ts"), "ts"), text, task.partition, offset)
+    return TableRow(offset, (table, text), _own(data, "fact") | dict(zip(LINEAGE["fact"], lineage)))
+
+
+def _dimension_row(task: TaskRows, offset: int, key: bytes | None, value: bytes | None) -> TableRow:
+    text = _key_text(key)
+    columns = {} if value is None else _own(_object(value), "dimension")
+    lineage = dict(zip(LINEAGE["dimension"], (text, task.partition, offset)))
+    return TableRow(offset, (text,), columns | lineage, deleted=value is None)
+
+
+def _own(columns: dict[str, Any], kind: TableKind) -> dict[str, Any]:
+    """A column of the row that is called like one of ours gets one more underscore."""
+    taken = (*LINEAGE[kind], DELETED)
+    if columns.keys().isdisjoint(taken):
+        return columns
+    return {f"_{name}" if name in taken else name: value for name, value in columns.items()}
+
+
+def _object(value: bytes | None) -> dict[str, Any]:
+    if value is None:
+        raise RejectedRecordError("the record has no value")
+    try:
+        found = orjson.loads(value)
+    except ValueError as error:
+        raise RejectedRecordError(f"not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RejectedRecordError("JSON, but no object")
+    return found
+
+
+def _key_text(key: bytes | None) -> str:
+    if key is None:
+        raise RejectedRecordError("the record has no key")
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        raise RejectedRecordError("the key is not UTF-8") from None
+    if "\0" in text:
+        raise RejectedRecordError("the key has a zero byte")
+    return text
+
+
+def _whole_number(value: Any, name: str) -> int | None:
+    if value is None or (type(value) is int and value in _INT64):
+        return value
+    if isinstance(value, float) and value.is_integer() and int(value) in _INT64:
+        return int(value)
+    if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdecimal() and int(value) in _INT64:
+        return int(value)
+    raise RejectedRecordError(f"{name} is no whole number: {str(value)[:80]!r}")
