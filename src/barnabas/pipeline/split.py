@@ -4,72 +4,79 @@ Input are the columns of the source, output those of the sink. Whatever happens 
 cannot be understood goes to `ods_dirty` with its reason and origin, and the query goes on.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow
 
 from barnabas.pipeline.changes import split_change
-from barnabas.pipeline.events import EventSplitter
+from barnabas.pipeline.event_rows import EventRows
 from barnabas.pipeline.output import DIRTY_TOPIC, DirtyRecordError, OutputRow
 from barnabas.pipeline.routing import Routing
 
 LOG_TOPIC: Final = "ods_base_log"
 CHANGE_TOPIC: Final = "ods_base_db"
-_HEADER: Final = pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])
+_HEADERS: Final = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
 OUTPUT_SCHEMA: Final = pyarrow.schema(
     [
         ("topic", pyarrow.string()),
         ("key", pyarrow.binary()),
         ("value", pyarrow.binary()),
-        ("headers", pyarrow.list_(_HEADER)),
+        ("headers", _HEADERS),
     ]
 )
 _ROWS_AT_A_TIME: Final = 20_000
 
-SplitRecord = Callable[[bytes | None], list[OutputRow]]
+_BYTES_AT_A_TIME: Final = 8 * 1024 * 1024
+
+Origin = list[tuple[str, bytes]]
 
 
 def split_rows(
-    batches: Iterator[pyarrow.RecordBatch], splitter: EventSplitter, routing: Routing
+    batches: Iterator[pyarrow.RecordBatch], events: EventRows, routing: Routing
 ) -> Iterator[pyarrow.RecordBatch]:
-    """All records of a task: they come from one partition, in its order."""
-
-    def change(value: bytes | None) -> list[OutputRow]:
-        return split_change(value, routing)
-
-    rules: dict[str, SplitRecord] = {LOG_TOPIC: splitter.split, CHANGE_TOPIC: change}
+    """All records of a task: they come from one partition, in its order, which each topic's rows keep."""
     rows: list[OutputRow] = []
-    dirty: list[tuple[int, list[tuple[str, bytes]]]] = []
+    dirty: list[tuple[int, Origin]] = []
     for batch in batches:
         topics = batch.column("topic").to_pylist()
         values = batch.column("value").to_pylist()
         for number, (topic, value) in enumerate(zip(topics, values)):
             try:
-                rows += rules[topic](value)
+                if topic == LOG_TOPIC:
+                    events.add(value)
+                else:
+                    rows += split_change(value, routing)
             except DirtyRecordError as error:
                 dirty.append((len(rows), _origin(batch, number, str(error))))
                 rows.append(OutputRow(DIRTY_TOPIC, batch.column("key")[number].as_py(), value))
-            if len(rows) >= _ROWS_AT_A_TIME:
-                yield _columns(rows, dirty)
+            if events.row_count + len(rows) >= _ROWS_AT_A_TIME or events.size_bytes >= _BYTES_AT_A_TIME:
+                yield from _taken(events, rows, dirty)
                 rows, dirty = [], []
+    yield from _taken(events, rows, dirty)
+
+
+def _taken(events: EventRows, rows: list[OutputRow], dirty: list[tuple[int, Origin]]) -> Iterator[pyarrow.RecordBatch]:
+    for topic, keys, values in events.take():
+        columns = [pyarrow.repeat(topic, len(values)), keys, values, pyarrow.nulls(len(values), _HEADERS)]
+        yield pyarrow.RecordBatch.from_arrays(columns, schema=OUTPUT_SCHEMA)
     if rows:
         yield _columns(rows, dirty)
 
 
-def _origin(batch: pyarrow.RecordBatch, number: int, reason: str) -> list[tuple[str, bytes]]:
+def _origin(batch: pyarrow.RecordBatch, number: int, reason: str) -> Origin:
     fields = ("topic", "partition", "offset")
     return [("reason", reason.encode()), *((name, str(batch.column(name)[number]).encode()) for name in fields)]
 
 
-def _columns(rows: list[OutputRow], dirty: list[tuple[int, list[tuple[str, bytes]]]]) -> pyarrow.RecordBatch:
+def _columns(rows: list[OutputRow], dirty: list[tuple[int, Origin]]) -> pyarrow.RecordBatch:
     topics, keys, values = zip(*rows)
-    headers: Any = pyarrow.nulls(len(rows), OUTPUT_SCHEMA.field("headers").type)
+    headers: Any = pyarrow.nulls(len(rows), _HEADERS)
     if dirty:
         listed: list[list[dict[str, Any]] | None] = [None] * len(rows)
         for number, origin in dirty:
             listed[number] = [{"key": name, "value": value} for name, value in origin]
-        headers = pyarrow.array(listed, OUTPUT_SCHEMA.field("headers").type)
+        headers = pyarrow.array(listed, _HEADERS)
     arrays = [
         pyarrow.array(topics, pyarrow.string()),
         pyarrow.array(keys, pyarrow.binary()),

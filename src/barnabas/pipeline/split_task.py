@@ -7,7 +7,7 @@ row is given, and so before that transaction is committed: whoever finds the bat
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.pipeline.events import EventSplitter
+from barnabas.pipeline.event_rows import EventRows
 from barnabas.pipeline.routing_log import RoutingLog
 from barnabas.pipeline.split import split_rows
 from barnabas.pipeline.visit_store import VisitStore
@@ -36,7 +36,7 @@ class SplitTask:
         # Out of the cache while it is being changed: a task that fails must leave no half-changed state behind.
         store = _stores.pop(key, None) or VisitStore(self._checkpoint, name)
         visits = Visits(store.before(batch_id), self._utc_offset_ms)
-        yield from split_rows(_from(first, batches), EventSplitter(visits.repair), routing)
+        yield from split_rows(_from(first, batches), EventRows(visits.repair), routing)
         store.commit(batch_id, visits.changed)
         _stores[key] = store
 

@@ -4,7 +4,7 @@ import json
 
 import pyarrow
 
-from barnabas.pipeline.events import EventSplitter
+from barnabas.pipeline.event_rows import EventRows
 from barnabas.pipeline.routing import parse_routing
 from barnabas.pipeline.split import OUTPUT_SCHEMA, split_rows
 from barnabas.pipeline.visits import Visits
@@ -28,7 +28,7 @@ def source(topic: str, values: list[bytes | None]) -> pyarrow.RecordBatch:
 
 
 def split(*batches: pyarrow.RecordBatch) -> list[dict[str, object]]:
-    splitter = EventSplitter(Visits({}, 0).repair)
+    splitter = EventRows(Visits({}, 0).repair)
     rows = []
     for made in split_rows(iter(batches), splitter, ROUTING):
         assert made.schema == OUTPUT_SCHEMA
@@ -61,6 +61,6 @@ def test_dirty_records_tell_where_they_come_from() -> None:
 
 
 def test_large_inputs_come_in_pieces() -> None:
-    splitter = EventSplitter(Visits({}, 0).repair)
+    splitter = EventRows(Visits({}, 0).repair)
     pieces = list(split_rows(iter([source("ods_base_log", [PAGE] * 20_000)]), splitter, ROUTING))
-    assert len(pieces) == 3 and sum(piece.num_rows for piece in pieces) == 60_000
+    assert len(pieces) == 6 and sum(piece.num_rows for piece in pieces) == 60_000
