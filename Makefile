@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test check soak bench docs format clean
+.PHONY: run demo test check soak bench docs format clean
 .DEFAULT_GOAL := run
 
 NATIVE_SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
@@ -20,6 +20,10 @@ $(INSTALLED): pyproject.toml setup.py $(NATIVE_SOURCES)
 run: $(INSTALLED)
 	@echo "Starting one broker; Ctrl-C stops it"
 	@$(PY) -m barnabas server
+
+# DURATION=60 ends it by itself, with a check of all that was written; RATE=2000 is more traffic.
+demo: $(INSTALLED)
+	@$(PY) -m barnabas.pipeline.demo $(if $(DURATION),--duration $(DURATION)) $(if $(RATE),--rate $(RATE))
 
 check: $(INSTALLED)
 	$(VENV)/bin/ruff check src tests benchmarks

@@ -1,38 +1,109 @@
-"""What the batches of a query did, kept beside its checkpoint for `pipeline status`: one JSON line a batch."""
+"""What the batches of a query did, and whether its driver is alive: two small files beside its checkpoint.
+
+    <checkpoint>/progress.json      the last batches, for `pipeline status`
+                 heartbeat.json     who runs the query, and since when nothing was heard of it
+
+Written by the driver alone, read by whoever asks. Nothing of the query depends on them.
+"""
 
 import contextlib
 import json
-from typing import Any, Final
+import os
+import socket
+import time
+from typing import Any, Final, Literal, NamedTuple
 
 from barnabas.pipeline.checkpoint import checkpoint_files
 
-_KEPT: Final = 20
-_NAME: Final = "progress.json"
+KEPT_BATCHES: Final = 20
+_PROGRESS: Final = "progress.json"
+_HEARTBEAT: Final = "heartbeat.json"
+_BEAT_EVERY_S: Final = 2.0
+SILENT_AFTER_S: Final = 15.0
+"""A driver says every two seconds that it lives; after this long without a word it is thought dead."""
+
+State = Literal["running", "silent", "stopped", "failed", "unknown"]
+
+
+class _JsonFile:
+    """A file that is replaced as a whole: a reader sees one state or the other."""
+
+    def __init__(self, checkpoint: str, name: str) -> None:
+        self._files, root = checkpoint_files(checkpoint)
+        self._root = root
+        self._path = f"{root}/{name}"
+
+    def read(self) -> Any:
+        """None if there is none, or if it is not what was written here."""
+        with contextlib.suppress(FileNotFoundError, ValueError), self._files.open_input_file(self._path) as source:
+            return json.loads(source.read())
+        return None
+
+    def write(self, content: Any) -> None:
+        self._files.create_dir(self._root, recursive=True)
+        with self._files.open_output_stream(f"{self._path}.new") as sink:
+            sink.write(json.dumps(content, indent=1).encode())
+        self._files.move(f"{self._path}.new", self._path)
 
 
 class ProgressFile:
-    """The last batches. Written by the driver alone."""
+    """The last batches, oldest first."""
 
     def __init__(self, checkpoint: str) -> None:
-        self._files, root = checkpoint_files(checkpoint)
-        self._path = f"{root}/{_NAME}"
+        self._file = _JsonFile(checkpoint, _PROGRESS)
 
     def read(self) -> list[dict[str, Any]]:
-        with contextlib.suppress(FileNotFoundError, ValueError), self._files.open_input_file(self._path) as source:
-            found: list[dict[str, Any]] = json.loads(source.read())
-            return found
-        return []
+        found = self._file.read()
+        return found if isinstance(found, list) else []
 
     def add(self, batch: dict[str, Any]) -> None:
         kept = [each for each in self.read() if each["batch"] != batch["batch"]]
-        content = json.dumps([*kept, batch][-_KEPT:], indent=1)
-        with self._files.open_output_stream(f"{self._path}.new") as sink:
-            sink.write(content.encode())
-        self._files.move(f"{self._path}.new", self._path)
+        self._file.write([*kept, batch][-KEPT_BATCHES:])
 
 
 def last_batches(checkpoint: str) -> list[dict[str, Any]]:
     return ProgressFile(checkpoint).read()
+
+
+class Heartbeat:
+    """The driver's word that it runs. `beat` may be called as often as one likes, `end` once."""
+
+    def __init__(self, checkpoint: str) -> None:
+        self._file = _JsonFile(checkpoint, _HEARTBEAT)
+        self._driver = {"host": socket.gethostname(), "pid": os.getpid(), "started": time.time()}
+        self._last = -_BEAT_EVERY_S
+
+    def beat(self) -> None:
+        now = time.monotonic()
+        if now - self._last >= _BEAT_EVERY_S:
+            self._last = now
+            self._write("running", None)
+
+    def end(self, failure: str | None) -> None:
+        self._write("stopped" if failure is None else "failed", failure)
+
+    def _write(self, state: State, failure: str | None) -> None:
+        self._file.write({**self._driver, "state": state, "at": time.time(), "failure": failure})
+
+
+class QueryState(NamedTuple):
+    state: State
+    seconds_ago: float | None = None
+    """Since the last word of the driver."""
+    host: str | None = None
+    pid: int | None = None
+    failure: str | None = None
+    """The first line of what it failed with."""
+
+
+def query_state(checkpoint: str, now: float | None = None) -> QueryState:
+    found = _JsonFile(checkpoint, _HEARTBEAT).read()
+    if not isinstance(found, dict):
+        return QueryState("unknown")
+    ago = max(0.0, (time.time() if now is None else now) - found["at"])
+    state: State = "silent" if found["state"] == "running" and ago > SILENT_AFTER_S else found["state"]
+    failure = (found["failure"] or "").strip().partition("\n")[0]
+    return QueryState(state, ago, found["host"], found["pid"], failure or None)
 
 
 def summary(progress: Any) -> dict[str, Any]:
@@ -45,4 +116,32 @@ def summary(progress: Any) -> dict[str, Any]:
         "rows": rows,
         "seconds": seconds,
         "rows_per_second": rows / seconds if seconds else 0.0,
+        "lag": _lag(progress),
+    }
+
+
+def _lag(progress: Any) -> int | None:
+    """Records that were there when the batch was reported, and not in it."""
+    lag = 0
+    for source in progress["sources"]:
+        end, latest = _offsets(source["endOffset"]), _offsets(source["latestOffset"])
+        if end is None or latest is None:
+            return None
+        lag += sum(max(0, offset - end.get(partition, 0)) for partition, offset in latest.items())
+    return lag
+
+
+def _offsets(position: Any) -> dict[tuple[str, str], int] | None:
+    """Of a position of the source, as Spark gives it back: JSON in a text."""
+    try:
+        topics = json.loads(position) if isinstance(position, str) else position
+    except ValueError:
+        return None
+    if not isinstance(topics, dict):
+        return None
+    return {
+        (topic, name): offset
+        for topic, partitions in topics.items()
+        for name, offset in partitions.items()
+        if isinstance(offset, int)
     }

@@ -1,10 +1,11 @@
 """`barnabas pipeline generate`: sample events and changes for the ODS topics."""
 
 import argparse
-import sys
-from typing import Any
+import time
+from collections.abc import Callable
 
 from barnabas.cli.commands.pipeline_topics import create_topics
+from barnabas.cli.progress_line import ProgressLine, Speed, bar
 
 
 def generate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,30 +40,37 @@ def generate(options: argparse.Namespace) -> None:
         dirty=options.dirty,
         duplicates=options.duplicates,
     )
-    with Producer.from_config({"linger.ms": "5", **client_config(options)}) as producer:
-        sent = send_records(
-            producer,
-            records(wanted),
-            count=options.count,
-            rate=options.rate,
-            duration_s=options.duration,
-            stamp_now=True,
-            on_progress=_progress("sent"),
-        )
+    line = ProgressLine()
+    try:
+        with Producer.from_config({"linger.ms": "5", **client_config(options)}) as producer:
+            sent = send_records(
+                producer,
+                records(wanted),
+                count=options.count,
+                rate=options.rate,
+                duration_s=options.duration,
+                stamp_now=True,
+                on_progress=_teller(line, options),
+            )
+    finally:
+        line.clear()
     print(f"{sent} records sent")
 
 
-def _progress(word: str) -> Any:
-    """On stderr, where a person looks, once a second."""
-    import time
+def _teller(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], None]:
+    """In a terminal: how far it is, and how fast. Without an end to come, no bar."""
+    speed = Speed()
+    started = time.monotonic()
 
-    last = [time.monotonic(), 0]
-
-    def tell(number: int) -> None:
-        now = time.monotonic()
-        if now - last[0] >= 1 and sys.stderr.isatty():
-            print(f"\r{word} {number:,} ({(number - last[1]) / (now - last[0]):,.0f}/s) ", end="", file=sys.stderr)
-            last[:] = [now, number]
+    def tell(sent: int) -> None:
+        shares = [0.0]
+        if options.count:
+            shares.append(sent / options.count)
+        if options.duration:
+            shares.append((time.monotonic() - started) / options.duration)
+        done = f"{bar(max(shares))}  " if len(shares) > 1 else ""
+        wanted = f" of {options.count:,}" if options.count else ""
+        line.show(f"{done}{sent:,}{wanted} records sent, {speed.of(sent):,.0f}/s")
 
     return tell
 

@@ -1,0 +1,289 @@
+"""`make demo`: a broker, sample traffic and the pipeline on Spark, alive in one terminal.
+
+Runs `barnabas server`, `pipeline run` and `pipeline generate` as anybody would, shows topics, rates and lag until
+Ctrl-C, and then stops and removes everything. With `--duration` the generator ends by itself, the pipeline takes what
+is left, and the output is checked against the input (`demo_check`): exit status 0 if it is exact, 1 if it is not.
+"""
+
+import argparse
+import contextlib
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from barnabas.client.admin.admin import Admin
+from barnabas.client.admin.types import OffsetSpec
+from barnabas.errors import KafkaError
+from barnabas.pipeline.demo_check import TopicCheck, check, expected_rows, found_rows
+from barnabas.pipeline.demo_processes import DemoProcess, ProcessError
+from barnabas.pipeline.demo_reading import ReadingError, RecordCounter
+from barnabas.pipeline.demo_table import Board, table
+from barnabas.pipeline.java import why_no_java
+from barnabas.pipeline.routing import Routing, parse_routing
+from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
+from barnabas.pipeline.warehouse import DEFAULT_ROUTING, ODS_PARTITIONS, topics
+from barnabas.types import TopicPartition
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 9092
+_NAME: Final = "barnabas-demo"
+_LOOK_S: Final = 0.1
+_STUCK_S: Final = 180
+"""So long may the pipeline make no step while it is behind."""
+_PATIENCE_S: Final = {"generator": 10.0, "pipeline": 60.0, "broker": 30.0}
+OK, FAILED, INTERRUPTED = 0, 1, 130
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the text says why."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    reason = why_no_java()
+    if reason is not None:
+        print(f"demo: {reason}", file=sys.stderr)
+        return FAILED
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        with _folder(options.data_dir) as folder, Demo(options, folder) as demo:
+            return demo.run()
+    except KeyboardInterrupt:
+        # Ctrl-C is how a demo without an end ends.
+        return OK if options.duration is None else INTERRUPTED
+    except (DemoError, ProcessError, ReadingError, KafkaError) as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m barnabas.pipeline.demo", description="Everything, alive.")
+    parser.add_argument("--duration", type=float, metavar="SECONDS", help="of the traffic; then a check, and the end")
+    parser.add_argument("--rate", type=float, default=500, metavar="N", help="records a second (default 500)")
+    parser.add_argument(
+        "--dirty", type=float, default=0.01, metavar="SHARE", help="that nobody can read (default 0.01)"
+    )
+    parser.add_argument("--duplicates", type=float, default=0.01, metavar="SHARE", help="sent twice (default 0.01)")
+    parser.add_argument("--master", default="local[2]", help="of Spark (default local[2])")
+    parser.add_argument("--data-dir", metavar="DIR", help="keep everything here (default: a temporary folder)")
+    return parser
+
+
+class Demo:
+    """Its processes, from first to last. As a context: whatever happens, none of them is left."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+        self._options = options
+        self._folder = folder
+        self._routing: Routing = parse_routing(DEFAULT_ROUTING)
+        self._topics = [plan.name for plan in topics(self._routing, with_sources=True)]
+        self._processes: list[DemoProcess] = []
+        self._bootstrap = f"{HOST}:{_free_port()}"
+
+    def __enter__(self) -> "Demo":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Last started, first stopped. A second Ctrl-C does not make it leave something behind."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        while self._processes:
+            self._stop(self._processes[-1])
+
+    def run(self) -> int:
+        broker, pipeline = self._start_broker(), self._start_pipeline()
+        generator = self._start_generator()
+        admin = Admin(self._bootstrap)
+        with contextlib.closing(admin), RecordCounter(self._bootstrap, self._topics) as counter:
+            try:
+                self._watch([broker, pipeline], generator, admin, counter)
+            finally:
+                _say(f"{_input(counter.counts):,} records came in, {_output(counter.counts):,} went out")
+        # Without its pipeline nothing changes any more: what is read now is all there is.
+        self._stop(pipeline)
+        return self._check()
+
+    def _start_broker(self) -> DemoProcess:
+        data = self._folder / "broker"
+        # The check wants every row of the dimensions, not only the newest.
+        settings = ("--set", "log.cleaner.enable=false")
+        arguments = ["server", "--listen", self._bootstrap, "--data-dir", str(data), *settings]
+        broker = self._start("broker", arguments, signal.SIGTERM)
+        self._wait("starting the broker", lambda: broker.has_said(" ready on "))
+        _say(f"broker on {self._bootstrap}, data in {data}")
+        return broker
+
+    def _start_pipeline(self) -> DemoProcess:
+        arguments = ["pipeline", "run", "-b", self._bootstrap, "--name", _NAME, "--master", self._options.master]
+        arguments += ["--checkpoint", str(self._folder / "checkpoint")]
+        settings = {
+            "spark.local.dir": self._folder / "spark",
+            "spark.sql.warehouse.dir": self._folder / "spark",
+            "spark.driver.host": HOST,
+            "spark.driver.bindAddress": HOST,
+            "spark.ui.showConsoleProgress": "false",
+        }
+        for name, value in settings.items():
+            arguments += ["--conf", f"{name}={value}"]
+        pipeline = self._start("pipeline", arguments, signal.SIGINT)
+        self._wait("starting Spark and the pipeline (about 10 s)", lambda: pipeline.has_said(f"pipeline {_NAME} runs"))
+        _say(f"pipeline on Spark {self._options.master}")
+        return pipeline
+
+    def _start_generator(self) -> DemoProcess:
+        options = self._options
+        arguments = ["pipeline", "generate", "-b", self._bootstrap, "--rate", str(options.rate)]
+        arguments += ["--dirty", str(options.dirty), "--duplicates", str(options.duplicates)]
+        if options.duration is not None:
+            arguments += ["--duration", str(options.duration)]
+        generator = self._start("generator", arguments, signal.SIGINT)
+        until = "until Ctrl-C" if options.duration is None else f"for {options.duration:g} s"
+        shares = f"{options.dirty:.0%} dirty, {options.duplicates:.0%} twice"
+        _say(f"generator: {options.rate:,.0f} records/s, {shares}, {until}")
+        return generator
+
+    def _watch(self, servants: list[DemoProcess], generator: DemoProcess, admin: Admin, counter: RecordCounter) -> None:
+        """Shows what happens, until the generator is done and the pipeline has caught up."""
+        board = Board(self._topics)
+        started = moved = time.monotonic()
+        duration = self._options.duration
+        running = "Ctrl-C ends it" if duration is None else f"traffic for {duration:g} s"
+        behind = -1
+        try:
+            while True:
+                counter.count_for(1.0)
+                for servant in servants:
+                    servant.check_well(may_be_done=False)
+                is_generated = generator.has_ended
+                generator.check_well(may_be_done=True)
+                lags = _lags(admin)
+                now = time.monotonic()
+                phase = "the pipeline takes what is left" if is_generated else running
+                board.show(counter.counts, lags, f"{now - started:.0f} s, {phase}")
+                if is_generated and not sum(lags.values()):
+                    return
+                if sum(lags.values()) != behind or not is_generated:
+                    behind, moved = sum(lags.values()), now
+                if now - moved > _STUCK_S:
+                    raise DemoError(f"the pipeline is {behind:,} records behind and has not moved for {_STUCK_S} s")
+        finally:
+            board.finish()
+
+    def _check(self) -> int:
+        _say("checking: every ODS record split once more, compared with every record that was written")
+        written = [topic for topic in self._topics if topic not in ODS_PARTITIONS]
+        results = check(
+            lambda: expected_rows(self._bootstrap, self._routing),
+            lambda: found_rows(self._bootstrap, written),
+            written,
+        )
+        for line in summary(results):
+            _say(line)
+        return OK if all(each.is_ok for each in results) else FAILED
+
+    def _start(self, name: str, arguments: list[str], stop_signal: signal.Signals) -> DemoProcess:
+        process = DemoProcess(name, arguments, self._folder, stop_signal)
+        self._processes.append(process)
+        return process
+
+    def _stop(self, process: DemoProcess) -> None:
+        if not process.has_ended:
+            _say(f"stopping the {process.name}")
+        process.stop(_PATIENCE_S[process.name])
+        self._processes.remove(process)
+
+    def _wait(self, what: str, is_so: Callable[[], bool]) -> None:
+        """Says every few seconds that it still waits, so that nobody thinks it hangs."""
+        started, told = time.monotonic(), 0
+        _say(f"{what} ...")
+        while not is_so():
+            time.sleep(_LOOK_S)
+            seconds = int(time.monotonic() - started)
+            if seconds >= told + 5:
+                told = seconds
+                _say(f"  {seconds} s")
+
+
+def summary(results: Sequence[TopicCheck]) -> list[str]:
+    """The table of the check, and what differs."""
+    rows = [[each.topic, f"{each.expected:,}", f"{each.found:,}", "yes" if each.is_ok else "NO"] for each in results]
+    expected, found = (sum(numbers) for numbers in zip(*((each.expected, each.found) for each in results)))
+    wrong = [each for each in results if not each.is_ok]
+    rows.append(["all", f"{expected:,}", f"{found:,}", "NO" if wrong else "yes"])
+    lines = ["", *table(["TOPIC", "EXPECTED", "FOUND", "OK"], rows), ""]
+    for each in wrong:
+        lines.append(f"{each.topic}: {each.words}")
+        lines += [f"  {example}" for example in each.examples]
+    return [
+        *lines,
+        "the output is NOT what it should be" if wrong else "exact: nothing lost, nothing twice, keys in order",
+    ]
+
+
+def _lags(admin: Admin) -> dict[str, int]:
+    """How far the pipeline is behind, by topic."""
+    partitions = [TopicPartition(topic, each) for topic, count in ODS_PARTITIONS.items() for each in range(count)]
+    done = admin.list_group_offsets(_NAME)
+    ends = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+    lags: Counter[str] = Counter({LOG_TOPIC: 0, CHANGE_TOPIC: 0})
+    for tp in partitions:
+        note = done.get(tp)
+        lags[tp.topic] += max(0, ends[tp].offset - (0 if note is None else note.offset))
+    return lags
+
+
+def _input(counts: "Counter[str]") -> int:
+    return sum(count for topic, count in counts.items() if topic in ODS_PARTITIONS)
+
+
+def _output(counts: "Counter[str]") -> int:
+    return counts.total() - _input(counts)
+
+
+@contextlib.contextmanager
+def _folder(told: str | None) -> Iterator[Path]:
+    """A temporary one is removed with all that is in it; one that was asked for is kept."""
+    if told is not None:
+        Path(told).mkdir(parents=True, exist_ok=True)
+        yield Path(told).absolute()
+        return
+    folder = Path(tempfile.mkdtemp(prefix="barnabas-demo-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _say(f"everything is stopped, {folder} is removed")
+
+
+def _free_port() -> int:
+    """9092 as everywhere, unless a broker is there already: the demo does not touch that one."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, PORT))
+        except OSError:
+            probe.bind((HOST, 0))
+            _say(f"{HOST}:{PORT} is taken: this broker listens on port {probe.getsockname()[1]}")
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _interrupt(number: int, frame: FrameType | None) -> Any:
+    raise KeyboardInterrupt
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""What the demo shows while it runs: in a terminal a table that is drawn in place, elsewhere a line now and then."""
+
+import os
+import shutil
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TextIO
+
+from barnabas.pipeline.output import DIRTY_TOPIC
+from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
+
+_WINDOW_S: Final = 5.0
+"""Rates are those of the last seconds: what a batch writes becomes readable all at once."""
+_UP: Final = "\x1b[{}A\r\x1b[J"
+_GAP: Final = "  "
+
+
+class Line(NamedTuple):
+    """Of the table; topics that belong together share one."""
+
+    name: str
+    topics: tuple[str, ...]
+
+
+def lines_of(topics: Iterable[str]) -> list[Line]:
+    """Sources first, then what the pipeline writes; all dimensions in one line, so that it fits a small terminal."""
+    written = [topic for topic in topics if topic not in (LOG_TOPIC, CHANGE_TOPIC, DIRTY_TOPIC)]
+    dimensions = tuple(topic for topic in written if topic.startswith("dim_"))
+    lines = [Line(topic, (topic,)) for topic in (LOG_TOPIC, CHANGE_TOPIC)]
+    lines += [Line(topic, (topic,)) for topic in written if topic not in dimensions]
+    lines.append(Line(f"dim_* ({len(dimensions)} topics)", dimensions))
+    return [*lines, Line(DIRTY_TOPIC, (DIRTY_TOPIC,))]
+
+
+class Rates:
+    """Records a second by topic, over the last seconds."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, dict[str, int]]] = deque()
+
+    def add(self, counts: Mapping[str, int], now: float) -> None:
+        self._seen.append((now, dict(counts)))
+        while len(self._seen) > 2 and self._seen[1][0] <= now - _WINDOW_S:
+            self._seen.popleft()
+
+    def of(self, topics: Iterable[str]) -> float:
+        (first, before), (last, after) = self._seen[0], self._seen[-1]
+        if last <= first:
+            return 0.0
+        return sum(after.get(topic, 0) - before.get(topic, 0) for topic in topics) / (last - first)
+
+
+class Board:
+    """Draws what it is told: in place if `stream` is a terminal, otherwise a line every few seconds."""
+
+    def __init__(self, topics: Iterable[str], stream: TextIO | None = None, line_every_s: float = 5.0) -> None:
+        self._stream = sys.stdout if stream is None else stream
+        self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._lines = lines_of(topics)
+        self._rates = Rates()
+        self._line_every_s = line_every_s
+        self._told_at = -line_every_s
+        self._drawn = 0
+
+    def show(self, counts: Mapping[str, int], lags: Mapping[str, int], title: str, now: float | None = None) -> None:
+        now = time.monotonic() if now is None else now
+        self._rates.add(counts, now)
+        if self._is_terminal:
+            self._draw([title, "", *table(["TOPIC", "RECORDS", "RECORDS/S", "LAG"], self._rows(counts, lags))])
+        elif now - self._told_at >= self._line_every_s:
+            self._told_at = now
+            self._say(f"{title}: {self._in_one_line(counts, lags)}")
+
+    def finish(self) -> None:
+        """What is drawn stays; what is printed next comes below it."""
+        if self._drawn:
+            self._say("")
+        self._drawn = 0
+
+    def _rows(self, counts: Mapping[str, int], lags: Mapping[str, int]) -> list[list[str]]:
+        return [
+            [
+                line.name,
+                f"{_sum(counts, line.topics):,}",
+                f"{self._rates.of(line.topics):,.0f}",
+                f"{_sum(lags, line.topics):,}" if lags.keys() & set(line.topics) else "-",
+            ]
+            for line in self._lines
+        ]
+
+    def _in_one_line(self, counts: Mapping[str, int], lags: Mapping[str, int]) -> str:
+        sources = (LOG_TOPIC, CHANGE_TOPIC)
+        written = [topic for line in self._lines for topic in line.topics if topic not in (*sources, DIRTY_TOPIC)]
+        return (
+            f"{_sum(counts, sources):,} records in ({self._rates.of(sources):,.0f}/s),"
+            f" {_sum(counts, written):,} out ({self._rates.of(written):,.0f}/s),"
+            f" {counts.get(DIRTY_TOPIC, 0):,} dirty, lag {_sum(lags, sources):,}"
+        )
+
+    def _draw(self, lines: Sequence[str]) -> None:
+        size = shutil.get_terminal_size()
+        # One line less than there are: the cursor stands below the last. A line that wraps would count twice.
+        shown = [line[: size.columns - 1] for line in lines[: size.lines - 1]]
+        self._stream.write(_UP.format(self._drawn) if self._drawn else "")
+        self._stream.write("".join(f"{line}\n" for line in shown))
+        self._stream.flush()
+        self._drawn = len(shown)
+
+    def _say(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with aligned columns: the first to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in (headers, *rows)) for column in range(len(headers))]
+    return [
+        _GAP.join([row[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(row[1:], widths[1:]))]).rstrip()
+        for row in (headers, *rows)
+    ]
+
+
+def _sum(numbers: Mapping[str, int], topics: Iterable[str]) -> int:
+    return sum(numbers.get(topic, 0) for topic in topics)
