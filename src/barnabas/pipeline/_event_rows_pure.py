@@ -1,4 +1,4 @@
-"""Rows that events make, gathered by topic into columns: the pure twin of `_event_rows`, and what it must be equal to."""
+"""Rows that events make, gathered by topic into columns: the pure twin of `_event_rows`, which must equal it."""
 
 from typing import Any, Final
 
