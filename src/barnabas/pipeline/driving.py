@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barnabas.pipeline.checkpoint import checkpoint_files
 from barnabas.pipeline.job import JobOptions, start
-from barnabas.pipeline.progress import ProgressFile, summary
+from barnabas.pipeline.progress import Heartbeat, ProgressFile, WrittenRows, summary
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
 from barnabas.pipeline.tables.query import TablesQuery
@@ -41,6 +41,7 @@ class Driver:
         self._name = name
         self._routings = RoutingLog(checkpoint)
         self._progress = ProgressFile(checkpoint)
+        self._heartbeat = Heartbeat(checkpoint)
 
     def take_routing(self, text: str) -> Routing:
         """The routing for what comes next; what was planned already keeps its own. Raises RoutingError."""
@@ -88,6 +89,7 @@ class Driver:
         seen, changed = -1, _modified(routing_file)
         try:
             while not _has_ended(query, _LOOK_S) and (tables is None or not _has_failed(tables.query)):
+                self._heartbeat.beat()
                 seen = self._note(query, seen, on_batch)
                 if _modified(routing_file) != changed:
                     changed = _modified(routing_file)
@@ -104,25 +106,28 @@ class Driver:
         """Until the query for tables ends by itself, or Ctrl-C. What it failed with."""
         try:
             while tables.query is not None and not _has_ended(tables.query, _LOOK_S):
-                pass
+                self._heartbeat.beat()
         except KeyboardInterrupt:
             tables.stop()
         return self._failure({tables.name: tables.query})
 
     def _failure(self, queries: dict[str, StreamingQuery | None]) -> str | None:
         found = [(name, _reason(query)) for name, query in queries.items() if query is not None]
-        return "; ".join(f"{name}: {reason}" for name, reason in found if reason is not None) or None
+        failure = "; ".join(f"{name}: {reason}" for name, reason in found if reason is not None) or None
+        self._heartbeat.end(failure)
+        return failure
 
     def _all_routings(self) -> list[Routing]:
         return [parse_routing(self._routings.text(version)) for version in self._routings.versions()]
 
     def _note(self, query: StreamingQuery, seen: int, on_batch: Callable[[dict[str, Any]], None]) -> int:
-        for progress in query.recentProgress:
-            if progress["batchId"] > seen and progress["numInputRows"]:
-                seen = progress["batchId"]
-                batch = summary(progress)
-                self._progress.add(batch)
-                on_batch(batch)
+        new = [each for each in query.recentProgress if each["batchId"] > seen and each["numInputRows"]]
+        written = WrittenRows(self._checkpoint).read() if new else {}
+        for progress in new:
+            seen = progress["batchId"]
+            batch = summary(progress, written.get(seen))
+            self._progress.add(batch)
+            on_batch(batch)
         return seen
 
     def _reload(

@@ -1,13 +1,15 @@
-"""What the batches of a query did, and whether its driver is alive: two small files beside its checkpoint.
+"""What the batches of a query did, and whether its driver is alive: small files beside its checkpoint.
 
     <checkpoint>/progress.json      the last batches, for `pipeline status`
-                 heartbeat.json     who runs the query, and since when nothing was heard of it
+                 written.json       how many rows they wrote, noted by the sink
+                 heartbeat.json     who runs the query, and when it was last heard of
 
-Written by the driver alone, read by whoever asks. Nothing of the query depends on them.
+Written on the driver's machine alone, read by whoever asks. Nothing of the query depends on them.
 """
 
 import contextlib
 import json
+import logging
 import os
 import socket
 import time
@@ -15,8 +17,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 from barnabas.pipeline.checkpoint import checkpoint_files
 
+logger = logging.getLogger(__name__)
 KEPT_BATCHES: Final = 20
 _PROGRESS: Final = "progress.json"
+_WRITTEN: Final = "written.json"
 _HEARTBEAT: Final = "heartbeat.json"
 _BEAT_EVERY_S: Final = 2.0
 SILENT_AFTER_S: Final = 15.0
@@ -40,10 +44,14 @@ class _JsonFile:
         return None
 
     def write(self, content: Any) -> None:
-        self._files.create_dir(self._root, recursive=True)
-        with self._files.open_output_stream(f"{self._path}.new") as sink:
-            sink.write(json.dumps(content, indent=1).encode())
-        self._files.move(f"{self._path}.new", self._path)
+        """If it cannot be written only people miss it; the query has worse to fear from such a file system."""
+        try:
+            self._files.create_dir(self._root, recursive=True)
+            with self._files.open_output_stream(f"{self._path}.new") as sink:
+                sink.write(json.dumps(content, indent=1).encode())
+            self._files.move(f"{self._path}.new", self._path)
+        except OSError as error:
+            logger.warning("cannot write %s: %s", self._path, error)
 
 
 class ProgressFile:
@@ -63,6 +71,21 @@ class ProgressFile:
 
 def last_batches(checkpoint: str) -> list[dict[str, Any]]:
     return ProgressFile(checkpoint).read()
+
+
+class WrittenRows:
+    """How many rows each of the last batches wrote. Spark does not know: they are made inside the sink."""
+
+    def __init__(self, checkpoint: str) -> None:
+        self._file = _JsonFile(checkpoint, _WRITTEN)
+
+    def read(self) -> dict[int, int]:
+        found = self._file.read()
+        return {int(batch): rows for batch, rows in found.items()} if isinstance(found, dict) else {}
+
+    def add(self, batch: int, rows: int) -> None:
+        kept = sorted((self.read() | {batch: rows}).items())[-KEPT_BATCHES:]
+        self._file.write(dict(kept))
 
 
 class Heartbeat:
@@ -106,7 +129,7 @@ def query_state(checkpoint: str, now: float | None = None) -> QueryState:
     return QueryState(state, ago, found["host"], found["pid"], failure or None)
 
 
-def summary(progress: Any) -> dict[str, Any]:
+def summary(progress: Any, rows_out: int | None = None) -> dict[str, Any]:
     """The few figures that people ask for, of a StreamingQueryProgress."""
     seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
     rows = progress["numInputRows"]
@@ -114,6 +137,7 @@ def summary(progress: Any) -> dict[str, Any]:
         "batch": progress["batchId"],
         "at": progress["timestamp"],
         "rows": rows,
+        "rows_out": rows_out,
         "seconds": seconds,
         "rows_per_second": rows / seconds if seconds else 0.0,
         "lag": _lag(progress),

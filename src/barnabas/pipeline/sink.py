@@ -8,13 +8,14 @@ Otherwise it is the sink of `format("barnabas")`: the same options, and exactly 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from barnabas.client.errors import ConfigError
+from barnabas.pipeline.progress import WrittenRows
 from barnabas.pipeline.split_task import SplitTask
 from barnabas.spark.options import SinkOptions, read_sink_options
-from barnabas.spark.sink import StreamWriter
+from barnabas.spark.sink import Done, StreamWriter
 from barnabas.spark.writing import check_client
 
 if TYPE_CHECKING:
@@ -41,13 +42,19 @@ class PipelineDataSource(DataSource):
         own = {_OWN[name.lower()]: text for name, text in self.options.items() if name.lower() in _OWN}
         options = read_sink_options({name: text for name, text in self.options.items() if name.lower() not in _OWN})
         check_client(options)
-        return PipelineWriter(options, SplitTask(own[CHECKPOINT], int(own[UTC_OFFSET_MS])))
+        return PipelineWriter(options, own[CHECKPOINT], int(own[UTC_OFFSET_MS]))
 
 
 class PipelineWriter(StreamWriter):
-    def __init__(self, options: SinkOptions, task: SplitTask) -> None:
+    def __init__(self, options: SinkOptions, checkpoint: str, utc_offset_ms: int) -> None:
         super().__init__(options)
-        self._task = task
+        self._checkpoint = checkpoint
+        self._task = SplitTask(checkpoint, utc_offset_ms)
 
     def rows(self, rows: "Iterator[pyarrow.RecordBatch]", batch: int) -> "Iterator[pyarrow.RecordBatch]":
         return self._task(rows, batch)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """On the driver's machine, when all tasks of a batch are done."""
+        rows = sum(each.written.rows for each in messages if isinstance(each, Done))
+        WrittenRows(self._checkpoint).add(batchId, rows)

@@ -2,10 +2,12 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import FAILED, UsageError
 from barnabas.cli.commands.pipeline_topics import DEFAULT_CHECKPOINT, DEFAULT_NAME, absolute, create_topics
+from barnabas.cli.progress_line import ProgressLine, bar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +46,7 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
 
     from barnabas.cli.command import key_values
     from barnabas.cli.connection import client_config
+    from barnabas.pipeline.java import why_no_java
     from barnabas.pipeline.routing import RoutingError
     from barnabas.pipeline.warehouse import DEFAULT_ROUTING
 
@@ -61,16 +64,23 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
     except RoutingError as error:
         raise UsageError(str(error)) from None
     tables = _tables(options)
+    no_java = why_no_java()
+    if no_java is not None:
+        raise UsageError(no_java)
+    if tables is not None:
+        from barnabas.pipeline.tables.place import PlaceError
+
+        try:
+            tables.prepare()
+        except PlaceError as error:
+            return _fail(str(error))
     create_topics(options, routing, with_sources=True)
     spark = spark_session(options.master, options.name, key_values(options.conf, "--conf"))
     try:
         failure = _run(options, driver, spark, tables)
     finally:
         spark.stop()
-    if failure is not None:
-        print(f"barnabas pipeline run: {failure}", file=sys.stderr)
-        return FAILED
-    return None
+    return None if failure is None else _fail(failure)
 
 
 def _run(
@@ -88,13 +98,15 @@ def _run(
     print(f"pipeline {options.name} runs on {options.master}, checkpoint {options.checkpoint}; Ctrl-C stops it")
     if tables is not None:
         print(f"tables: {tables.place.shown}")
+    line = ProgressLine()
     failure = driver.follow(
         query,
         options.routing,
-        on_batch=_say_batch,
+        on_batch=batch_teller(line),
         tables=tables,
         on_routing=lambda routing: create_topics(options, routing, with_sources=False),
     )
+    line.clear()
     if failure is None and tables is not None and options.once:
         # What there is now is known when the pipeline is done.
         driver.start_tables(spark, tables, once=True)
@@ -103,7 +115,6 @@ def _run(
 
 
 def _tables(options: argparse.Namespace) -> "TablesQuery | None":
-    """What cannot work is said before Spark starts."""
     if options.tables is None:
         if options.tables_trigger is not None:
             raise UsageError("--tables-trigger without --tables")
@@ -115,19 +126,34 @@ def _tables(options: argparse.Namespace) -> "TablesQuery | None":
     checkpoint = absolute(options.checkpoint)
     try:
         place = parse_place(options.tables or f"{checkpoint.rstrip('/')}-tables")
-        tables = TablesQuery(client_config(options), checkpoint, options.name, place, options.tables_trigger)
-        tables.prepare()
     except ImportError as error:
         raise UsageError(f"{error.name} is missing: pip install 'barnabas[postgresql]'") from None
     except PlaceError as error:
         raise UsageError(f"--tables: {error}") from None
-    return tables
+    return TablesQuery(client_config(options), checkpoint, options.name, place, options.tables_trigger)
 
 
-def _say_batch(batch: dict[str, Any]) -> None:
-    print(
-        f"batch {batch['batch']}: {batch['rows']} records in {batch['seconds']:.2f} s, {batch['rows_per_second']:.0f}/s"
-    )
+def _fail(reason: str) -> int:
+    print(f"barnabas pipeline run: {reason}", file=sys.stderr)
+    return FAILED
+
+
+def batch_teller(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
+    """In a terminal a bar: what is done of what there is. Elsewhere a line a batch."""
+    total = 0
+
+    def tell(batch: dict[str, Any]) -> None:
+        nonlocal total
+        total += batch["rows"]
+        lag = batch["lag"]
+        text = f"batch {batch['batch']}: {batch['rows']:,} records in {batch['seconds']:.2f} s"
+        text += f", {batch['rows_per_second']:,.0f}/s" + ("" if lag is None else f", lag {lag:,}")
+        if line.is_shown and sys.stdout.isatty():
+            line.show(f"{bar(total / (total + (lag or 0)))}  {text}; {total:,} in all", at_once=True)
+        else:
+            print(text, flush=True)
+
+    return tell
 
 
 def _interval(text: str | None) -> dict[str, Any] | None:
