@@ -33,7 +33,10 @@ STOPPING = 32
 
 
 class Connection:
-    """`session` is the handler's to use; `max_frame_bytes` is its to raise once the peer has authenticated."""
+    """`session` is the handler's to use, and `repeated` for what comes on this connection again and again.
+
+    `max_frame_bytes` is its to raise once the peer has authenticated.
+    """
 
     __slots__ = (
         "_context",
@@ -53,6 +56,7 @@ class Connection:
         "pauses",
         "peer_host",
         "peer_port",
+        "repeated",
         "session",
     )
 
@@ -64,6 +68,7 @@ class Connection:
         self.peer_host, self.peer_port = peer
         self.listener = listener
         self.session: Any = None
+        self.repeated: Any = None
         self.max_frame_bytes = listener.first_frame_max_bytes or context.settings.socket_request_max_bytes
         self.closed = False
         self._output = OutputQueue(sock)
@@ -229,7 +234,7 @@ class Connection:
                 return
             self._held_bytes -= sum(len(part) for part in reply.parts if isinstance(part, MEMORY))
             self._output.add(reply.parts)
-        if self._output and not self._writing:
+        if not self._writing and self._output:
             self._write()
         if self.pauses & PENDING_REPLIES and len(waiting) * 2 <= self._context.settings.pending_replies_per_connection:
             self._resume(PENDING_REPLIES)
@@ -252,12 +257,13 @@ class Connection:
             return
         if output.sent_bytes != sent_before:
             self._last_active_ms = self._context.clock.monotonic_ms()
-        self._watch_writable(not finished)
+        if finished == self._writing:
+            self._watch_writable(not finished)
         limit_bytes = self._context.settings.queued_reply_bytes_per_connection
         unread_bytes = output.queued_bytes + self._held_bytes
         if unread_bytes > limit_bytes:
             self._pause(UNREAD_REPLIES)
-        elif unread_bytes * 2 <= limit_bytes:
+        elif self.pauses & UNREAD_REPLIES and unread_bytes * 2 <= limit_bytes:
             self._resume(UNREAD_REPLIES)
 
     def _on_writable(self) -> None:

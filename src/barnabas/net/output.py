@@ -7,8 +7,6 @@ than promised raises `TruncatedFileError`, because the size prefix of the frame 
 import os
 import socket
 from collections import deque
-from collections.abc import Iterable
-from typing import cast
 
 from barnabas.net.reply import MEMORY, FilePart, Memory, Parts
 
@@ -83,11 +81,12 @@ class OutputQueue:
 
     def _write_joined(self) -> bool:
         """A few small replies and nothing else, the commonest case, without a look at each of them."""
-        joined = b"".join(cast(Iterable[Memory], self._parts))
+        parts: deque[Memory] = self._parts  # type: ignore[assignment]
+        joined = b"".join(parts)
         sent = self._socket.send(joined)
         if sent < len(joined):
-            return self._on_sent(cast(list[Memory], list(self._parts)), sent)
-        self._parts.clear()
+            return self._on_sent(list(parts), sent)
+        parts.clear()
         self.queued_bytes = 0
         self.sent_bytes += sent
         return True

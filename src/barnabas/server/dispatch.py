@@ -9,9 +9,9 @@ version checked, and the row's function called. What a handler is:
   behind the earlier ones of its connection. `context` is a `RequestContext`; `context.broker` is the broker
   (`.cluster`, `.replicas`, `.config`, `.clock`, ...);
 - Produce uses `handle_frame(context, frame, position)` instead: it decodes and encodes by hand, because there is one
-  for every few records, and returns what a connection takes (bytes, parts, None or a PendingReply). Before that its
-  `try_frame(broker, frame)` may answer the commonest request at once, without a context or a look at the table; None
-  means that nothing has happened and that the usual way is to be taken.
+  for every few records, and returns what a connection takes (bytes, parts, None or a PendingReply);
+- a handler's `try_frame(broker, connection, frame)` may answer its commonest request at once, without a context or a
+  look at the table (Produce, Heartbeat); None means that nothing has happened and that the usual way is to be taken.
 
 A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
 strings and bytes; only `records` fields are views).
@@ -60,7 +60,7 @@ class RequestContext:
 HandleMessage = Callable[[RequestContext, Any], Any]
 HandleFrame = Callable[[RequestContext, memoryview, int], Reply]
 FailMessage = Callable[[RequestContext, Any, ErrorCode], Any]
-TryFrame = Callable[["Broker", memoryview], bytes | None]
+TryFrame = Callable[["Broker", Connection, memoryview], bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +98,8 @@ def encode_answer(context: RequestContext, row: Handler, answer: Any) -> bytes |
     return encode_response(answer, header.api_version, header.correlation_id)
 
 
-def _leave_alone(broker: "Broker", frame: memoryview) -> None:
-    """For a table without Produce."""
+def _leave_alone(broker: "Broker", connection: Connection, frame: memoryview) -> None:
+    """For a table without that API."""
 
 
 class Dispatcher:
@@ -109,13 +109,20 @@ class Dispatcher:
         self._broker = broker
         self.table: Mapping[int, Handler] = {int(handler.api_key): handler for handler in handlers}
         self._working: set[asyncio.Future[Any]] = set()
-        produce = self.table.get(ApiKey.PRODUCE)
-        self._try_produce = produce.try_frame if produce is not None and produce.try_frame else _leave_alone
+        self._try_produce = self._try_frame_of(ApiKey.PRODUCE)
+        self._try_heartbeat = self._try_frame_of(ApiKey.HEARTBEAT)
+
+    def _try_frame_of(self, api_key: ApiKey) -> TryFrame:
+        row = self.table.get(api_key)
+        return row.try_frame if row is not None and row.try_frame is not None else _leave_alone
 
     def on_request(self, connection: Connection, frame: memoryview) -> Reply:
         broker = self._broker
-        if not broker.request_faults.armed and (answer := self._try_produce(broker, frame)) is not None:
-            return answer
+        if not broker.request_faults.armed:
+            if (answer := self._try_produce(broker, connection, frame)) is not None:
+                return answer
+            if (answer := self._try_heartbeat(broker, connection, frame)) is not None:
+                return answer
         header = decode_request_header(frame)
         row = self.table.get(header.api_key)
         if row is None:

@@ -2,16 +2,72 @@
 
 Answered from the shard's memory; never written to the log. As in Kafka, a coordinator that still loads answers with
 success: the member stays calm, and its session begins anew once loading is done. v3 static members (KIP-345).
+
+A member's heartbeats are the same bytes each time but for the correlation id, and nearly all get the same answer, so
+the connection remembers the last one and `try_heartbeat` need not decode it again: thousands of members, each on a
+connection of its own, mean a wake-up for each, and little else should come on top of that.
 """
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import Heartbeat
+from barnabas.net.connection import Connection
 from barnabas.protocol.api import ApiKey
+from barnabas.protocol.compiler import decode
+from barnabas.protocol.headers import decode_request_header, encode_response
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.server.dispatch import Handler, RequestContext
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
+
+MAX_VERSION: Final = 4
+REMEMBERED_BYTES: Final = 1024
+"""A longer request is decoded each time: a connection must not hold much."""
+
+
+def _calm_answer(version: int) -> tuple[bytes, bytes]:
+    """What stands before and after the correlation id in the answer to a member that has nothing to be told."""
+    frame = encode_response(HeartbeatResponse(), version, 0)
+    return frame[:4], frame[8:]
+
+
+_CALM_ANSWERS: Final = tuple(map(_calm_answer, range(MAX_VERSION + 1)))
+
+
+class Beat(NamedTuple):
+    """The heartbeat that came last on a connection."""
+
+    content: bytes
+    """The frame without its correlation id."""
+    version: int
+    request: HeartbeatRequest
+
+
+def try_heartbeat(broker: "Broker", connection: Connection, frame: memoryview) -> bytes | None:
+    """A member that has nothing to be told; anything else is left to `handle_heartbeat`."""
+    if len(frame) < 8 or frame[1] != ApiKey.HEARTBEAT or frame[0]:
+        return None
+    content = bytes(frame[:4]) + frame[8:]
+    beat: Beat | None = connection.repeated
+    if beat is None or beat.content != content:
+        beat = connection.repeated = _decode_beat(content, frame)
+        if beat is None:
+            return None
+    if broker.groups.heartbeat(beat.request) is None:
+        return None
+    before, after = _CALM_ANSWERS[beat.version]
+    return before + bytes(frame[4:8]) + after
+
+
+def _decode_beat(content: bytes, frame: memoryview) -> Beat | None:
+    header = decode_request_header(frame)
+    if not 0 <= header.api_version <= MAX_VERSION or len(content) > REMEMBERED_BYTES:
+        return None
+    request, _ = decode(HeartbeatRequest, header.api_version, frame, header.body_position)
+    return Beat(content, header.api_version, request)
 
 
 def handle_heartbeat(context: RequestContext, request: HeartbeatRequest) -> Any:
@@ -34,8 +90,9 @@ def fail_heartbeat(context: RequestContext, request: HeartbeatRequest, error: Er
 HANDLER = Handler(
     api_key=ApiKey.HEARTBEAT,
     min_version=0,
-    max_version=4,
+    max_version=MAX_VERSION,
     request=HeartbeatRequest,
     handle=handle_heartbeat,
+    try_frame=try_heartbeat,
     fail=fail_heartbeat,
 )

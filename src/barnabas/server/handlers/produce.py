@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
+from barnabas.net.connection import Connection
 from barnabas.net.reply import Parts, PendingReply
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.headers import encode_response
@@ -67,7 +68,7 @@ def handle_produce(context: RequestContext, frame: memoryview, position: int) ->
     return _produce(context, request)
 
 
-def try_produce_one(broker: "Broker", frame: memoryview) -> bytes | None:
+def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview) -> bytes | None:
     """One plain batch for one partition that can be acknowledged at once; anything else is left to `handle_produce`."""
     one = decode_one(frame)
     if one is None:
