@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
@@ -17,11 +17,18 @@ from barnabas.server.broker import Broker as ServerBroker
 from barnabas.server.request_faults import RequestFault
 
 T = TypeVar("T")
+DEFAULTS: Final = {
+    "listeners": "PLAINTEXT://127.0.0.1:0",
+    "node.id": "0",
+    # In a test nobody wants to wait three seconds for members that may still come.
+    "group.initial.rebalance.delay.ms": "0",
+}
 
 
 class Broker:
     """`settings` are Kafka's broker settings by their dotted names; `data_dir` keeps the logs.
 
+    They have Kafka's defaults, but for `group.initial.rebalance.delay.ms`, which is 0: a new group is ready at once.
     Metadata lives in memory: topics are known as long as this object, across stop and start.
     """
 
@@ -103,7 +110,7 @@ class Broker:
 
     async def _start(self) -> ServerBroker:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
-        given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "node.id": "0", **self._settings}
+        given = {**DEFAULTS, "log.dirs": str(directory), **self._settings}
         server = ServerBroker(BrokerConfig.parse(given), store=self._metadata)
         await server.start()
         return server

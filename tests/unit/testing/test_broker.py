@@ -126,6 +126,13 @@ def test_topics_and_records_outlive_a_restart(tmp_path: Path) -> None:
         assert client.produce("t", batch()).base_offset == 1
 
 
+def test_a_new_group_does_not_wait_for_members(barnabas_broker: Broker) -> None:
+    config = barnabas_broker._running().config
+    assert config.group_initial_rebalance_delay_ms == 0
+    with Broker({"group.initial.rebalance.delay.ms": 77}) as patient:
+        assert patient._running().config.group_initial_rebalance_delay_ms == 77
+
+
 def test_settings_are_kafkas_and_checked() -> None:
     with (
         Broker({"num.partitions": 3, "auto.create.topics.enable": False}) as broker,
