@@ -13,6 +13,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from barnabas.errors import KafkaError
 from barnabas.pipeline.checkpoint import checkpoint_files
 from barnabas.pipeline.job import JobOptions, start
 from barnabas.pipeline.progress import Heartbeat, ProgressFile, WrittenRows, summary
@@ -47,7 +48,8 @@ class Driver:
         """The routing for what comes next; what was planned already keeps its own. Raises RoutingError."""
         versions = self._routings.versions()
         if not versions or self._routings.text(versions[-1]) != text:
-            self._routings.write(self._next_batch() if versions else 0, text)
+            # A version that does not hold yet is replaced: left behind, it would take over again when its batch comes.
+            self._routings.write(max(self._next_batch(), versions[-1]) if versions else 0, text)
         return parse_routing(text)
 
     def start(
@@ -142,7 +144,7 @@ class Driver:
             # One batch may be planned while this is written: the new routing holds from the one after it.
             self._routings.write(self._next_batch() + 1, text)
             logger.info("new routing from %s", routing_file)
-        except (OSError, RoutingError) as error:
+        except (OSError, UnicodeDecodeError, RoutingError, KafkaError) as error:
             logger.error("%s; the routing stays as it was", error)
             return
         if tables is not None:

@@ -52,16 +52,19 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
 
     try:
         text = Path(options.routing).read_text(encoding="utf-8") if options.routing else DEFAULT_ROUTING
-    except OSError as error:
-        raise UsageError(f"cannot read {options.routing}: {error.strerror}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise UsageError(f"cannot read {options.routing}: {reason}") from None
     try:
+        from barnabas.pipeline.checkpoint_owner import CheckpointError, claim_checkpoint
         from barnabas.pipeline.driving import Driver, spark_session
     except ImportError as error:
         raise UsageError(f"{error.name} is missing: pip install 'barnabas[spark]'") from None
     driver = Driver(client_config(options), absolute(options.checkpoint), options.name)
     try:
+        claim_checkpoint(absolute(options.checkpoint), options.name)
         routing = driver.take_routing(text)
-    except RoutingError as error:
+    except (CheckpointError, RoutingError) as error:
         raise UsageError(str(error)) from None
     tables = _tables(options)
     no_java = why_no_java()
