@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -81,12 +82,23 @@ class Traffic(threading.Thread):
 
 
 class KillRun:
-    def __init__(self, directory: Path, seed: int, *, rate: float = 100.0, patience_s: float = 300.0) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        *,
+        rate: float = 100.0,
+        patience_s: float = 300.0,
+        master: str = "local[2,4]",
+        more_roots: Sequence[int] = (),
+    ) -> None:
+        """`more_roots`: processes below which a cluster's executors are; in local mode they are the pipeline's own."""
         self.seed = seed
+        self.more_roots = more_roots
         self.rate = rate
         self.patience_s = patience_s
         self.broker = TrapBroker(directory / "broker")
-        self.pipeline = PipelineProcess(directory, self.broker.bootstrap)
+        self.pipeline = PipelineProcess(directory, self.broker.bootstrap, master=master)
         self.starts: Counter[str] = Counter()
         self._started = time.monotonic()
 
@@ -124,7 +136,9 @@ class KillRun:
                 # A trap knows the processes of a run, so a new run needs it anew.
                 run = self.pipeline.process
                 assert run is not None
-                Trap(kill.api, kill.number, kill.after, kill.victim, [run.pid]).put(self.broker.trap_directory)
+                Trap(kill.api, kill.number, kill.after, kill.victim, [run.pid, *self.more_roots]).put(
+                    self.broker.trap_directory
+                )
             assert time.monotonic() < deadline, f"{kill} did not come; {self.pipeline.printed()[-600:]}"
             time.sleep(0.02)
         self.say(f"{number}. {done['trap']}: {len(done['killed'])} killed; batches {self.pipeline.batches()[-2:]}")

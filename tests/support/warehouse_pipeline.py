@@ -22,7 +22,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.streaming.pollingDelay": "20ms",
-    "spark.showConsoleProgress": "false",
+    "spark.ui.showConsoleProgress": "false",
 }
 
 

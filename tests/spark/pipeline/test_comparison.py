@@ -1,0 +1,82 @@
+"""The pipeline on real Spark against the reference implementation: every topic equal, and the order of each key."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from barnabas_process import BarnabasProcess
+from warehouse_cluster import SparkCluster
+from warehouse_nasty import nasty_records
+from warehouse_ods import send_all
+from warehouse_pipeline import PipelineProcess
+from warehouse_topics import Summary, check_warehouse
+
+from barnabas.pipeline.generator import GeneratorOptions, generate
+
+DAY_MS = 86_400_000
+
+
+def send_generated(bootstrap: str, seed: int, count: int) -> None:
+    options = GeneratorOptions(
+        seed=seed,
+        devices=max(20, count // 20),
+        dirty=0.03,
+        duplicates=0.03,
+        step_ms=5 * DAY_MS / count,
+        change_share=0.2,
+    )
+    send_all(bootstrap, itertools.islice(generate(options), count))
+
+
+def check(bootstrap: str, pipeline: PipelineProcess) -> Summary:
+    summary = check_warehouse(bootstrap)
+    print(summary)
+    assert sum(summary.rows.values()) > summary.ods, pipeline.printed()
+    return summary
+
+
+def test_generated_and_hand_written_records(broker: BarnabasProcess, tmp_path: Path) -> None:
+    """Several batches, so that the state of devices goes from one to the next."""
+    with PipelineProcess(tmp_path, broker.bootstrap, "--max-offsets", "1800") as pipeline:
+        pipeline.command_of("generate", "--count", "1")  # creates the topics
+        send_all(broker.bootstrap, nasty_records())
+        for seed in (1, 2):
+            send_generated(broker.bootstrap, seed, 1200)
+        pipeline.run_once()
+        assert len(pipeline.batches()) >= 2
+        assert {"dwd_start_log", "dwd_order_info", "dim_user_info", "ods_dirty"} <= check(
+            broker.bootstrap, pipeline
+        ).rows.keys()
+
+
+def test_on_a_standalone_cluster(broker: BarnabasProcess, tmp_path: Path) -> None:
+    """Two executors, which share nothing but the checkpoint."""
+    with (
+        SparkCluster(tmp_path / "cluster") as cluster,
+        PipelineProcess(tmp_path, broker.bootstrap, "--max-offsets", "1000", master=cluster.master) as pipeline,
+    ):
+        pipeline.command_of("generate", "--count", "1")
+        send_all(broker.bootstrap, nasty_records())
+        send_generated(broker.bootstrap, 3, 1000)
+        pipeline.run_once()
+        check(broker.bootstrap, pipeline)
+        assert all("Launching executor app" in cluster.log(f"worker{number}") for number in range(2))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", range(10, 14))
+def test_more_seeds_in_many_batches(broker: BarnabasProcess, tmp_path: Path, seed: int) -> None:
+    """So many batches that the state of devices is written out anew, and old files go."""
+    print(f"seed {seed}")
+    with PipelineProcess(tmp_path, broker.bootstrap, "--max-offsets", "400") as pipeline:
+        pipeline.command_of("generate", "--count", "1")
+        send_generated(broker.bootstrap, seed, 20_000)
+        send_all(broker.bootstrap, nasty_records())
+        send_generated(broker.bootstrap, seed + 100, 4_000)
+        pipeline.run_once(1500)
+        check(broker.bootstrap, pipeline)
+        names = [path.name for path in (pipeline.checkpoint / "visits" / "ods_base_log-0").iterdir()]
+        assert any(name.endswith(".snapshot") for name in names), names

@@ -1,0 +1,109 @@
+"""A routing file that changes under a running pipeline, and checkpoints that are not its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from barnabas_process import BarnabasProcess
+from eventually import eventually
+from warehouse_nasty import Nasty
+from warehouse_ods import send_all
+from warehouse_pipeline import PipelineProcess
+from warehouse_topics import output_rows, topic_names
+
+FACT = '[tables.{}]\nkind = "fact"\n'
+DIMENSION = '[tables.{}]\nkind = "dimension"\n'
+WITH_MISTAKES = '[tables.cart_info]\nkind = "fakt"\n[tables.order_info]\nkind = "fact"\nkeys = ["id"]\n'
+
+
+class Sent:
+    """Changes of three tables, numbered."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.count = 0
+
+    def more(self, number: int = 50) -> None:
+        send_all(
+            self.bootstrap,
+            [self._next(table) for _ in range(number) for table in ("order_info", "cart_info", "base_x")],
+        )
+
+    def _next(self, table: str) -> Nasty:
+        self.count += table == "order_info"
+        change = {"database": "gmall", "table": table, "type": "insert", "ts": 1, "data": {"id": max(self.count, 1)}}
+        return Nasty("ods_base_db", b"one partition", json.dumps(change).encode())
+
+
+def ids(bootstrap: str, topic: str) -> list[int]:
+    """In the order of the ODS partition, since all have one source; sorted, because they go to several partitions."""
+    if topic not in topic_names(bootstrap):
+        return []
+    return sorted(int(row.key or b"0") for row in output_rows(bootstrap, [topic]))
+
+
+def test_a_routing_file_that_changes(broker: BarnabasProcess, tmp_path: Path) -> None:
+    """With mistakes: all are listed and the old one stays. Without: it holds from some batch on; nothing is lost."""
+    routing = tmp_path / "routing.toml"
+    routing.write_text(FACT.format("order_info"))
+    sent = Sent(broker.bootstrap)
+    with PipelineProcess(tmp_path, broker.bootstrap, "--routing", str(routing)) as pipeline:
+        pipeline.start()
+        pipeline.wait_for("runs on", 240)
+        sent.more()
+        pipeline.wait_for("batch 0:", 240)
+        replace(routing, WITH_MISTAKES)
+        told = pipeline.wait_for(r"(?s)the routing file has mistakes.*stays as it was", 120)
+        assert "fakt" in told or "kind must be" in told
+        assert "there is no option 'keys', did you mean key?" in told
+        sent.more()
+        eventually(lambda: ids(broker.bootstrap, "dwd_order_info"), lambda found: len(found) == sent.count, timeout=120)
+        before = sent.count
+        replace(routing, FACT.format("order_info") + FACT.format("cart_info") + DIMENSION.format("base_x"))
+        eventually(
+            lambda: len(list((pipeline.checkpoint / "routing").glob("*.toml"))), lambda count: count == 2, timeout=120
+        )
+        deadline = time.monotonic() + 240
+        while not ids(broker.bootstrap, "dwd_cart_info"):
+            assert pipeline.alive and time.monotonic() < deadline, pipeline.printed()[-2000:]
+            sent.more(5)
+        eventually(lambda: ids(broker.bootstrap, "dwd_order_info"), lambda found: len(found) == sent.count, timeout=120)
+        assert pipeline.stop(120) == 0, pipeline.printed()[-2000:]
+    assert ids(broker.bootstrap, "dwd_order_info") == list(range(1, sent.count + 1))
+    carts = ids(broker.bootstrap, "dwd_cart_info")
+    assert carts == list(range(carts[0], sent.count + 1)) and carts[0] > before
+    assert ids(broker.bootstrap, "dim_base_x") == carts, "from the same batch on"
+
+
+def test_a_checkpoint_of_another_query(broker: BarnabasProcess, tmp_path: Path) -> None:
+    """Refused before Spark is started, with words that say what to do."""
+    with PipelineProcess(tmp_path, broker.bootstrap, "--name", "first") as pipeline:
+        pipeline.checkpoint.mkdir()
+        (pipeline.checkpoint / "metadata").write_text('{"id":"0f0f"}')
+        assert pipeline.start("--once").wait(60) == 2
+        assert "is the checkpoint of another query, which is no pipeline" in pipeline.printed()
+        (pipeline.checkpoint / "metadata").unlink()
+        (pipeline.checkpoint / "owner.json").write_text('{"name": "second"}')
+        assert pipeline.start("--once").wait(60) == 2
+        assert "give --name second" in pipeline.printed()
+
+
+def test_a_checkpoint_of_another_cluster(tmp_path: Path) -> None:
+    """Its offsets mean nothing here: the topics have the same names and are others."""
+    with BarnabasProcess(tmp_path / "one") as one, PipelineProcess(tmp_path, one.bootstrap) as pipeline:
+        Sent(one.bootstrap)
+        pipeline.command_of("generate", "--count", "500")
+        pipeline.run_once()
+    with BarnabasProcess(tmp_path / "two") as two, PipelineProcess(tmp_path, two.bootstrap) as pipeline:
+        pipeline.command_of("generate", "--count", "500")
+        assert pipeline.start("--once").wait(240) == 1
+        assert "was deleted and created anew since the last batch" in pipeline.printed()[-3000:]
+
+
+def replace(path: Path, text: str) -> None:
+    """As editors do; and with another time of change, however coarse the clock of the file system is."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
