@@ -236,4 +236,6 @@ def _is_of_the_data(error: psycopg.Error) -> bool:
 def _words(error: psycopg.Error) -> str:
     """The reason in one line, without a position in a statement that nobody wrote."""
     text = error.diag.message_primary or str(error)
+    if error.diag.message_detail and not _is_of_the_data(error):
+        text += f": {error.diag.message_detail}"
     return " ".join(text.split())
