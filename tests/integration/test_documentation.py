@@ -1,78 +1,40 @@
 """The examples of README.md, docs/clients.md and docs/commands.md, and the programs in examples/, run as they stand.
 
-Of a page, all fenced blocks are run in their order against one broker:
-`python` blocks share their names; a `print(...)  # text` must print that text; functions `test_...` are called with the
-page's broker. `console` blocks are for bash: the lines below a `$ command` are what it prints, where `...` stands for
-anything. Blocks in another language are not run. The address localhost:9092 is replaced by the broker's.
+How: tests/support/documentation.py. docs/spark.md is run by tests/spark/test_documentation.py.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
 import re
-import stat
-import subprocess
-import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
+from documentation import (
+    NOT_RUN,
+    ROOT,
+    RUN,
+    Block,
+    blocks_of,
+    command_folder,
+    run_blocks,
+    run_console,
+    run_python,
+    scripts,
+)
 
 import barnabas
 from barnabas.cli.main import COMMANDS
 from barnabas.client.errors import ClientError
 from barnabas.testing import Broker
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/clients.md", "docs/commands.md"]
-RUN = ("python", "console")
-NOT_RUN = ("", "text", "properties")
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-EXPECTED = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
-ADDRESS = "localhost:9092"
-ADDRESS_SHOWN = "127.0.0.1:9092"
-"""As a broker calls itself."""
-
-
-class Block(NamedTuple):
-    page: str
-    line: int
-    language: str
-    text: str
-
-    @property
-    def where(self) -> str:
-        return f"{self.page}:{self.line}"
-
-
-def blocks_of(page: str) -> list[Block]:
-    content = (ROOT / page).read_text(encoding="utf-8")
-    return [
-        Block(page, content.count("\n", 0, found.start()) + 2, found[1], found[2]) for found in FENCE.finditer(content)
-    ]
-
-
-def scripts() -> dict[str, str]:
-    found: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
-    return found
 
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with every command of the package under its name, whether or not it is installed."""
-    folder = tmp_path_factory.mktemp("bin")
-    for name, target in scripts().items():
-        module, function = target.split(":")
-        program = folder / name
-        program.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n")
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    (folder / "python").symlink_to(sys.executable)
-    return folder
+    return command_folder(tmp_path_factory.mktemp("bin"))
 
 
 @pytest.fixture
@@ -87,14 +49,9 @@ def test_examples_of_a_page_run(
     page: str, broker: Broker, commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"__name__": "example"}
     blocks = [block for block in blocks_of(page) if block.language in RUN]
     assert blocks
-    for block in blocks:
-        if block.language == "python":
-            run_python(block, broker, names)
-        else:
-            run_console(block, broker, commands, tmp_path)
+    run_blocks(blocks, broker, commands, tmp_path, {"__name__": "example"})
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -102,7 +59,7 @@ def test_no_example_is_passed_over(page: str) -> None:
     assert {block.language for block in blocks_of(page)} <= {*RUN, *NOT_RUN}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "DESIGN.md", "docs/client-options.md"])
+@pytest.mark.parametrize("page", [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/spark.md"])
 def test_links_lead_somewhere(page: str) -> None:
     content = (ROOT / page).read_text(encoding="utf-8")
     folder = (ROOT / page).parent
@@ -131,64 +88,6 @@ def is_retriable(kind: type[ClientError]) -> bool:
     error = kind.__new__(kind)
     ClientError.__init__(error, "")
     return error.retriable
-
-
-def run_python(block: Block, broker: Broker, names: dict[str, Any]) -> None:
-    code = block.text.replace(ADDRESS, broker.bootstrap)
-    printed = io.StringIO()
-    before = set(names)
-    # Line numbers of a traceback are those of the page.
-    compiled = compile("\n" * (block.line - 1) + code, str(ROOT / block.page), "exec")
-    with contextlib.redirect_stdout(printed):
-        exec(compiled, names)
-        for name in set(names) - before:
-            if name.startswith("test_"):
-                names[name](broker)
-    expected = [found[1] for found in EXPECTED.finditer(code)]
-    if expected:
-        assert printed.getvalue().splitlines() == expected, block.where
-
-
-def run_console(block: Block, broker: Broker, commands: Path, folder: Path) -> None:
-    environment = os.environ | {
-        "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT / "src"),
-        "BARNABAS_BOOTSTRAP": broker.bootstrap,
-        "COLUMNS": "120",
-    }
-    for command, expected in console_commands(block):
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", command.replace(ADDRESS, broker.bootstrap)],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        shown = done.stdout.replace(broker.bootstrap, ADDRESS_SHOWN)
-        assert re.fullmatch(pattern_of(expected), shown), f"{block.where}: {command}\n{shown}"
-
-
-def console_commands(block: Block) -> Iterator[tuple[str, str]]:
-    """Commands with what they print. A command goes on in the next line after a backslash."""
-    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-        lines = part.splitlines(keepends=True)
-        end = next(number for number, line in enumerate(lines) if not line.endswith("\\\n")) + 1
-        yield "".join(lines[:end]), "".join(lines[end:])
-
-
-def pattern_of(expected: str) -> str:
-    """`...` is anything, within a line or, alone on a line, any number of lines. Blanks at line ends do not count."""
-    parts = []
-    for line in expected.splitlines():
-        if line.strip() == "...":
-            parts.append(r"(?:.*\n)*")
-        else:
-            parts.append(r".*".join(re.escape(part) for part in line.rstrip().split("...")) + r" *\n")
-    return "".join(parts)
 
 
 class TestThatTheseTestsCanFail:

@@ -100,7 +100,8 @@ class Demo:
             self._stop(self._processes[-1])
 
     def run(self) -> int:
-        broker, pipeline = self._start_broker(), self._start_pipeline()
+        broker = self._start_broker()
+        pipeline = self._start_pipeline()
         generator = self._start_generator()
         admin = Admin(self._bootstrap)
         with contextlib.closing(admin), RecordCounter(self._bootstrap, self._topics) as counter:
@@ -206,6 +207,8 @@ class Demo:
         started, told = time.monotonic(), 0
         _say(f"{what} ...")
         while not is_so():
+            for process in self._processes:
+                process.check_well(may_be_done=False)
             time.sleep(_LOOK_S)
             seconds = int(time.monotonic() - started)
             if seconds >= told + 5:
