@@ -25,6 +25,8 @@ _FIRST_WAIT_S: Final = 0.02
 _LONGEST_WAIT_S: Final = 0.5
 _SILENCE_S: Final = 1.0
 """Without a record for that long, it is time to look whether the topic is still there."""
+_DEFAULTS: Final = {"fetch.max.wait.ms": "5"}
+"""What a task asks for is there. A fetch that waits for more would keep the next task waiting, which reads elsewhere."""
 _TASK_SETTINGS: Final = {"enable.auto.commit": "false", "auto.offset.reset": "none"}
 
 _consumers: dict[tuple[tuple[str, str], ...], Consumer] = {}
@@ -99,7 +101,7 @@ def _consumer(client: Mapping[str, str]) -> Consumer:
     if consumer is None:
         while len(_consumers) >= _KEPT_CONSUMERS:
             _consumers.pop(next(iter(_consumers))).close()
-        consumer = Consumer.from_config({**client, **_TASK_SETTINGS})
+        consumer = Consumer.from_config({**_DEFAULTS, **client, **_TASK_SETTINGS})
     _consumers[key] = consumer  # the one used last is the last to go
     return consumer
 
