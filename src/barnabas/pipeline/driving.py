@@ -16,9 +16,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from barnabas.errors import KafkaError
 from barnabas.pipeline.checkpoint import checkpoint_files
 from barnabas.pipeline.job import JobOptions, start
-from barnabas.pipeline.progress import Heartbeat, ProgressFile, WrittenRows, summary
+from barnabas.pipeline.lag import LagMeter
+from barnabas.pipeline.progress import Heartbeat, ProgressFile, WrittenRows, end_position, summary
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
+from barnabas.pipeline.stop_wish import StopWish
 from barnabas.pipeline.tables.query import TablesQuery
 
 logger = logging.getLogger(__name__)
@@ -43,6 +45,7 @@ class Driver:
         self._routings = RoutingLog(checkpoint)
         self._progress = ProgressFile(checkpoint)
         self._heartbeat = Heartbeat(checkpoint)
+        self._lag = LagMeter(client)
 
     def take_routing(self, text: str) -> Routing:
         """The routing for what comes next; what was planned already keeps its own. Raises RoutingError."""
@@ -89,27 +92,27 @@ class Driver:
         `on_routing` is called with a new routing before it holds: topics may have to be created.
         """
         seen, changed = -1, _modified(routing_file)
-        try:
-            while not _has_ended(query, _LOOK_S) and (tables is None or not _has_failed(tables.query)):
+        with StopWish() as stop:
+            while not stop.is_there and not _has_ended(query, _LOOK_S):
+                if tables is not None and _has_failed(tables.query):
+                    break
                 self._heartbeat.beat()
                 seen = self._note(query, seen, on_batch)
                 if _modified(routing_file) != changed:
                     changed = _modified(routing_file)
                     self._reload(routing_file, on_routing, tables)
-        except KeyboardInterrupt:
-            logger.info("stopped")
-        query.stop()
-        if tables is not None:
-            tables.stop()
+            query.stop()
+            if tables is not None:
+                tables.stop()
         self._note(query, seen, on_batch)
+        self._lag.close()
         return self._failure({self._name: query, **({tables.name: tables.query} if tables is not None else {})})
 
     def follow_tables(self, tables: TablesQuery) -> str | None:
         """Until the query for tables ends by itself, or Ctrl-C. What it failed with."""
-        try:
-            while tables.query is not None and not _has_ended(tables.query, _LOOK_S):
+        with StopWish() as stop:
+            while not stop.is_there and tables.query is not None and not _has_ended(tables.query, _LOOK_S):
                 self._heartbeat.beat()
-        except KeyboardInterrupt:
             tables.stop()
         return self._failure({tables.name: tables.query})
 
@@ -127,7 +130,9 @@ class Driver:
         written = WrittenRows(self._checkpoint).read() if new else {}
         for progress in new:
             seen = progress["batchId"]
-            batch = summary(progress, written.get(seen))
+            # It is the lag of now: of several batches only the last has it.
+            lag = self._lag.behind(end_position(progress)) if progress is new[-1] else None
+            batch = summary(progress, rows_out=written.get(seen), lag=lag)
             self._progress.add(batch)
             on_batch(batch)
         return seen

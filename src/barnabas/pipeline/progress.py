@@ -16,6 +16,8 @@ import time
 from typing import Any, Final, Literal, NamedTuple
 
 from barnabas.pipeline.checkpoint import checkpoint_files
+from barnabas.spark.offsets import read_position
+from barnabas.types import TopicPartition
 
 logger = logging.getLogger(__name__)
 KEPT_BATCHES: Final = 20
@@ -129,8 +131,8 @@ def query_state(checkpoint: str, now: float | None = None) -> QueryState:
     return QueryState(state, ago, found["host"], found["pid"], failure or None)
 
 
-def summary(progress: Any, rows_out: int | None = None) -> dict[str, Any]:
-    """The few figures that people ask for, of a StreamingQueryProgress."""
+def summary(progress: Any, *, rows_out: int | None = None, lag: int | None = None) -> dict[str, Any]:
+    """The few figures that people ask for, of a StreamingQueryProgress and what it does not know."""
     seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
     rows = progress["numInputRows"]
     return {
@@ -140,32 +142,15 @@ def summary(progress: Any, rows_out: int | None = None) -> dict[str, Any]:
         "rows_out": rows_out,
         "seconds": seconds,
         "rows_per_second": rows / seconds if seconds else 0.0,
-        "lag": _lag(progress),
+        "lag": lag,
     }
 
 
-def _lag(progress: Any) -> int | None:
-    """Records that were there when the batch was reported, and not in it."""
-    lag = 0
+def end_position(progress: Any) -> dict[TopicPartition, int]:
+    """Up to where a batch has read."""
+    found: dict[TopicPartition, int] = {}
     for source in progress["sources"]:
-        end, latest = _offsets(source["endOffset"]), _offsets(source["latestOffset"])
-        if end is None or latest is None:
-            return None
-        lag += sum(max(0, offset - end.get(partition, 0)) for partition, offset in latest.items())
-    return lag
-
-
-def _offsets(position: Any) -> dict[tuple[str, str], int] | None:
-    """Of a position of the source, as Spark gives it back: JSON in a text."""
-    try:
-        topics = json.loads(position) if isinstance(position, str) else position
-    except ValueError:
-        return None
-    if not isinstance(topics, dict):
-        return None
-    return {
-        (topic, name): offset
-        for topic, partitions in topics.items()
-        for name, offset in partitions.items()
-        if isinstance(offset, int)
-    }
+        end = source["endOffset"]
+        with contextlib.suppress(ValueError):
+            found |= read_position(json.loads(end) if isinstance(end, str) else end)[0]
+    return found

@@ -9,24 +9,26 @@ from typing import Any
 
 import pytest
 
+from barnabas import Producer
+from barnabas.pipeline.lag import LagMeter
 from barnabas.pipeline.progress import (
     KEPT_BATCHES,
     SILENT_AFTER_S,
     Heartbeat,
     ProgressFile,
     WrittenRows,
+    end_position,
     last_batches,
     query_state,
     summary,
 )
+from barnabas.testing import Broker
+from barnabas.types import TopicPartition
 
 
 def progress(**changes: Any) -> dict[str, Any]:
     """The part of Spark's report that counts."""
-    source = {
-        "endOffset": '{"orders": {"0": 10, "1": 5, "topicId": "x"}}',
-        "latestOffset": '{"orders": {"0": 12, "1": 5, "2": 3, "topicId": "x"}}',
-    }
+    source = {"endOffset": '{"orders": {"0": 10, "1": 5, "topicId": "x"}}'}
     told = {
         "batchId": 17,
         "timestamp": "2024-05-05T10:00:00.000Z",
@@ -38,7 +40,7 @@ def progress(**changes: Any) -> dict[str, Any]:
 
 
 def test_the_figures_of_a_batch() -> None:
-    assert summary(progress(), 700) == {
+    assert summary(progress(), rows_out=700, lag=5) == {
         "batch": 17,
         "at": "2024-05-05T10:00:00.000Z",
         "rows": 300,
@@ -50,9 +52,22 @@ def test_the_figures_of_a_batch() -> None:
     assert summary(progress(durationMs={}))["rows_per_second"] == 0.0
 
 
-@pytest.mark.parametrize("latest", [None, "", "null", "not JSON"])
-def test_a_lag_that_spark_does_not_tell(latest: str | None) -> None:
-    assert summary(progress(sources=[{"endOffset": "{}", "latestOffset": latest}]))["lag"] is None
+def test_where_a_batch_ends() -> None:
+    assert end_position(progress()) == {TopicPartition("orders", 0): 10, TopicPartition("orders", 1): 5}
+    for end in ("{}", "not JSON", '{"orders": 7}', {}):
+        assert end_position(progress(sources=[{"endOffset": end}])) == {}
+
+
+def test_the_lag_is_asked_of_the_broker() -> None:
+    with Broker() as broker:
+        with Producer(broker.bootstrap) as producer:
+            for _ in range(12):
+                producer.send("orders", b"x", partition=0).result()
+        meter = LagMeter({"bootstrap.servers": broker.bootstrap, "linger.ms": "5"})
+        assert meter.behind({TopicPartition("orders", 0): 10}) == 2
+        assert meter.behind({TopicPartition("orders", 0): 15}) == 0
+    assert meter.behind({TopicPartition("orders", 0): 10}) is None
+    meter.close()
 
 
 def test_the_last_batches_are_kept_in_order(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""Ctrl-C and SIGTERM as a wish that is looked at between two steps.
+
+PySpark's own answer to Ctrl-C cancels the jobs of a batch and throws in the middle of a call to the JVM, whose client
+then logs a page of stack. Here the loop that follows a query sees the wish within a second, and stops the query.
+"""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Final, Self
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopWish:
+    """As a context, in the main thread; elsewhere signals are not ours, and it is never there. Twice means at once."""
+
+    def __init__(self) -> None:
+        self.is_there = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.is_there:
+            raise KeyboardInterrupt
+        self.is_there = True

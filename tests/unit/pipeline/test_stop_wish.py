@@ -1,0 +1,36 @@
+"""Ctrl-C as a wish."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from barnabas.pipeline.stop_wish import StopWish
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_once_is_a_wish_and_twice_is_at_once(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with StopWish() as stop:
+        assert not stop.is_there
+        signal.raise_signal(number)
+        assert stop.is_there
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def test_in_another_thread_signals_are_left_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def follow() -> None:
+        with StopWish() as stop:
+            seen.extend([signal.getsignal(signal.SIGINT), stop.is_there])
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    thread.join()
+    assert seen == [before, False]
