@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
-BATCH = re.compile(r"^batch (\d+): (\d+) ", re.MULTILINE)
+BATCH = re.compile(r"^batch (\d+): ", re.MULTILINE)
 SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
