@@ -21,7 +21,7 @@ from barnabas.spark.data_source import BarnabasDataSource, source_schema
 from barnabas.spark.options import read_source_options
 from barnabas.spark.planning import OffsetRange
 from barnabas.spark.source import BatchReader, StreamReader
-from barnabas.spark.tasks import read_range
+from barnabas.spark.tasks import read_range, read_ranges
 
 NewTopic = Callable[..., str]
 
@@ -31,7 +31,7 @@ def stream(bootstrap: str, **options: str) -> StreamReader:
 
 
 def ranges(tasks: Any) -> list[tuple[int, int, int]]:
-    return [(task.value.partition, task.value.start, task.value.end) for task in tasks]
+    return [(each.partition, each.start, each.end) for task in tasks for each in task.value]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,25 @@ def test_a_replayed_batch_has_the_same_tasks(bootstrap: str, new_topic: NewTopic
         reader.stop()
 
 
+def test_several_partitions_in_a_task(bootstrap: str, new_topic: NewTopic) -> None:
+    topic = new_topic(partitions=5)
+    for partition in range(5):
+        produce_all(bootstrap, topic, [b"%d" % partition] * (3 + partition), partition)
+    options = {"subscribe": topic, "startingOffsets": "earliest", "maxTasks": "2"}
+    reader = stream(bootstrap, **options)
+    start = reader.initialOffset()
+    tasks = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))
+    assert [[(each.partition, each.end) for each in task.value] for task in tasks] == [
+        [(0, 3), (1, 4), (4, 7)],
+        [(2, 5), (3, 6)],
+    ]
+    rows = [batch for task in tasks for batch in reader.read(task)]
+    assert all(len(set(batch.column("partition").to_pylist())) == 1 for batch in rows)
+    values = [value for batch in rows for value in batch.column("value").to_pylist()]
+    assert sorted(values) == sorted(b"%d" % partition for partition in range(5) for _ in range(3 + partition))
+    reader.stop()
+
+
 def test_the_lag_is_told_with_and_without_new_records(bootstrap: str, new_topic: NewTopic) -> None:
     topic = new_topic()
     reader = stream(bootstrap, subscribe=topic, startingOffsets="earliest", groupId=f"{topic}-g")
@@ -145,7 +164,8 @@ def test_a_topic_that_is_deleted(bootstrap: str, judge: AdminClient, new_topic: 
 
 
 def stream_read(bootstrap: str, task: Any, **options: str) -> Any:
-    return read_range(task.value, read_source_options({"kafka.bootstrap.servers": bootstrap, **options}), task.topic_id)
+    given = read_source_options({"kafka.bootstrap.servers": bootstrap, **options})
+    return read_ranges(task.value, given, task.topic_ids)
 
 
 def test_markers_at_the_end_cost_no_waiting(

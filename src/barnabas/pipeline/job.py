@@ -1,13 +1,14 @@
 """The pipeline as a Spark query: ODS topics in, DWD, DIM and dirty topics out, exactly once, without a shuffle.
 
-`start` runs on the driver; what its tasks do is in `sink` and `split_task`. A task gets the records of one ODS
-partition, because the source makes one range a partition; that is what lets the state of devices live beside it.
+`start` runs on the driver; what its tasks do is in `sink` and `split_task`. A task gets all that a batch has
+of an ODS partition, because the source never splits one; that is what lets the state of devices live beside it.
 """
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
+from barnabas.pipeline.task_count import max_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +44,9 @@ def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
     source = source.option("startingOffsets", options.starting_offsets)
     if options.max_offsets_per_trigger is not None:
         source = source.option("maxOffsetsPerTrigger", str(options.max_offsets_per_trigger))
+    tasks = max_tasks(options.checkpoint, spark.sparkContext.master or "", spark.sparkContext.defaultParallelism)
+    if tasks is not None:
+        source = source.option("maxTasks", str(tasks))
     sink = source.load().select(*INPUT_COLUMNS).writeStream.format(FORMAT).options(**client)
     sink = sink.option(CHECKPOINT, options.checkpoint).option(UTC_OFFSET_MS, str(options.utc_offset_ms))
     sink = sink.option("transactionalIdPrefix", options.name).option("checkpointLocation", options.checkpoint)

@@ -1,13 +1,15 @@
-"""What a task of the pipeline does with the records of its ODS partition, state of the devices included. On executors.
+"""What a task of the pipeline does with the records of its ODS partitions, state of the devices included. On executors.
 
 The rows it gives are written in one transaction. What the batch adds to the state is in the checkpoint before the last
 row is given, and so before that transaction is committed: whoever finds the batch written finds its state as well.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.pipeline.event_rows import EventRows
+from barnabas.pipeline.routing import Routing
 from barnabas.pipeline.routing_log import RoutingLog
 from barnabas.pipeline.split import split_rows
 from barnabas.pipeline.visit_store import VisitStore
@@ -27,20 +29,37 @@ class SplitTask:
         self._utc_offset_ms = utc_offset_ms
 
     def __call__(self, batches: "Iterator[pyarrow.RecordBatch]", batch_id: int) -> "Iterator[pyarrow.RecordBatch]":
-        first = next((batch for batch in batches if batch.num_rows), None)
-        if first is None:
-            return
-        name = f"{first.column('topic')[0]}-{first.column('partition')[0]}"
+        """The records come partition by partition, as the source reads them."""
         routing = _routings.setdefault(self._checkpoint, RoutingLog(self._checkpoint)).for_batch(batch_id)
+        pieces = (piece for batch in batches for piece in _by_partition(batch))
+        for name, records in itertools.groupby(pieces, _partition):
+            yield from self._split(name, records, routing, batch_id)
+
+    def _split(
+        self, name: str, records: "Iterator[pyarrow.RecordBatch]", routing: Routing, batch_id: int
+    ) -> "Iterator[pyarrow.RecordBatch]":
+        """Of one ODS partition, all that the task has of it."""
         key = (self._checkpoint, name)
         # Out of the cache while it is being changed: a task that fails must leave no half-changed state behind.
         store = _stores.pop(key, None) or VisitStore(self._checkpoint, name)
         visits = Visits(store.before(batch_id), self._utc_offset_ms)
-        yield from split_rows(_from(first, batches), EventRows(visits.repair), routing)
+        yield from split_rows(records, EventRows(visits.repair), routing)
         store.commit(batch_id, visits.changed)
         _stores[key] = store
 
 
-def _from(first: "pyarrow.RecordBatch", rest: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
-    yield first
-    yield from rest
+def _by_partition(batch: "pyarrow.RecordBatch") -> "Iterator[pyarrow.RecordBatch]":
+    """Spark cuts what it was given into batches of its own, which may hold records of several partitions."""
+    from pyarrow import compute
+
+    ends: set[int] = set()
+    for name in ("topic", "partition"):
+        ends.update(compute.run_end_encode(batch.column(name)).run_ends.to_pylist())
+    start = 0
+    for end in sorted(ends):
+        yield batch.slice(start, end - start)
+        start = end
+
+
+def _partition(batch: "pyarrow.RecordBatch") -> str:
+    return f"{batch.column('topic')[0]}-{batch.column('partition')[0]}"

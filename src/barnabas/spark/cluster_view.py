@@ -1,10 +1,11 @@
-"""What the driver asks the cluster: topics, their ids, and offsets. One consumer, connected when first needed."""
+"""What the driver asks the cluster: topics, their ids, and offsets. Clients are connected when first needed."""
 
 import re
 import time
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
+from barnabas.client.admin.admin import Admin
 from barnabas.client.consumer.consumer import Consumer
 from barnabas.client.errors import ClientError, ConfigError, UnknownTopicError
 from barnabas.errors import KafkaError
@@ -29,6 +30,7 @@ class ClusterView:
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._consumer: Consumer | None = None
+        self._admin: Admin | None = None
 
     def topics(self) -> Topics:
         """What the options ask for. Raises UnknownTopicError if a topic that was named does not exist."""
@@ -93,6 +95,9 @@ class ClusterView:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
 
     def _topics(self) -> Topics:
         options, topics = self._options, Topics()
@@ -116,7 +121,7 @@ class ClusterView:
         return self._consumer
 
     def _retrying(self, operation: Callable[[], T]) -> T:
-        """fetchOffset.numRetries more tries, with fetchOffset.retryIntervalMs between them."""
+        """fetchOffset.numRetries tries in all, as the official connector counts, fetchOffset.retryIntervalMs apart."""
         for _ in range(self._options.offset_retries - 1):
             try:
                 return operation()

@@ -32,6 +32,7 @@ class SourceOptions:
     max_trigger_delay_ms: int = 900_000
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    max_tasks: int | None = None
     fail_on_data_loss: bool = True
     include_headers: bool = False
     group_id: str | None = None
@@ -194,6 +195,7 @@ _SOURCE: Final[dict[str, Parser]] = {
     "maxTriggerDelay": _delay,
     "minPartitions": _positive,
     "maxRecordsPerPartition": _positive,
+    "maxTasks": _positive,
     "failOnDataLoss": _boolean,
     "includeHeaders": _boolean,
     "groupId": str,
@@ -212,6 +214,7 @@ _FIELDS: Final = {
     "maxTriggerDelay": "max_trigger_delay_ms",
     "minPartitions": "min_partitions",
     "maxRecordsPerPartition": "max_records_per_partition",
+    "maxTasks": "max_tasks",
     "failOnDataLoss": "fail_on_data_loss",
     "includeHeaders": "include_headers",
     "groupId": "group_id",

@@ -25,20 +25,18 @@ class OffsetRange(NamedTuple):
 
 
 def limit_end(start: Offsets, latest: Offsets, max_offsets: int) -> dict[TopicPartition, int]:
-    """The end of a batch of at most `max_offsets`, shared out in proportion to what each partition has.
+    """The end of a batch of about `max_offsets`, shared out in proportion to what each partition has.
 
-    Every partition that has something moves, so that a small one never waits for a large one: each takes one offset,
-    and the rest of the limit is shared out.
+    Shares as the official connector makes them: rounded down, but one offset at least for whoever has something, so
+    that a small partition never waits for a large one.
     """
     available = {tp: max(0, latest[tp] - start.get(tp, latest[tp])) for tp in latest}
     total = sum(available.values())
     if total <= max_offsets:
         return dict(latest)
-    moving = sum(size > 0 for size in available.values())
-    left = max(0, max_offsets - moving)
     end = {}
     for tp, size in available.items():
-        share = 1 + (size - 1) * left // (total - moving) if size > 1 and total > moving else size
+        share = max(1, max_offsets * size // total) if size else 0
         end[tp] = start.get(tp, latest[tp]) + share
     return end
 
@@ -54,15 +52,23 @@ def ranges_between(start: Offsets, end: Offsets) -> list[OffsetRange]:
 
 
 def split_ranges(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """More tasks than partitions: pieces of at most `max_records`, then the rest of `min_partitions` by size."""
+    """More tasks than partitions: pieces of at most `max_records`, then the rest of `min_partitions` by size.
+
+    Ranges are split where the official connector splits them: those that are too small for a split are left out of the
+    proportion of the others. It lets rounding leave fewer than `min_partitions`; here it is the least, where there are
+    as many records.
+    """
     if max_records is not None:
         ranges = [piece for each in ranges for piece in _pieces(each, -(-each.size // max_records))]
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     total = sum(each.size for each in ranges)
+    large = [each for each in ranges if _share(each.size, total, min_partitions) > 1]
+    left = max(1, min_partitions - (len(ranges) - len(large)))
+    total = sum(each.size for each in large)
     split: list[OffsetRange] = []
     for each in ranges:
-        split += _pieces(each, max(1, round(min_partitions * each.size / total)))
+        split += _pieces(each, _share(each.size, total, left)) if each in large else [each]
     # Rounding may have left too few: the largest pieces are halved, first of all the first.
     while len(split) < min_partitions and any(each.size > 1 for each in split):
         largest = max(range(len(split)), key=lambda number: (split[number].size, -number))
@@ -70,7 +76,14 @@ def split_ranges(ranges: list[OffsetRange], min_partitions: int | None, max_reco
     return split
 
 
+def _share(size: int, total: int, parts: int) -> int:
+    """How many of `parts`, rounded half up."""
+    return max(1, (2 * parts * size + total) // (2 * total))
+
+
 def _pieces(whole: OffsetRange, number: int) -> list[OffsetRange]:
+    """Of equal size; what does not divide makes the last ones longer by one."""
     number = min(number, whole.size)
-    bounds = [whole.start + whole.size * index // number for index in range(number + 1)]
+    size, longer = divmod(whole.size, number)
+    bounds = [whole.start + size * index + max(0, index - (number - longer)) for index in range(number + 1)]
     return [whole._replace(start=first, end=second) for first, second in itertools.pairwise(bounds)]

@@ -19,7 +19,7 @@ from barnabas.spark.cluster_view import ClusterView, Topics
 from barnabas.spark.data_loss import HINT, DataLossError
 from barnabas.spark.offsets import FROM_EARLIEST, FROM_LATEST, Position, position_of, read_position
 from barnabas.spark.options import SourceOptions
-from barnabas.spark.planning import OffsetRange, limit_end, ranges_between, split_ranges
+from barnabas.spark.planning import OffsetRange, group_ranges, limit_end, ranges_between, split_ranges
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class RangePartition(InputPartition):
-    """What one task reads."""
+    """What one task reads, one range after the other."""
 
-    def __init__(self, wanted: OffsetRange, topic_id: str) -> None:
-        super().__init__(wanted)
-        self.topic_id = topic_id
+    def __init__(self, ranges: list[OffsetRange], topic_ids: dict[str, str]) -> None:
+        super().__init__(ranges)
+        self.topic_ids = topic_ids
 
 
 class BatchReader(DataSourceReader):
@@ -168,13 +168,13 @@ def _tasks(
     start: dict[TopicPartition, int], end: dict[TopicPartition, int], ids: dict[str, str], options: SourceOptions
 ) -> list[InputPartition]:
     ranges = split_ranges(ranges_between(start, end), options.min_partitions, options.max_records_per_partition)
-    return [RangePartition(each, ids.get(each.topic, "")) for each in ranges]
+    return [RangePartition(each, ids) for each in group_ranges(ranges, options.max_tasks)]
 
 
 def _read(partition: InputPartition | None, options: SourceOptions) -> "Iterator[pyarrow.RecordBatch]":
     if partition is None or partition.value is None:
         return iter(())  # Spark's word for a read without partitions
-    from barnabas.spark.tasks import read_range
+    from barnabas.spark.tasks import read_ranges
 
     assert isinstance(partition, RangePartition)
-    return read_range(partition.value, options, partition.topic_id)
+    return read_ranges(partition.value, options, partition.topic_ids)

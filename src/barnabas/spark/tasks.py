@@ -26,10 +26,18 @@ _LONGEST_WAIT_S: Final = 0.5
 _SILENCE_S: Final = 1.0
 """Without a record for that long, it is time to look whether the topic is still there."""
 _DEFAULTS: Final = {"fetch.max.wait.ms": "5"}
-"""What a task asks for is there. A fetch that waits for more would keep the next task waiting, which reads elsewhere."""
+"""What a task asks for is there. A fetch that waits for more would keep the next task, which reads elsewhere."""
 _TASK_SETTINGS: Final = {"enable.auto.commit": "false", "auto.offset.reset": "none"}
 
 _consumers: dict[tuple[tuple[str, str], ...], Consumer] = {}
+
+
+def read_ranges(
+    ranges: list[OffsetRange], options: SourceOptions, topic_ids: Mapping[str, str]
+) -> "Iterator[pyarrow.RecordBatch]":
+    """One range after the other; no batch has records of two."""
+    for each in ranges:
+        yield from read_range(each, options, topic_ids.get(each.topic, ""))
 
 
 def read_range(wanted: OffsetRange, options: SourceOptions, topic_id: str) -> "Iterator[pyarrow.RecordBatch]":

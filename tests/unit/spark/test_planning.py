@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.spark.planning import OffsetRange, limit_end, ranges_between, split_ranges
+from barnabas.spark.planning import OffsetRange, group_ranges, limit_end, ranges_between, split_ranges
 from barnabas.types import TopicPartition
 
 PARTITIONS = [TopicPartition(topic, number) for topic in "ab" for number in range(3)]
@@ -25,7 +25,7 @@ def test_limited_batches_reach_the_end(latest: dict[TopicPartition, int], data: 
         end = limit_end(position, latest, most)
         sizes = {tp: end[tp] - position[tp] for tp in latest}
         assert all(size >= 0 for size in sizes.values()) and all(end[tp] <= latest[tp] for tp in latest)
-        assert sum(sizes.values()) <= max(most, len(latest))
+        assert sum(sizes.values()) <= most + len(latest)
         assert all(sizes[tp] for tp in latest if position[tp] < latest[tp]), "a partition was left waiting"
         position, batches = end, batches + 1
         assert batches <= 60
@@ -33,7 +33,8 @@ def test_limited_batches_reach_the_end(latest: dict[TopicPartition, int], data: 
 
 def test_limit_is_shared_out_by_size() -> None:
     a, b = PARTITIONS[:2]
-    assert limit_end({a: 0, b: 0}, {a: 900, b: 100}, 100) == {a: 89, b: 10}
+    assert limit_end({a: 0, b: 0}, {a: 900, b: 100}, 100) == {a: 90, b: 10}
+    assert limit_end({a: 0, b: 0}, {a: 1000, b: 1}, 10) == {a: 9, b: 1}
     assert limit_end({a: 0, b: 0}, {a: 5, b: 5}, 100) == {a: 5, b: 5}
     assert limit_end({a: 7}, {a: 5}, 1) == {a: 5}, "what retention cut is none of its business"
 
@@ -55,6 +56,19 @@ def test_pieces_make_the_whole(ranges: list[OffsetRange], least: int, most: int 
     assert pieces == split_ranges(ranges, least, most)
 
 
+def sizes(parts: list[OffsetRange]) -> list[int]:
+    return [part.size for part in parts]
+
+
+def test_split_where_the_official_connector_splits() -> None:
+    assert sizes(split_ranges([OffsetRange("t", 0, 5, 15)], 4, None)) == [2, 2, 3, 3]
+    # Too small for a split, so its share goes to the large one; by size alone that would get three.
+    uneven = [OffsetRange("t", 0, 0, 100), OffsetRange("t", 1, 0, 20), OffsetRange("t", 2, 0, 20)]
+    assert sizes(split_ranges(uneven, 5, None)) == [33, 33, 34, 20, 20]
+    uneven = [OffsetRange("t", 0, 0, 100), OffsetRange("t", 1, 0, 5), OffsetRange("t", 2, 0, 5)]
+    assert sizes(split_ranges(uneven, 5, None)) == [33, 33, 34, 5, 5]
+
+
 def test_no_split_without_need() -> None:
     ranges = [OffsetRange("t", 0, 0, 10), OffsetRange("t", 1, 5, 6)]
     assert split_ranges(ranges, None, None) == ranges == split_ranges(ranges, 2, None)
@@ -63,3 +77,21 @@ def test_no_split_without_need() -> None:
 def test_ranges() -> None:
     a, b, c = PARTITIONS[:3]
     assert ranges_between({a: 1, b: 5, c: 9}, {c: 9, b: 7, a: 0}) == [OffsetRange("a", 1, 5, 7)]
+
+
+@settings(deadline=None)
+@given(RANGES, st.integers(1, 10))
+def test_groups_hold_every_range_once(ranges: list[OffsetRange], most: int) -> None:
+    groups = group_ranges(ranges, most)
+    assert len(groups) == min(most, len(ranges)) and all(groups)
+    assert sorted(each for group in groups for each in group) == sorted(ranges)
+    assert all(group == [each for each in ranges if each in group] for group in groups), "in their order"
+    sizes = [sum(each.size for each in group) for group in groups]
+    assert max(sizes) - min(sizes) <= max(each.size for each in ranges)
+    assert group_ranges(list(ranges), most) == groups, "a replay has the same tasks"
+
+
+def test_a_task_for_each_range_unless_told() -> None:
+    ranges = [OffsetRange("t", number, 0, 5) for number in range(4)]
+    assert group_ranges(ranges, None) == [[each] for each in ranges] == group_ranges(ranges, 4)
+    assert group_ranges([], 3) == []
