@@ -1,4 +1,4 @@
-"""Rows of a task for tables, from records in short."""
+"""What a task gives to a table, from records in short."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pyarrow
 
-from barnabas.pipeline.tables.rows import TableSpec, TaskRows, read_task
+from barnabas.pipeline.tables.rows import KeyAndValue, TableSpec, TaskRecords, read_task
 
 SPECS = {
     "dwd_page_log": TableSpec("log"),
@@ -15,7 +15,6 @@ SPECS = {
     "dwd_order_info": TableSpec("fact", ("id",)),
     "dim_user_info": TableSpec("dimension", ("id",)),
 }
-KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 def record_batch(topic: str, *records: KeyAndValue, first: int = 0, partition: int = 0) -> pyarrow.RecordBatch:
@@ -31,7 +30,7 @@ def record_batch(topic: str, *records: KeyAndValue, first: int = 0, partition: i
     return pyarrow.record_batch(columns)
 
 
-def table_task(topic: str, *records: KeyAndValue, first: int = 0, partition: int = 0) -> TaskRows:
+def table_task(topic: str, *records: KeyAndValue, first: int = 0, partition: int = 0) -> TaskRecords:
     task = read_task([record_batch(topic, *records, first=first, partition=partition)], SPECS)
     assert task is not None
     return task

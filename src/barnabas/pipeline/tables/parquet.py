@@ -19,12 +19,12 @@ import pyarrow
 from pyarrow import fs, parquet
 
 from barnabas.pipeline.checkpoint import checkpoint_files
-from barnabas.pipeline.tables.rows import DELETED, LINEAGE, LOG_FIGURES, OFFSET, PARTITION, TaskRows, columns_of
+from barnabas.pipeline.tables.columns import column_type, try_log_table
+from barnabas.pipeline.tables.rows import DELETED, LINEAGE, TaskRecords, TaskRows, columns_of, read_rows
 
 REJECTED: Final = "barnabas_rejected"
 _OWNER: Final = "_barnabas.json"
 _UNFINISHED: Final = ".new"
-_INTEGERS: Final = {PARTITION: pyarrow.int32(), OFFSET: pyarrow.int64(), "_ts": pyarrow.int64()}
 _REJECTED_SCHEMA: Final = pyarrow.schema(
     [
         ("topic", pyarrow.string()),
@@ -63,11 +63,15 @@ class ParquetTables:
                 )
         self._remove_unfinished()
 
-    def write(self, task: TaskRows, query: str, batch: int) -> None:
+    def write(self, task: TaskRecords, query: str, batch: int) -> None:
         """Replaces what an earlier attempt at this batch wrote."""
+        table, rejected = try_log_table(task), None
+        if table is None:
+            found = read_rows(task)
+            table = _table(task, found) if found.rows else None
+            rejected = _rejected(task, found) if found.rejected else None
         name = f"{batch:020d}-{task.partition:05d}.parquet"
-        self._replace(f"{self._root}/{task.topic}", name, _table(task) if task.rows else None)
-        rejected = _rejected(task) if task.rejected else None
+        self._replace(f"{self._root}/{task.topic}", name, table)
         self._replace(f"{self._root}/{REJECTED}", f"{task.topic}-{name}", rejected)
 
     def _replace(self, folder: str, name: str, table: pyarrow.Table | None) -> None:
@@ -95,23 +99,18 @@ class ParquetTables:
                 self._files.delete_file(info.path)
 
 
-def _table(task: TaskRows) -> pyarrow.Table:
-    lineage = LINEAGE[task.kind]
-    own = [name for name in columns_of(task.rows) if name not in lineage]
+def _table(task: TaskRecords, found: TaskRows) -> pyarrow.Table:
+    kind = task.spec.kind
+    lineage = LINEAGE[kind]
+    own = [name for name in columns_of(found.rows) if name not in lineage]
     columns: dict[str, Any] = {}
     for name in (*own, *lineage):
-        kind = _type(task, name)
-        values = [row.columns.get(name) for row in task.rows]
-        columns[name] = pyarrow.array(map(_text, values) if kind == pyarrow.string() else values, kind)
-    if task.kind == "dimension":
-        columns[DELETED] = pyarrow.array([row.deleted for row in task.rows], pyarrow.bool_())
+        type_of = column_type(name, kind)
+        values = [row.columns.get(name) for row in found.rows]
+        columns[name] = pyarrow.array(map(_text, values) if type_of == pyarrow.string() else values, type_of)
+    if kind == "dimension":
+        columns[DELETED] = pyarrow.array([row.deleted for row in found.rows], pyarrow.bool_())
     return pyarrow.table(columns)
-
-
-def _type(task: TaskRows, name: str) -> pyarrow.DataType:
-    if name in LINEAGE[task.kind]:
-        return _INTEGERS.get(name, pyarrow.string())
-    return pyarrow.int64() if task.kind == "log" and name in LOG_FIGURES else pyarrow.string()
 
 
 def _text(value: Any) -> str | None:
@@ -119,9 +118,9 @@ def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _rejected(task: TaskRows) -> pyarrow.Table:
-    count = len(task.rejected)
-    offsets, keys, values, reasons = zip(*task.rejected)
+def _rejected(task: TaskRecords, found: TaskRows) -> pyarrow.Table:
+    count = len(found.rejected)
+    offsets, keys, values, reasons = zip(*found.rejected)
     columns = [[task.topic] * count, [task.partition] * count, offsets, keys, values, reasons]
     return pyarrow.table(
         [pyarrow.array(column, each.type) for column, each in zip(columns, _REJECTED_SCHEMA)], schema=_REJECTED_SCHEMA

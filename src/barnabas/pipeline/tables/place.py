@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
-    from barnabas.pipeline.tables.rows import TaskRows
+    from barnabas.pipeline.tables.rows import TaskRecords
 
 _POSTGRESQL: Final = ("postgresql://", "postgres://")
 _PARQUET: Final = "parquet:"
 
 
 class Tables(Protocol):
-    def write(self, task: "TaskRows", query: str, batch: int) -> None: ...
+    def write(self, task: "TaskRecords", query: str, batch: int) -> None: ...
 
 
 class PlaceError(ValueError):

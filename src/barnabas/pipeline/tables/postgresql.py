@@ -19,7 +19,17 @@ import orjson
 import psycopg
 from psycopg import Connection, conninfo, errors, sql
 
-from barnabas.pipeline.tables.rows import KEY, OFFSET, PARTITION, RejectedRecord, TableRow, TaskRows, columns_of, newest
+from barnabas.pipeline.tables.rows import (
+    KEY,
+    OFFSET,
+    PARTITION,
+    RejectedRecord,
+    TableRow,
+    TaskRecords,
+    columns_of,
+    newest,
+    read_rows,
+)
 from barnabas.pipeline.tables.schema import LONGEST_NAME, PROGRESS, REJECTED, Schema, TableShape
 
 if TYPE_CHECKING:
@@ -59,7 +69,7 @@ class PostgresTables:
         except psycopg.Error as error:
             raise DatabaseError(f"{address(self._url)}: {_words(error)}") from None
 
-    def write(self, task: TaskRows, query: str, batch: int) -> None:
+    def write(self, task: TaskRecords, query: str, batch: int) -> None:
         """Replaces what an earlier attempt at this batch wrote. Raises DatabaseError."""
         self._retrying(task.topic, lambda: self._write(task, query, batch))
 
@@ -90,7 +100,7 @@ class PostgresTables:
             time.sleep(wait_s)
         return None
 
-    def _write(self, task: TaskRows, query: str, batch: int) -> None:
+    def _write(self, task: TaskRecords, query: str, batch: int) -> None:
         connection, schema = self._connected()
         writing = TaskWriting(connection, schema, task)
         writing.prepare()
@@ -119,12 +129,13 @@ class PostgresTables:
 class TaskWriting:
     """The rows of one task on their way into their table. An attempt has one; what it rejects is its own."""
 
-    def __init__(self, connection: Connection[Any], schema: Schema, task: TaskRows) -> None:
+    def __init__(self, connection: Connection[Any], schema: Schema, task: TaskRecords) -> None:
         self._connection = connection
         self._schema = schema
         self._task = task
-        self._rejected = list(task.rejected)
-        self._rows = newest(task.rows)
+        found = read_rows(task)
+        self._records, self._rejected = found.records, found.rejected
+        self._rows = newest(found.rows)
         self._shape: TableShape | None = None
 
     def prepare(self) -> None:
@@ -214,7 +225,7 @@ class TaskWriting:
         self._rows = [row for row in self._rows if columns.isdisjoint(row.columns)]
 
     def _reject(self, row: TableRow, reason: str) -> None:
-        key, value = self._task.records[row.record]
+        key, value = self._records[row.record]
         self._rejected.append(RejectedRecord(row.offset, key, value, reason))
 
 

@@ -60,6 +60,11 @@ class TableSpec(NamedTuple):
     """The columns that the record's key is made of, where that is known."""
 
 
+KeyAndValue = tuple[bytes | None, bytes | None]
+RowParts = tuple[tuple[Any, ...], dict[str, Any], bool]
+"""(identity, columns, whether it is gone)"""
+
+
 class RejectedRecordError(Exception):
     """The text is the reason."""
 
@@ -69,8 +74,8 @@ class TableRow(NamedTuple):
     identity: tuple[Any, ...]
     columns: dict[str, Any]
     """As JSON has them, the lineage included."""
-    deleted: bool = False
-    record: int = 0
+    deleted: bool
+    record: int
     """Which record of the task it comes from."""
 
 
@@ -81,38 +86,61 @@ class RejectedRecord(NamedTuple):
     reason: str
 
 
-@dataclass(slots=True)
-class TaskRows:
+@dataclass(frozen=True, slots=True)
+class TaskRecords:
     """What one task puts into one table: the records of a range of one partition, in its order."""
 
     topic: str
     spec: TableSpec
     partition: int
-    first_offset: int
-    last_offset: int
-    records: list[tuple[bytes | None, bytes | None]]
+    batches: tuple[pyarrow.RecordBatch, ...]
+    """With the columns of the source; none of them empty."""
+
+    @property
+    def first_offset(self) -> int:
+        return int(self.batches[0].column("offset")[0].as_py())
+
+    @property
+    def last_offset(self) -> int:
+        return int(self.batches[-1].column("offset")[-1].as_py())
+
+
+@dataclass(slots=True)
+class TaskRows:
+    """The rows that a task's records are, and those that are none."""
+
+    records: list[KeyAndValue] = field(default_factory=list)
     rows: list[TableRow] = field(default_factory=list)
     rejected: list[RejectedRecord] = field(default_factory=list)
 
-    @property
-    def kind(self) -> TableKind:
-        return self.spec.kind
+
+def read_task(batches: Iterable[pyarrow.RecordBatch], specs: Mapping[str, TableSpec]) -> TaskRecords | None:
+    """What a task has been given; None if that is nothing."""
+    found = tuple(batch for batch in batches if batch.num_rows)
+    if not found:
+        return None
+    origins = {(batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py()) for batch in found}
+    if len(origins) > 1:
+        names = " and ".join(f"{topic}-{partition}" for topic, partition in sorted(origins))
+        raise RuntimeError(f"a task has rows of {names}: rows of a key would come out of their order")
+    [(topic, partition)] = origins
+    return TaskRecords(topic, specs[topic], partition, found)
 
 
-def read_task(batches: Iterable[pyarrow.RecordBatch], specs: Mapping[str, TableSpec]) -> TaskRows | None:
-    """The rows of a task; None if it has no record. `batches` have the source's columns."""
-    task: TaskRows | None = None
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        origin = (batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
-        offsets = batch.column("offset").to_pylist()
-        if task is None:
-            task = TaskRows(origin[0], specs[origin[0]], origin[1], offsets[0], offsets[0], [])
-        if (task.topic, task.partition) != origin:
-            raise RuntimeError(f"a task has rows of {task.topic}-{task.partition} and of {origin[0]}-{origin[1]}")
-        _add_rows(task, offsets, batch.column("key").to_pylist(), batch.column("value").to_pylist())
-    return task
+def read_rows(task: TaskRecords) -> TaskRows:
+    found = TaskRows()
+    read = _READERS[task.spec.kind]
+    for batch in task.batches:
+        columns = (batch.column(name).to_pylist() for name in ("offset", "key", "value"))
+        for offset, key, value in zip(*columns):
+            try:
+                identity, columns_of_row, deleted = read(task, offset, key, value)
+            except RejectedRecordError as error:
+                found.rejected.append(RejectedRecord(offset, key, value, str(error)))
+            else:
+                found.rows.append(TableRow(offset, identity, columns_of_row, deleted, len(found.records)))
+            found.records.append((key, value))
+    return found
 
 
 def columns_of(rows: Iterable[TableRow]) -> list[str]:
@@ -130,27 +158,14 @@ def newest(rows: Iterable[TableRow]) -> list[TableRow]:
     return [last[identity] for identity in sorted(last)]
 
 
-def _add_rows(task: TaskRows, offsets: list[int], keys: list[bytes | None], values: list[bytes | None]) -> None:
-    read = {"log": _log_row, "fact": _fact_row, "dimension": _dimension_row}[task.kind]
-    for offset, key, value in zip(offsets, keys, values):
-        number = len(task.records)
-        task.records.append((key, value))
-        try:
-            row = read(task, offset, key, value)
-        except RejectedRecordError as error:
-            task.rejected.append(RejectedRecord(offset, key, value, str(error)))
-        else:
-            task.rows.append(row._replace(record=number))
-    task.last_offset = offsets[-1]
-
-
-def _log_row(task: TaskRows, offset: int, key: bytes | None, value: bytes | None) -> TableRow:
+def _log_row(task: TaskRecords, offset: int, key: bytes | None, value: bytes | None) -> RowParts:
     record = _object(value)
     columns = _error_columns(record) if task.topic == ERROR else _own(record, "log")
-    for name in columns.keys() & LOG_FIGURES:
-        columns[name] = _whole_number(columns[name], name)
+    for name in LOG_FIGURES:
+        if name in columns:
+            columns[name] = _whole_number(columns[name], name)
     columns[PARTITION], columns[OFFSET] = task.partition, offset
-    return TableRow(offset, (task.partition, offset), columns)
+    return (task.partition, offset), columns, False
 
 
 def _error_columns(event: dict[str, Any]) -> dict[str, Any]:
@@ -167,21 +182,24 @@ def _error_columns(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _fact_row(task: TaskRows, offset: int, key: bytes | None, value: bytes | None) -> TableRow:
+def _fact_row(task: TaskRecords, offset: int, key: bytes | None, value: bytes | None) -> RowParts:
     fact = _object(value)
     table, operation, data = fact.get("table"), fact.get("operation"), fact.get("data")
     if not isinstance(table, str) or operation not in _OPERATIONS or not isinstance(data, dict):
         raise RejectedRecordError("a fact without table, operation (I, U or D) or data")
     text = _key_text(key)
     lineage = (table, operation, _whole_number(fact.get("ts"), "ts"), text, task.partition, offset)
-    return TableRow(offset, (table, text), _own(data, "fact") | dict(zip(LINEAGE["fact"], lineage)))
+    return (table, text), _own(data, "fact") | dict(zip(LINEAGE["fact"], lineage)), False
 
 
-def _dimension_row(task: TaskRows, offset: int, key: bytes | None, value: bytes | None) -> TableRow:
+def _dimension_row(task: TaskRecords, offset: int, key: bytes | None, value: bytes | None) -> RowParts:
     text = _key_text(key)
     columns = {} if value is None else _own(_object(value), "dimension")
     lineage = dict(zip(LINEAGE["dimension"], (text, task.partition, offset)))
-    return TableRow(offset, (text,), columns | lineage, deleted=value is None)
+    return (text,), columns | lineage, value is None
+
+
+_READERS: Final = {"log": _log_row, "fact": _fact_row, "dimension": _dimension_row}
 
 
 def _own(columns: dict[str, Any], kind: TableKind) -> dict[str, Any]:
