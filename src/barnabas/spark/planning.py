@@ -76,6 +76,22 @@ def split_ranges(ranges: list[OffsetRange], min_partitions: int | None, max_reco
     return split
 
 
+def group_ranges(ranges: list[OffsetRange], most: int | None) -> list[list[OffsetRange]]:
+    """What each task reads: a range each, or, to have no more than `most` tasks, several of about the same size in all.
+
+    The largest first, each to the task that has least; within a task they keep their order.
+    """
+    if most is None or len(ranges) <= most:
+        return [[each] for each in ranges]
+    groups: list[list[int]] = [[] for _ in range(most)]
+    sizes = [0] * most
+    for number in sorted(range(len(ranges)), key=lambda number: (-ranges[number].size, number)):
+        least = sizes.index(min(sizes))
+        groups[least].append(number)
+        sizes[least] += ranges[number].size
+    return [[ranges[number] for number in sorted(group)] for group in sorted(groups, key=min)]
+
+
 def _share(size: int, total: int, parts: int) -> int:
     """How many of `parts`, rounded half up."""
     return max(1, (2 * parts * size + total) // (2 * total))
