@@ -149,7 +149,7 @@ def _rate_texts(report: dict[str, Any]) -> dict[str, str]:
     }
     if last is not None:
         out = "" if last["out_per_second"] is None else f", {last['out_per_second']:,.0f} records/s out"
-        texts[f"last {last['count']} batches"] = (
+        texts["last batch" if last["count"] == 1 else f"last {last['count']} batches"] = (
             f"{last['in_per_second']:,.0f} records/s in{out}, {last['seconds_per_batch']:.2f} s a batch"
         )
     return texts
