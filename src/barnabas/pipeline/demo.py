@@ -131,7 +131,6 @@ class Demo:
             "spark.sql.warehouse.dir": self._folder / "spark",
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,
-            "spark.ui.showConsoleProgress": "false",
         }
         for name, value in settings.items():
             arguments += ["--conf", f"{name}={value}"]

@@ -25,14 +25,20 @@ from barnabas.pipeline.tables.query import TablesQuery
 
 logger = logging.getLogger(__name__)
 _LOOK_S: Final = 1
+_SETTINGS: Final = {
+    # The web page of Spark is for whoever asks for it: it costs seconds of start-up.
+    "spark.ui.enabled": "false",
+    # Its bar would be drawn over ours.
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
 
 
 def spark_session(master: str, name: str, settings: dict[str, str]) -> SparkSession:
     """A session whose workers run this Python, since the packages are installed here."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
-    # The web page of Spark is for whoever asks for it: it costs seconds of start-up.
-    for key, value in {"spark.ui.enabled": "false", "spark.log.level": "ERROR", **settings}.items():
+    for key, value in (_SETTINGS | settings).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
@@ -101,6 +107,8 @@ class Driver:
                 if _modified(routing_file) != changed:
                     changed = _modified(routing_file)
                     self._reload(routing_file, on_routing, tables)
+            if stop.is_there:
+                _hush()
             query.stop()
             if tables is not None:
                 tables.stop()
@@ -162,6 +170,13 @@ class Driver:
             info.base_name for info in files.get_file_info(fs.FileSelector(f"{folder}/offsets", allow_not_found=True))
         ]
         return max((int(name) for name in names if name.isdecimal()), default=-1) + 1
+
+
+def _hush() -> None:
+    """A batch that is stopped on purpose is an error in Spark's log, and in nobody else's eyes."""
+    spark = SparkSession.getActiveSession()
+    if spark is not None:
+        spark.sparkContext.setLogLevel("OFF")
 
 
 def _has_ended(query: StreamingQuery, seconds: int) -> bool:
