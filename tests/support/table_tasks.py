@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pyarrow
 
-from barnabas.pipeline.tables.rows import KeyAndValue, TableSpec, TaskRecords, read_task
+from barnabas.pipeline.tables.rows import KeyAndValue, TableSpec, TaskRecords, read_tasks
 
 SPECS = {
     "dwd_page_log": TableSpec("log"),
@@ -31,8 +31,7 @@ def record_batch(topic: str, *records: KeyAndValue, first: int = 0, partition: i
 
 
 def table_task(topic: str, *records: KeyAndValue, first: int = 0, partition: int = 0) -> TaskRecords:
-    task = read_task([record_batch(topic, *records, first=first, partition=partition)], SPECS)
-    assert task is not None
+    [task] = read_tasks([record_batch(topic, *records, first=first, partition=partition)], SPECS)
     return task
 
 

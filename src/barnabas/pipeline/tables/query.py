@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _MAX_OFFSETS: Final = 200_000
-"""A task holds its rows in memory."""
+"""A task holds the rows of a partition in memory."""
 _OWNER: Final = "owner"
 INTERVALS: Final = {"parquet": "1 minute", "postgresql": "10 seconds"}
 """A batch makes a file for each partition that has something new, so Parquet takes larger ones."""
@@ -56,6 +56,8 @@ class TablesQuery:
         source = spark.readStream.format("barnabas").options(**client).option("startingOffsets", "earliest")
         source = source.option("kafka.isolation.level", "read_committed").option("groupId", self.name)
         source = source.option("maxOffsetsPerTrigger", str(_MAX_OFFSETS))
+        # The warehouse has dozens of partitions, most with a few rows, and a task for each costs more than they do.
+        source = source.option("maxTasks", str(spark.sparkContext.defaultParallelism))
         # A pattern, and not names: a topic of an old routing may be gone.
         source = source.option("subscribePattern", "|".join(map(re.escape, sorted(self._specs))))
         records = source.load().select("key", "value", "topic", "partition", "offset")

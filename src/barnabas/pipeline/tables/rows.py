@@ -9,12 +9,14 @@ records spell one and the same column as a number (Maxwell, Debezium) or as a st
 A record that makes no row is rejected with its reason, and nothing happens to its neighbours.
 """
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 import pyarrow
+from pyarrow import compute
 
 from barnabas.pipeline.events import ERROR
 
@@ -88,7 +90,7 @@ class RejectedRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskRecords:
-    """What one task puts into one table: the records of a range of one partition, in its order."""
+    """What a task puts into one table: the records of a range of one partition, in its order."""
 
     topic: str
     spec: TableSpec
@@ -114,17 +116,41 @@ class TaskRows:
     rejected: list[RejectedRecord] = field(default_factory=list)
 
 
-def read_task(batches: Iterable[pyarrow.RecordBatch], specs: Mapping[str, TableSpec]) -> TaskRecords | None:
-    """What a task has been given; None if that is nothing."""
-    found = tuple(batch for batch in batches if batch.num_rows)
-    if not found:
-        return None
-    origins = {(batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py()) for batch in found}
-    if len(origins) > 1:
-        names = " and ".join(f"{topic}-{partition}" for topic, partition in sorted(origins))
-        raise RuntimeError(f"a task has rows of {names}: rows of a key would come out of their order")
-    [(topic, partition)] = origins
-    return TaskRecords(topic, specs[topic], partition, found)
+def read_tasks(batches: Iterable[pyarrow.RecordBatch], specs: Mapping[str, TableSpec]) -> Iterator[TaskRecords]:
+    """What a task has been given, one partition after the other. Only one of them is held in memory."""
+    held: list[pyarrow.RecordBatch] = []
+    for batch in batches:
+        for run in _runs(batch):
+            if held and _origin(held[0]) != _origin(run):
+                yield _records(held, specs)
+                held = []
+            held.append(run)
+    if held:
+        yield _records(held, specs)
+
+
+def _runs(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
+    """Slices with the rows of one partition each: Spark cuts batches as it likes."""
+    count = batch.num_rows
+    if not count:
+        return
+    topics, partitions = batch.column("topic"), batch.column("partition")
+    differs = compute.or_(
+        compute.not_equal(topics.slice(1), topics.slice(0, count - 1)),
+        compute.not_equal(partitions.slice(1), partitions.slice(0, count - 1)),
+    )
+    bounds = [0, *(number + 1 for number in compute.indices_nonzero(differs).to_pylist()), count]
+    for start, end in itertools.pairwise(bounds):
+        yield batch.slice(start, end - start)
+
+
+def _origin(batch: pyarrow.RecordBatch) -> tuple[str, int]:
+    return batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py()
+
+
+def _records(batches: list[pyarrow.RecordBatch], specs: Mapping[str, TableSpec]) -> TaskRecords:
+    topic, partition = _origin(batches[0])
+    return TaskRecords(topic, specs[topic], partition, tuple(batches))
 
 
 def read_rows(task: TaskRecords) -> TaskRows:

@@ -1,7 +1,8 @@
 """`format("barnabas-tables")`: the sink that the query for tables writes to. Options: `url`, `tables`.
 
-A task has the records of one range of one partition, because the source makes one range a partition and nothing
-between shuffles; so rows of a key come in their order. `url` is called that because Spark then keeps it out of its
+A task has all that a batch takes from its partitions, one after the other, because nothing between source and sink
+shuffles; so rows of a key come in their order. What it writes is named by batch and partition, so tasks need not be the
+same in a replay. `url` is called that because Spark then keeps it out of its
 plans and logs: it may hold a password.
 """
 
@@ -19,7 +20,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from barnabas.pipeline.tables.place import Place, Tables, parse_place
-from barnabas.pipeline.tables.rows import TableSpec, read_task
+from barnabas.pipeline.tables.rows import TableSpec, read_tasks
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,13 +48,12 @@ class TablesWriter(DataSourceStreamArrowWriter):
         self._specs = specs
 
     def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> WriterCommitMessage:
-        task = read_task(iterator, self._specs)
-        if task is not None:
-            context = TaskContext.get()
-            assert context is not None, "a writer runs in a task"
-            query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
-            if query is None or batch is None:
-                raise RuntimeError("Spark did not say which query and batch this is; use Spark 4.1 or later")
+        context = TaskContext.get()
+        assert context is not None, "a writer runs in a task"
+        query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
+        if query is None or batch is None:
+            raise RuntimeError("Spark did not say which query and batch this is; use Spark 4.1 or later")
+        for task in read_tasks(iterator, self._specs):
             if self._place not in _opened:
                 _opened[self._place] = self._place.open()
             _opened[self._place].write(task, query, int(batch))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+import pyarrow
 import pytest
 from table_tasks import SPECS, fact, record_batch, table_task
 
-from barnabas.pipeline.tables.rows import KeyAndValue, TaskRows, columns_of, newest, read_rows, read_task
+from barnabas.pipeline.tables.rows import KeyAndValue, TaskRows, columns_of, newest, read_rows, read_tasks
 
 
 def rows_of(topic: str, *records: KeyAndValue) -> TaskRows:
@@ -123,19 +124,24 @@ def test_columns_come_from_all_rows() -> None:
     assert columns_of(task.rows) == ["a", "_key", "_partition", "_offset", "b"]
 
 
-def test_a_task_is_one_partition() -> None:
-    task = read_task(
-        [
-            record_batch("dwd_page_log", (None, b"{}")),
-            record_batch("dwd_page_log", (None, b"{}"), (None, b"{}"), first=9),
-        ],
-        SPECS,
-    )
-    assert task is not None
-    assert (task.first_offset, task.last_offset, len(read_rows(task).rows)) == (0, 10, 3)
-    with pytest.raises(RuntimeError, match=r"dwd_page_log-0 and dwd_page_log-2"):
-        read_task(
-            [record_batch("dwd_page_log", (None, b"{}")), record_batch("dwd_page_log", (None, b"{}"), partition=2)],
-            SPECS,
-        )
-    assert read_task([], SPECS) is None
+def test_a_task_is_taken_partition_by_partition() -> None:
+    page, user = "dwd_page_log", "dim_user_info"
+    records = [(b"1", b"{}")] * 3
+    one = pyarrow.Table.from_batches(
+        [record_batch(page, *records), record_batch(page, *records, partition=1), record_batch(user, *records)]
+    ).combine_chunks()
+    # As Spark cuts them: anywhere.
+    batches = [
+        *one.slice(0, 2).to_batches(),
+        *one.slice(2, 5).to_batches(),
+        *one.slice(7).to_batches(),
+        record_batch(user, *records, first=3),
+    ]
+    found = list(read_tasks(batches, SPECS))
+    assert [(task.topic, task.partition, task.first_offset, task.last_offset) for task in found] == [
+        (page, 0, 0, 2),
+        (page, 1, 0, 2),
+        (user, 0, 0, 5),
+    ]
+    assert [len(read_rows(task).rows) for task in found] == [3, 3, 6]
+    assert list(read_tasks([one.slice(0, 1).to_batches()[0].slice(0, 0)], SPECS)) == []
