@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Brings in the judges from outside: kcat, Apache Kafka with Kafka Streams, franz-go, kafkajs. Quick when all is there.
+# Brings in the judges from outside: kcat, PostgreSQL, Apache Kafka with Kafka Streams, franz-go, kafkajs. Quick when all
+# is there.
 # Whatever cannot be had is named in one line and the exit status stays 0: the tests that need it skip and say why.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,6 +26,24 @@ install_kcat() {
   if ! { apt-get update -qq && apt-get install -y -qq kcat; } >"$build/kcat.log" 2>&1; then
     say "apt-get could not install kcat (see .build/kcat.log); its tests will skip"
   fi
+}
+
+install_postgresql() {
+  { have postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; } && return
+  if ! have apt-get || [ "$(id -u)" != 0 ]; then
+    say "PostgreSQL is missing and cannot be installed here (needs apt-get as root); its tests will skip"
+    return
+  fi
+  say "installing PostgreSQL with apt-get"
+  # Its programs alone: the tests start a server of their own, and no other is wanted.
+  local told=/etc/postgresql-common/createcluster.conf made=
+  if [ ! -e "$told" ]; then
+    mkdir -p "${told%/*}" && echo "create_main_cluster = false" >"$told" && made=1
+  fi
+  if ! { apt-get update -qq && apt-get install -y -qq postgresql; } >"$build/postgresql.log" 2>&1; then
+    say "apt-get could not install PostgreSQL (see .build/postgresql.log); its tests will skip"
+  fi
+  [ -z "$made" ] || rm -f "$told"
 }
 
 # copy_jars SCOPE FOLDER
@@ -75,6 +94,7 @@ install_node() {
 }
 
 install_kcat
+install_postgresql
 install_kafka
 install_go
 install_node

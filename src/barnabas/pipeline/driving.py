@@ -51,6 +51,8 @@ class Driver:
         self._routings = RoutingLog(checkpoint)
         self._progress = ProgressFile(checkpoint)
         self._heartbeat = Heartbeat(checkpoint)
+        self.was_stopped = False
+        """Whether Ctrl-C ended the pipeline."""
         self._lag = LagMeter(client)
 
     def take_routing(self, text: str) -> Routing:
@@ -107,6 +109,7 @@ class Driver:
                 if _modified(routing_file) != changed:
                     changed = _modified(routing_file)
                     self._reload(routing_file, on_routing, tables)
+            self.was_stopped = stop.is_there
             if stop.is_there:
                 _hush()
             query.stop()

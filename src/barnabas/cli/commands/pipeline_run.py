@@ -56,6 +56,8 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise UsageError(f"cannot read {options.routing}: {reason}") from None
     try:
+        from pyspark.errors import IllegalArgumentException
+
         from barnabas.pipeline.checkpoint_owner import CheckpointError, claim_checkpoint
         from barnabas.pipeline.driving import Driver, spark_session
     except ImportError as error:
@@ -81,6 +83,8 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
     spark = spark_session(options.master, options.name, key_values(options.conf, "--conf"))
     try:
         failure = _run(options, driver, spark, tables)
+    except IllegalArgumentException as error:  # a time between batches that is none
+        raise UsageError(str(error).partition("\n")[0]) from None
     finally:
         spark.stop()
     return None if failure is None else _fail(failure)
@@ -110,7 +114,7 @@ def _run(
         on_routing=lambda routing: create_topics(options, routing, with_sources=False),
     )
     line.clear()
-    if failure is None and tables is not None and options.once:
+    if failure is None and tables is not None and options.once and not driver.was_stopped:
         # What there is now is known when the pipeline is done.
         driver.start_tables(spark, tables, once=True)
         failure = driver.follow_tables(tables)
