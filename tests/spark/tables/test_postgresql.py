@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -215,6 +217,29 @@ def test_tasks_of_one_table_at_the_same_time(database: str, select: Select) -> N
         ("2", None, None),
         ("3", "2", None),
     ]
+
+
+def test_no_right_to_make_tables_is_needed_where_they_are(
+    tables: PostgresTables, database: str, select: Select, execute: Callable[[str], object]
+) -> None:
+    tables.write(table_task(DIMENSION, (b"1", row(id=1, name="a"))), "q", 0)
+    role = f"writer_{os.urandom(4).hex()}"
+    execute(f"CREATE ROLE {role} LOGIN")
+    execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
+    writer = PostgresTables(database.replace("//barnabas@", f"//{role}@"))
+    try:
+        writer.write(table_task(DIMENSION, (b"2", row(id=2, name="b")), first=1), "q", 1)
+        with pytest.raises(DatabaseError, match=f"table {DIMENSION}: must be owner of table"):
+            writer.write(table_task(DIMENSION, (b"3", row(id=3, new=1)), first=2), "q", 2)
+    finally:
+        writer.close()
+    assert users(select) == [("1", "a", 0), ("2", "b", 1)]
+
+
+def test_a_topic_whose_name_is_no_tables() -> None:
+    task = dataclasses.replace(table_task(DIMENSION, (b"1", row(id=1))), topic="dim_" + "x" * 60)
+    with pytest.raises(DatabaseError, match="63 bytes at most"):
+        PostgresTables("postgresql://nowhere/x").write(task, "q", 0)
 
 
 def test_a_table_that_is_dropped_comes_back(

@@ -46,14 +46,22 @@ class ParquetTables:
         self._folder = folder
         self._files, self._root = checkpoint_files(folder)
 
-    def prepare(self, owner: str) -> None:
-        """On the driver, before a query starts. Raises FolderError if the folder is another checkpoint's."""
+    def prepare(self, owner: str, *, has_begun: bool = False) -> None:
+        """On the driver, before a query starts. Raises FolderError if the folder is not the one of this checkpoint.
+
+        `has_begun`: the checkpoint has been here before.
+        """
         self._files.create_dir(self._root, recursive=True)
         path = f"{self._root}/{_OWNER}"
         try:
             with self._files.open_input_file(path) as source:
                 found = json.loads(source.read())
         except FileNotFoundError:
+            if has_begun:
+                raise FolderError(
+                    f"{self._folder} is not what was written so far: put it back, or remove its progress in the"
+                    " checkpoint (a folder under tables/) to write everything anew"
+                ) from None
             with self._files.open_output_stream(path) as sink:
                 sink.write(json.dumps({"owner": owner}).encode())
         else:

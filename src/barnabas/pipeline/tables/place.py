@@ -47,13 +47,16 @@ class Place:
     def open(self) -> Tables:
         return _OPEN[self.kind](self.where)
 
-    def prepare(self, owner: Callable[[], str]) -> None:
-        """On the driver, before anything starts: what cannot work is said at once. Raises PlaceError."""
+    def prepare(self, owner: str, *, has_begun: bool) -> None:
+        """On the driver, before anything starts: what cannot work is said at once. Raises PlaceError.
+
+        `owner` is the name of the checkpoint, and `has_begun` whether it has been here before.
+        """
         if self.kind == "parquet":
             from barnabas.pipeline.tables.parquet import FolderError, ParquetTables
 
             try:
-                ParquetTables(self.where).prepare(owner())
+                ParquetTables(self.where).prepare(owner, has_begun=has_begun)
             except (FolderError, OSError) as error:
                 raise PlaceError(str(error)) from None
             return

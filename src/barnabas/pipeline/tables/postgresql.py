@@ -71,6 +71,8 @@ class PostgresTables:
 
     def write(self, task: TaskRecords, query: str, batch: int) -> None:
         """Replaces what an earlier attempt at this batch wrote. Raises DatabaseError."""
+        if len(task.topic) > LONGEST_NAME:
+            raise DatabaseError(f"a name has {LONGEST_NAME} bytes at most in PostgreSQL: no table for {task.topic}")
         self._retrying(task.topic, lambda: self._write(task, query, batch))
 
     def close(self) -> None:

@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from pyarrow import fs
+
 from barnabas.pipeline.checkpoint import checkpoint_files
 from barnabas.pipeline.events import LOG_TOPICS
 from barnabas.pipeline.routing import Routing
@@ -42,7 +44,9 @@ class TablesQuery:
 
     def prepare(self) -> None:
         """What cannot work is said before Spark starts. Raises PlaceError."""
-        self.place.prepare(self._owner)
+        files, root = checkpoint_files(self._checkpoint)
+        has_begun = files.get_file_info(f"{root}/offsets").type == fs.FileType.Directory
+        self.place.prepare(self._owner(), has_begun=has_begun)
 
     def start(self, spark: "SparkSession", routings: Iterable[Routing], *, once: bool = False) -> "StreamingQuery":
         """`routings`: all that ever held, oldest first. With `once` it ends when it has what is there now."""

@@ -31,12 +31,12 @@ LONGEST_NAME: Final = 63
 """Bytes; PostgreSQL cuts what is longer."""
 _LOCK: Final = int.from_bytes(b"barnabas")
 _LINEAGE_TYPES: Final = {PARTITION: "integer", OFFSET: "bigint", "_ts": "bigint"}
-_OWN_TABLES: Final = (
-    f"""CREATE TABLE IF NOT EXISTS {PROGRESS} (query text, topic text, partition integer, batch bigint,
+_OWN_TABLES: Final = {
+    PROGRESS: f"""CREATE TABLE {PROGRESS} (query text, topic text, partition integer, batch bigint,
     PRIMARY KEY (query, topic, partition))""",
-    f"""CREATE TABLE IF NOT EXISTS {REJECTED} (topic text, partition integer, "offset" bigint, key bytea, value bytea,
+    REJECTED: f"""CREATE TABLE {REJECTED} (topic text, partition integer, "offset" bigint, key bytea, value bytea,
     reason text, at timestamptz DEFAULT now(), PRIMARY KEY (topic, partition, "offset"))""",
-)
+}
 _COLUMNS: Final = """SELECT attname, attgenerated <> '', atthasdef OR attidentity <> '' FROM pg_attribute
     WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"""
 _UNIQUE: Final = """SELECT indisprimary, array_agg(attname::text) FROM pg_index
@@ -84,11 +84,13 @@ class Schema:
         with self._connection.transaction():
             self._run(sql.SQL("SELECT pg_advisory_xact_lock({})").format(_LOCK))
             if not self._has_own_tables:
-                for statement in _OWN_TABLES:
-                    self._connection.execute(statement)
-            columns = sql.SQL(", ").join(_column(name, kind) for name in names)
-            key = _names(IDENTITY[kind])
-            self._run(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY ({}))").format(table, columns, key))
+                for name, statement in _OWN_TABLES.items():
+                    if not self._exists(name):
+                        self._connection.execute(statement)
+            if not self._exists(topic):
+                columns = sql.SQL(", ").join(_column(name, kind) for name in names)
+                key = _names(IDENTITY[kind])
+                self._run(sql.SQL("CREATE TABLE {} ({}, PRIMARY KEY ({}))").format(table, columns, key))
             found = self._columns(topic)
             missing = [_column(name, kind) for name in names if name not in found]
             if missing:
@@ -101,6 +103,11 @@ class Schema:
         alone = frozenset(name for name in usable if found[name][1])
         written = tuple(name for name in usable if name not in alone)
         return TableShape(frozenset(found), written, alone, target)
+
+    def _exists(self, table: str) -> bool:
+        """Asked, and not left to IF NOT EXISTS: that needs the right to make tables where all of them are there."""
+        found = self._connection.execute("SELECT to_regclass(%s) IS NOT NULL", (self._quoted(table),)).fetchone()
+        return bool(found is not None and found[0])
 
     def _columns(self, topic: str) -> dict[str, tuple[bool, bool]]:
         """By name: (is generated, has a default)"""

@@ -99,6 +99,13 @@ def test_a_folder_has_one_owner(tmp_path: Path) -> None:
         ParquetTables(str(folder)).prepare("two")
 
 
+def test_a_folder_that_is_gone_is_not_begun_in_the_middle(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match="remove its progress in the checkpoint"):
+        ParquetTables(str(tmp_path)).prepare("one", has_begun=True)
+    ParquetTables(str(tmp_path)).prepare("one")
+    ParquetTables(str(tmp_path)).prepare("one", has_begun=True)
+
+
 def test_what_a_killed_attempt_left_is_never_read_and_goes_at_the_next_start(tmp_path: Path) -> None:
     tables = ParquetTables(str(tmp_path))
     tables.write(task("dim_user_info", (b"1", b'{"id":1}')), "q", 0)
