@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 SHANGHAI_MS: Final = 8 * 3600 * 1000
+MAX_OFFSETS: Final = 100_000
+"""Records a batch. A backlog is worked off in batches of some seconds: each is a transaction that readers wait for."""
+COMPRESSION: Final = "kafka.compression.type"
+"""The rows of an event share most of their bytes: writing a tenth of them takes less time than compressing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class JobOptions:
     """Of the query; also the group that shows its lag."""
     starting_offsets: str = "earliest"
     max_offsets_per_trigger: int | None = None
+    """None: MAX_OFFSETS."""
     trigger: dict[str, Any] | None = None
     """As writeStream.trigger takes it; None: the next batch as soon as the last is done."""
     utc_offset_ms: int = SHANGHAI_MS
@@ -42,12 +47,11 @@ def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
     source = spark.readStream.format("barnabas").options(**client)
     source = source.option("subscribe", f"{LOG_TOPIC},{CHANGE_TOPIC}").option("groupId", options.name)
     source = source.option("startingOffsets", options.starting_offsets)
-    if options.max_offsets_per_trigger is not None:
-        source = source.option("maxOffsetsPerTrigger", str(options.max_offsets_per_trigger))
+    source = source.option("maxOffsetsPerTrigger", str(options.max_offsets_per_trigger or MAX_OFFSETS))
     tasks = max_tasks(options.checkpoint, spark.sparkContext.master or "", spark.sparkContext.defaultParallelism)
     if tasks is not None:
         source = source.option("maxTasks", str(tasks))
-    sink = source.load().select(*INPUT_COLUMNS).writeStream.format(FORMAT).options(**client)
+    sink = source.load().select(*INPUT_COLUMNS).writeStream.format(FORMAT).options(**{COMPRESSION: "lz4", **client})
     sink = sink.option(CHECKPOINT, options.checkpoint).option(UTC_OFFSET_MS, str(options.utc_offset_ms))
     sink = sink.option("transactionalIdPrefix", options.name).option("checkpointLocation", options.checkpoint)
     sink = sink.option("includeHeaders", "true")
