@@ -1,8 +1,8 @@
 """Spark, local[2]: the official Kafka connector and `format("barnabas")` read and write the same topics in turns.
 
-Each has a driver process of its own that stays up, so both are warm; the broker is one and the same. The official one is
-measured with the PySpark that it exists for. Writing, ours is exactly once (its default) and the official one, which has
-no such thing, is at least once. Processor time is that of driver, JVM and Python workers together.
+Each has a driver process of its own that stays up, so both are warm; the broker is one and the same. The official one
+is measured with the PySpark that it exists for. Writing, ours is exactly once (its default) and the official one, which
+has no such thing, is at least once. Processor time is that of driver, JVM and Python workers together.
 """
 
 from __future__ import annotations

@@ -52,15 +52,17 @@ class Program:
         """Schema, rows in the order of the log, and which offsets each task read."""
         rows = self.load(options)
         columns = [*COLUMNS, HEADERS] if "headers" in rows.columns else list(COLUMNS)
-        found = rows.selectExpr(*columns).orderBy("topic", "partition", "offset").collect()
-        return {"schema": json.loads(rows.schema.json()), "rows": found, "tasks": tasks(rows)}
+        # One query without a shuffle: the rest is quicker done here.
+        found = sorted(map(list, rows.selectExpr(*columns, "spark_partition_id()").collect()), key=place)
+        tasks = ranges([(*place(row), row[-1]) for row in found])
+        return {"schema": json.loads(rows.schema.json()), "rows": [row[:-1] for row in found], "tasks": tasks}
 
     def stream(self, options: dict[str, str], checkpoint: str) -> list[Any]:
         """What each micro-batch of a query with Trigger.AvailableNow read."""
         batches: dict[int, Any] = {}
 
         def look(rows: DataFrame, number: int) -> None:
-            batches[number] = ranges(rows)
+            batches[number] = ranges(sorted((*row, 0) for row in rows.select("topic", "partition", "offset").collect()))
 
         rows = self.spark.readStream.format(self.kind).options(**options).load()
         started = rows.writeStream.option("checkpointLocation", checkpoint).foreachBatch(look)
@@ -69,7 +71,7 @@ class Program:
         return [batches[number] for number in sorted(batches)]
 
     def write(self, schema: str, rows: list[list[Any]], options: dict[str, str]) -> None:
-        self.spark.createDataFrame(rows, schema).write.format(self.kind).options(**options).save()
+        self.spark.createDataFrame(rows, schema).write.format(self.kind).options(**options).mode("append").save()
 
     def time_read(self, options: dict[str, str]) -> dict[str, float]:
         started = time.perf_counter()
@@ -85,17 +87,17 @@ class Program:
         return {"seconds": time.perf_counter() - started}
 
 
-def ranges(rows: DataFrame) -> list[Any]:
-    """(topic, partition, first offset, last offset, rows), where there are some."""
-    grouped = rows.groupBy("topic", "partition").agg(f.min("offset"), f.max("offset"), f.count("*"))
-    return grouped.orderBy("topic", "partition").collect()
+def place(row: list[Any]) -> tuple[Any, ...]:
+    return tuple(row[2:5])
 
 
-def tasks(rows: DataFrame) -> list[Any]:
-    """The same for each task, those without a row left out."""
-    marked = rows.select(f.spark_partition_id().alias("task"), "topic", "partition", "offset")
-    grouped = marked.groupBy("task", "topic", "partition").agg(f.min("offset"), f.max("offset"))
-    return grouped.drop("task").orderBy("topic", "partition", "min(offset)").collect()
+def ranges(places: list[tuple[Any, ...]]) -> list[Any]:
+    """(topic, partition, first offset, last offset, rows) of each task; `places` also have the task, and are sorted."""
+    found: dict[Any, list[Any]] = {}
+    for topic, partition, offset, task in places:
+        part = found.setdefault((topic, partition, task), [topic, partition, offset, offset, 0])
+        part[3], part[4] = offset, part[4] + 1
+    return list(found.values())
 
 
 def binary(tree: dict[str, Any]) -> Any:

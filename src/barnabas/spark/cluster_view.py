@@ -104,7 +104,10 @@ class ClusterView:
         known = self._connected().list_topics()
         if options.subscribe_pattern is not None:
             pattern = re.compile(options.subscribe_pattern)
-            names: Iterable[str] = sorted(name for name in known if pattern.fullmatch(name))
+            # What brokers keep for themselves is only read by name, as by the official connector.
+            names: Iterable[str] = sorted(
+                name for name, topic in known.items() if pattern.fullmatch(name) and not topic.is_internal
+            )
         else:
             names = options.subscribe or options.assign
             missing = [name for name in names if name not in known]

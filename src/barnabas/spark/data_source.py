@@ -43,7 +43,7 @@ class BarnabasDataSource(DataSource):
             "groupId": options.group_id,
         }
         faults = [f"{name}: only for streams" for name, value in only_streaming.items() if value is not None]
-        if options.starting is not None and options.starting.everywhere == -1 and options.starting.kind == "offsets":
+        if options.starting is not None and options.starting.is_latest_somewhere:
             faults.append("startingOffsets: a batch cannot start at latest, nothing would be read")
         if faults:
             raise ConfigError(faults)

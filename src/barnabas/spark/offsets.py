@@ -27,6 +27,11 @@ class OffsetSpec:
     when_too_late: str = "error"
     """For a time after the last record: fail, or start at the end."""
 
+    @property
+    def is_latest_somewhere(self) -> bool:
+        wanted = (self.by_partition or {}).values() if self.everywhere is None else (self.everywhere,)
+        return self.kind == "offsets" and LATEST in wanted
+
     def with_strategy(self, strategy: str) -> "OffsetSpec":
         return replace(self, when_too_late=strategy)
 
