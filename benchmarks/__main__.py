@@ -8,7 +8,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import clients, consume, coordinators, memory, partitions, produce, report, requests, spark, start
+from benchmarks import (
+    clients,
+    consume,
+    coordinators,
+    memory,
+    partitions,
+    pipeline,
+    produce,
+    report,
+    requests,
+    spark,
+    start,
+)
 from benchmarks.session import Session
 
 # In this order: memory looks at the brokers that the rows before it loaded, partitions stops them.
@@ -20,6 +32,7 @@ WORK = {
     "memory": memory.run,
     "clients": clients.run,
     "spark": spark.run,
+    "pipeline": pipeline.run,
     "coordinators": coordinators.run,
     "partitions": partitions.run,
 }
