@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, Stri
 
 from barnabas.client.errors import ConfigError
 from barnabas.spark.options import SinkOptions
+from barnabas.spark.task_input import whole
 from barnabas.spark.writing import LEFT_OUT, Written, check_client, write_task
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._job = uuid.uuid4().hex
 
     def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> WriterCommitMessage:
-        return Done(write_task(iterator, self._options, self._job, 0, _context().partitionId()))
+        return Done(write_task(whole(iterator), self._options, self._job, 0, _context().partitionId()))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -54,7 +55,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
             raise RuntimeError("Spark did not say which query and batch this task belongs to; use Spark 4.1 or later")
-        rows = self.rows(iterator, int(batch))
+        rows = self.rows(whole(iterator), int(batch))
         return Done(write_task(rows, self._options, query, int(batch), context.partitionId()))
 
     def rows(self, rows: "Iterator[pyarrow.RecordBatch]", batch: int) -> "Iterator[pyarrow.RecordBatch]":
