@@ -87,7 +87,7 @@ class KillRun:
         directory: Path,
         seed: int,
         *,
-        rate: float = 100.0,
+        rate: float = 50.0,
         patience_s: float = 300.0,
         master: str = "local[2,4]",
         more_roots: Sequence[int] = (),
@@ -108,6 +108,8 @@ class KillRun:
             print("  ", *kill)
         with self.broker, self.pipeline:
             self.pipeline.command_of("generate", "--count", "1")
+            self._tend()
+            self.pipeline.wait_for("runs on", self.patience_s)  # or else what waits for a slow start would pile up
             traffic = Traffic(self.broker.bootstrap, self.seed, self.rate)
             traffic.start()
             try:

@@ -62,7 +62,7 @@ def test_on_a_standalone_cluster(broker: BarnabasProcess, tmp_path: Path) -> Non
         send_generated(broker.bootstrap, 3, 1000)
         pipeline.run_once()
         check(broker.bootstrap, pipeline)
-        assert all("Launching executor app" in cluster.log(f"worker{number}") for number in range(2))
+        assert all("Asked to launch executor" in cluster.log(f"worker{number}") for number in range(2))
 
 
 @pytest.mark.soak
