@@ -164,6 +164,63 @@ def test_a_topic_that_is_deleted(bootstrap: str, judge: AdminClient, new_topic: 
         each.stop()
 
 
+def test_a_group_that_cannot_be_told_ends_no_query(bootstrap: str, judge: AdminClient, new_topic: NewTopic) -> None:
+    topic, other = new_topic(), new_topic()
+    options = {"subscribePattern": f"{topic}|{other}", "startingOffsets": "earliest", "groupId": f"{topic}-g"}
+    reader = stream(bootstrap, **options)
+    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    judge.delete_topics([other])[other].result(30)
+    eventually(lambda: other not in judge.list_topics(timeout=10).topics)
+    produce_all(bootstrap, topic, [b"v"] * 4)
+    end = reader.latestOffset(end, ReadAllAvailable())
+    end = reader.latestOffset(end, ReadAllAvailable())
+    reader.commit(end)  # with the topic that is gone
+    with Consumer(bootstrap, group_id=f"{topic}-g") as consumer:
+        (committed,) = consumer.committed([(topic, 0)]).values()
+        assert committed is not None and committed.offset == 4
+    reader.stop()
+
+
+def test_a_log_that_lost_its_end(bootstrap: str, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    produce_all(bootstrap, topic, [b"v"] * 4)
+    options = {"subscribe": topic, "startingOffsets": "earliest", "fetchOffset.retryIntervalMs": "1"}
+    strict, lenient = stream(bootstrap, **options), stream(bootstrap, failOnDataLoss="false", **options)
+    start = strict.initialOffset()
+    start[topic]["0"] = 10
+    for limit in (ReadAllAvailable(), ReadMaxRows(3)):
+        with pytest.raises(DataLossError, match="ends at 4, although offsets up to 9 were read"):
+            strict.latestOffset(start, limit)
+    end = lenient.latestOffset(start, ReadAllAvailable())
+    assert end[topic]["0"] == 4
+    assert lenient.partitions(start, end) == []
+    produce_all(bootstrap, topic, [b"w"])
+    assert ranges(lenient.partitions(end, lenient.latestOffset(end, ReadAllAvailable()))) == [(0, 4, 5)]
+    for each in (strict, lenient):
+        each.stop()
+
+
+def test_a_batch_that_is_done_again_on_another_topic(bootstrap: str, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    produce_all(bootstrap, topic, [b"v"] * 4)
+    options = {"subscribe": topic, "startingOffsets": "earliest"}
+    strict, lenient = stream(bootstrap, **options), stream(bootstrap, failOnDataLoss="false", **options)
+    start = strict.initialOffset()
+    end = strict.latestOffset(start, ReadAllAvailable())
+    for position in (start, end):
+        position[topic]["topicId"] = "AAAAAAAAAAAAAAAAAAAAAQ"
+    restarted = stream(bootstrap, **options)
+    with pytest.raises(DataLossError, match="was deleted and created anew"):
+        restarted.partitions(start, end)
+    assert lenient.partitions(start, end) == []
+    for position in (start, end):
+        position[topic]["topicId"] = "AAAAAAAAAAAAAAAAAAAAAA"  # brokers before 2.8 have no ids
+    assert ranges(restarted.partitions(start, end)) == [(0, 0, 4)]
+    assert ranges(restarted.partitions(start, restarted.latestOffset(start, ReadAllAvailable()))) == [(0, 0, 4)]
+    for each in (strict, lenient, restarted):
+        each.stop()
+
+
 def stream_read(bootstrap: str, task: Any, **options: str) -> Any:
     given = read_source_options({"kafka.bootstrap.servers": bootstrap, **options})
     return read_ranges(task.value, given, task.topic_ids)

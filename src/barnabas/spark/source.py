@@ -3,6 +3,8 @@
 They live on the driver and are pickled into tasks; whatever is connected is made where it is used and never pickled.
 """
 
+import contextlib
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,15 +17,19 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from barnabas.client.errors import UnknownTopicError
+from barnabas.errors import KafkaError
 from barnabas.spark.cluster_view import ClusterView, Topics
-from barnabas.spark.data_loss import HINT, DataLossError
+from barnabas.spark.data_loss import HINT, DataLossError, is_another
 from barnabas.spark.offsets import FROM_EARLIEST, FROM_LATEST, Position, position_of, read_position
 from barnabas.spark.options import SourceOptions
 from barnabas.spark.planning import OffsetRange, group_ranges, limit_end, ranges_between, split_ranges
-from barnabas.types import TopicPartition
+from barnabas.types import TopicPartition, topic_id_from_text
 
 if TYPE_CHECKING:
     import pyarrow
+
+logger = logging.getLogger(__name__)
 
 
 class RangePartition(InputPartition):
@@ -63,9 +69,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_full_ms: float | None = None
         self._reported: Position | None = None
         """What the group was last told."""
+        self._planned: Position | None = None
+        """The end of the batch that was last made here; others come out of the checkpoint."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_connected": None, "_target": None, "_last_full_ms": None, "_reported": None}
+        here_only = ("_connected", "_target", "_last_full_ms", "_reported", "_planned")
+        return {**self.__dict__, **dict.fromkeys(here_only)}
 
     def initialOffset(self) -> Position:
         topics, found = self._found()
@@ -78,11 +87,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Position, limit: ReadLimit) -> Position:
         offsets, ids = read_position(start)
-        # Spark commits a batch only when it has the next one; what it starts from here is done in any case.
-        self.commit(start)
         topics, found = self._found()
+        # Spark commits a batch only when it has the next one; what it starts from here is done in any case.
+        self.commit({topic: start[topic] for topic in start if topic in topics})
         self._check_recreated(ids, topics, offsets)
         latest = self._latest(found)
+        self._check_cut_off(offsets, latest)
         # A partition that is new since the last batch is read from its beginning, as the official connector does.
         offsets |= self._view.earliest([tp for tp in latest if tp not in offsets])
         if not self._is_enough(offsets, latest):
@@ -90,7 +100,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = limit_end(offsets, latest, limit.max_rows) if isinstance(limit, ReadMaxRows) else latest
         # What was deleted meanwhile stays where it was; a position never goes back.
         end = {tp: max(end.get(tp, offset), offset) for tp, offset in (offsets | end).items()}
-        return position_of(end, ids | topics.ids)
+        self._planned = position_of(end, ids | topics.ids)
+        return self._planned
 
     def reportLatestOffset(self) -> Position | None:
         topics, found = self._found()
@@ -103,8 +114,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
         begin, ids_before = read_position(start)
         until, ids = read_position(end)
+        if end != self._planned:
+            # A batch that is done again may be of a topic that is another one by now; one that is gone the tasks see.
+            with contextlib.suppress(UnknownTopicError):
+                self._check_recreated(ids, self._view.topics(), until)
         # Offsets of a topic that was recreated meanwhile mean nothing for the new one.
-        begin = {tp: offset for tp, offset in begin.items() if ids_before.get(tp.topic) == ids.get(tp.topic)}
+        another = {topic for topic, before in ids_before.items() if _differ(before, ids.get(topic, ""))}
+        begin = {tp: offset for tp, offset in begin.items() if tp.topic not in another}
         new = [tp for tp in until if tp not in begin]
         if new:
             begin |= self._view.earliest(new)
@@ -114,9 +130,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(partition, self._options)
 
     def commit(self, end: Position) -> None:
-        if self._options.group_id is not None and end != self._reported:
-            self._view.commit(self._options.group_id, read_position(end)[0])
-            self._reported = end
+        """For people to see. A query does not end because they cannot."""
+        group_id = self._options.group_id
+        if group_id is None or end == self._reported:
+            return
+        try:
+            self._view.commit(group_id, read_position(end)[0])
+        except KafkaError as error:
+            logger.warning("group %s is not told how far the query is: %s", group_id, error)
+        self._reported = end
 
     def stop(self) -> None:
         if self._connected is not None:
@@ -156,12 +178,32 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """A topic that is another one under the same name: its offsets mean nothing for the new one."""
         for topic, topic_id in ids.items():
             now = topics.ids.get(topic)
-            if now is None or now == topic_id:
+            if now is None or not _differ(topic_id, now):
                 continue
             if self._options.fail_on_data_loss:
                 raise DataLossError(f"{topic} was deleted and created anew since the last batch; {HINT}")
             for tp in [tp for tp in offsets if tp.topic == topic]:
                 del offsets[tp]
+
+    def _check_cut_off(self, offsets: dict[TopicPartition, int], latest: dict[TopicPartition, int]) -> None:
+        """A log that ends before what was read of it lost its end; what is written there now would never be read."""
+        short = {tp: end for tp, end in latest.items() if end < offsets.get(tp, 0)}
+        for _ in range(self._options.offset_retries):
+            if not short:
+                return
+            # A leader that is new may not know yet how far its log is committed.
+            time.sleep(self._options.offset_retry_interval_ms / 1000)
+            short = {tp: end for tp, end in self._view.latest(short).items() if end < offsets[tp]}
+        for tp, end in short.items():
+            what = f"{tp} ends at {end}, although offsets up to {offsets[tp] - 1} were read of it: its log lost its end"
+            if self._options.fail_on_data_loss:
+                raise DataLossError(f"{what}; {HINT}")
+            logger.warning("%s; reading goes on at its end, since failOnDataLoss is false", what)
+            offsets[tp] = end
+
+
+def _differ(topic_id: str, now: str) -> bool:
+    return now != "" and is_another(topic_id, topic_id_from_text(now))
 
 
 def _tasks(
