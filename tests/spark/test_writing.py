@@ -86,6 +86,16 @@ def test_other_rows_in_a_replay_are_refused(bootstrap: str, new_topic: NewTopic,
     assert committed(bootstrap, topic) == ["a", "b"]
 
 
+def test_a_batch_older_than_what_is_written_is_refused(bootstrap: str, new_topic: NewTopic, name: str) -> None:
+    """Skipped in silence, the rows of a checkpoint that was put back would be lost: they are others than then."""
+    topic, options = new_topic(), options_of(bootstrap)
+    for batch in (3, 4):
+        write_task(iter([rows_of(topic, "a")]), options, name, batch, 0)
+    with pytest.raises(ReplayError, match=r"batch 3 of .* comes although batch 4 is written"):
+        write_task(iter([rows_of(topic, "b", "c")]), options, name, 3, 0)
+    assert committed(bootstrap, topic) == ["a", "a"]
+
+
 def test_rows_that_fail_halfway_leave_nothing(bootstrap: str, new_topic: NewTopic, name: str) -> None:
     topic, options = new_topic(), options_of(bootstrap)
 

@@ -42,7 +42,7 @@ class Written(NamedTuple):
 
 
 class ReplayError(RuntimeError):
-    """A batch that was written before comes again with other rows in its tasks."""
+    """A batch that was written before comes again with other rows in its tasks, or after a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,14 @@ def write_task(
     writer = _writers.pop(key, None) or TaskWriter(key[0], options)
     try:
         newest, note = writer.begin()
-        if batch <= newest:
-            written = _replay(first, rows, writer.group.group_id, batch, note if batch == newest else None)
+        if batch < newest:
+            raise ReplayError(
+                f"batch {batch} of {key[0]} comes although batch {newest} is written: the checkpoint is older than what"
+                " was written with it (put back from a copy, or changed by hand); begin a new checkpoint, or set"
+                " delivery to at-least-once"
+            )
+        if batch == newest:
+            written = _replay(first, rows, writer.group.group_id, batch, note)
         else:
             written = _write(first, rows, options, writer, batch)
     except BaseException:
@@ -130,13 +136,13 @@ def _write(
 
 
 def _replay(
-    first: "pyarrow.RecordBatch", rows: "Iterator[pyarrow.RecordBatch]", name: str, batch: int, note: str | None
+    first: "pyarrow.RecordBatch", rows: "Iterator[pyarrow.RecordBatch]", name: str, batch: int, note: str
 ) -> Written:
     """Nothing is written; but if the rows are not those of the first time, some would be lost or doubled unseen."""
     count, size = first.num_rows, _payload(first)
     for more in rows:
         count, size = count + more.num_rows, size + _payload(more)
-    if note is not None and note != _note(count, size):
+    if note != _note(count, size):
         raise ReplayError(
             f"batch {batch} of {name} was written with {note}, and now has {_note(count, size)}: the query splits a"
             " replayed batch differently (a shuffle, another number of partitions, changed code); begin a new"
