@@ -9,6 +9,7 @@ Files are Arrow, on whatever file system the checkpoint is on.
 """
 
 import contextlib
+import uuid
 from typing import Final, NamedTuple
 
 import pyarrow
@@ -18,6 +19,7 @@ from barnabas.pipeline.checkpoint import checkpoint_files
 
 _DELTA: Final = ".delta"
 _SNAPSHOT: Final = ".snapshot"
+_UNFINISHED: Final = ".new"
 _SNAPSHOT_EVERY: Final = 40
 """Deltas until everything is written out once more."""
 _KEPT_VERSIONS: Final = 10
@@ -79,8 +81,15 @@ class VisitStore:
         )
         for each in files:
             if each.batch < safe or (each.batch == safe and not each.is_snapshot):
-                with contextlib.suppress(FileNotFoundError):
-                    self._files.delete_file(each.path)
+                self._delete(each.path)
+        for info in self._files.get_file_info(fs.FileSelector(self._folder)):
+            number = info.base_name.partition(".")[0]
+            if info.base_name.endswith(_UNFINISHED) and number.isdecimal() and int(number) < safe:
+                self._delete(info.path)  # of an attempt that was killed
+
+    def _delete(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._files.delete_file(path)
 
     def _list(self) -> list[_StateFile]:
         found = []
@@ -96,10 +105,14 @@ class VisitStore:
         return dict(zip(table.column("mid").to_pylist(), table.column("first_day").to_pylist()))
 
     def _write(self, batch: int, suffix: str, days: dict[str, int]) -> None:
-        """All of the file or none: it gets its name when it is complete."""
+        """All of the file or none: it gets its name when it is complete.
+
+        Two attempts at a batch may be at it at the same time, one of them given up: none touches the other's file.
+        """
         self._files.create_dir(self._folder, recursive=True)
         path = f"{self._folder}/{batch:020d}{suffix}"
         rows = pyarrow.record_batch([list(days), pyarrow.array(days.values(), pyarrow.int32())], schema=_SCHEMA)
-        with self._files.open_output_stream(f"{path}.new") as sink, ipc.new_file(sink, _SCHEMA) as writer:
+        unfinished = f"{path}.{uuid.uuid4().hex}{_UNFINISHED}"
+        with self._files.open_output_stream(unfinished) as sink, ipc.new_file(sink, _SCHEMA) as writer:
             writer.write_batch(rows)
-        self._files.move(f"{path}.new", path)
+        self._files.move(unfinished, path)

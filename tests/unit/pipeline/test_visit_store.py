@@ -76,3 +76,31 @@ def test_a_file_that_was_not_finished_is_none(tmp_path: Path) -> None:
     folder = tmp_path / "visits" / "p"
     (folder / f"{1:020d}.delta.new").write_bytes(b"half")
     assert VisitStore(str(tmp_path), "p").before(2) == {"a": 1}
+
+
+class KilledFiles:
+    """A file system of a process that is killed before a file gets its name."""
+
+    def __init__(self, files: object) -> None:
+        self._files = files
+
+    def __getattr__(self, name: str) -> object:
+        if name == "move":
+            raise InterruptedError
+        return getattr(self._files, name)
+
+
+def test_attempts_at_once_have_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one name for both, one would give the other's unfinished file its name. What the killed leave goes."""
+    folder = tmp_path / "visits" / "p"
+    for _ in range(2):
+        killed = VisitStore(str(tmp_path), "p")
+        monkeypatch.setattr(killed, "_files", KilledFiles(killed._files))
+        with pytest.raises(InterruptedError):
+            add(killed, 0, {"a": 1})
+    assert len(list(folder.iterdir())) == 2
+    monkeypatch.setattr(visit_store, "_SNAPSHOT_EVERY", 7)
+    store = VisitStore(str(tmp_path), "p")
+    for batch in range(40):
+        assert len(add(store, batch, {f"m{batch}": 1})) == batch
+    assert not list(folder.glob("*.new"))
