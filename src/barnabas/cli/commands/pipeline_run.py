@@ -22,7 +22,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", default="local[*]", help="Spark master (default local[*])")
     parser.add_argument("--name", default=DEFAULT_NAME, help=f"of the query and its group (default {DEFAULT_NAME})")
     parser.add_argument("--starting-offsets", default="earliest", metavar="WHERE", help="of a new checkpoint")
-    parser.add_argument("--max-offsets", type=int, metavar="N", help="records a batch, at most")
+    parser.add_argument("--max-offsets", type=int, metavar="N", help="records a batch, at most (default 100000)")
     parser.add_argument("--trigger", metavar="INTERVAL", help="time between batches, e.g. '1 second' (default: none)")
     parser.add_argument("--once", action="store_true", help="take what is there, then end")
     parser.add_argument(
