@@ -37,6 +37,7 @@ def split_rows(
 ) -> Iterator[pyarrow.RecordBatch]:
     """All records of a task: they come from one partition, in its order, which each topic's rows keep."""
     rows: list[OutputRow] = []
+    size_bytes = 0
     dirty: list[tuple[int, Origin]] = []
     for batch in batches:
         topics = batch.column("topic").to_pylist()
@@ -46,13 +47,16 @@ def split_rows(
                 if topic == LOG_TOPIC:
                     events.add(value)
                 else:
-                    rows += split_change(value, routing)
+                    changed = split_change(value, routing)
+                    rows += changed
+                    size_bytes += sum(len(row.value or b"") for row in changed)
             except DirtyRecordError as error:
                 dirty.append((len(rows), _origin(batch, number, str(error))))
                 rows.append(OutputRow(DIRTY_TOPIC, batch.column("key")[number].as_py(), value))
-            if events.row_count + len(rows) >= _ROWS_AT_A_TIME or events.size_bytes >= _BYTES_AT_A_TIME:
+                size_bytes += len(value or b"")
+            if events.row_count + len(rows) >= _ROWS_AT_A_TIME or events.size_bytes + size_bytes >= _BYTES_AT_A_TIME:
                 yield from _taken(events, rows, dirty)
-                rows, dirty = [], []
+                rows, dirty, size_bytes = [], [], 0
     yield from _taken(events, rows, dirty)
 
 

@@ -64,3 +64,12 @@ def test_large_inputs_come_in_pieces() -> None:
     splitter = EventRows(Visits({}, 0).repair)
     pieces = list(split_rows(iter([source("ods_base_log", [PAGE] * 20_000)]), splitter, ROUTING))
     assert len(pieces) == 6 and sum(piece.num_rows for piece in pieces) == 60_000
+
+
+def test_large_rows_come_in_pieces() -> None:
+    """However few they are: a column of Arrow holds 2 GiB, and memory less."""
+    change = json.dumps({"table": "user_info", "type": "insert", "ts": 1, "data": {"id": 3, "x": "x" * 3_000_000}})
+    for topic, value in (("ods_base_db", change.encode()), ("ods_base_log", b"x" * 3_000_000)):
+        events = EventRows(Visits({}, 0).repair)
+        pieces = list(split_rows(iter([source(topic, [value] * 10)]), events, ROUTING))
+        assert [each.num_rows for each in pieces] == [3, 3, 3, 1]
