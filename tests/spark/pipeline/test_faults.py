@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import pytest
 from barnabas_process import BarnabasProcess
 from eventually import eventually
 from warehouse_nasty import Nasty
@@ -90,10 +91,10 @@ def test_a_checkpoint_of_another_query(broker: BarnabasProcess, tmp_path: Path) 
         assert "give --name second" in pipeline.printed()
 
 
+@pytest.mark.soak
 def test_a_checkpoint_of_another_cluster(tmp_path: Path) -> None:
     """Its offsets mean nothing here: the topics have the same names and are others."""
     with BarnabasProcess(tmp_path / "one") as one, PipelineProcess(tmp_path, one.bootstrap) as pipeline:
-        Sent(one.bootstrap)
         pipeline.command_of("generate", "--count", "500")
         pipeline.run_once()
     with BarnabasProcess(tmp_path / "two") as two, PipelineProcess(tmp_path, two.bootstrap) as pipeline:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warehouse_nasty import nasty_records
 from warehouse_reference import DIRTY, OdsRecord, Reference, Row, TableRoute, canonical, parse
+from warehouse_topics import compare
 
 from barnabas.pipeline.changes import split_change
 from barnabas.pipeline.events import EventSplitter
@@ -73,6 +74,23 @@ def test_hand_written_records() -> None:
 
 def test_another_routing() -> None:
     check(nasty_records(), parse_routing(ROUTING_FILE), Reference(ROUTES))
+
+
+def test_the_judge_sees_what_is_lost_doubled_changed_and_out_of_order() -> None:
+    made = [record[:3] for record, _ in zip(generate(GeneratorOptions(devices=5)), range(600))]
+    source = [OdsRecord(topic, 0, number, key, value) for number, (topic, key, value) in enumerate(made)]
+    expected = Reference().all(source)
+    found = [row for _, row in expected]
+    compare(expected, found)
+    compare(expected, sorted(found, key=lambda row: row.topic))
+    with pytest.raises(AssertionError, match="1 rows missing, 0 too many"):
+        compare(expected, found[:-1])
+    with pytest.raises(AssertionError, match="0 rows missing, 1 too many"):
+        compare(expected, [*found, found[7]])
+    with pytest.raises(AssertionError, match="1 rows missing, 1 too many"):
+        compare(expected, [found[0]._replace(key=b"other"), *found[1:]])
+    with pytest.raises(AssertionError, match="are not in the order of"):
+        compare(expected, found[::-1])
 
 
 SCALARS = (
