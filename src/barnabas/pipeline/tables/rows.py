@@ -54,6 +54,10 @@ WHOLE_EVENT: Final = "event"
 """The column of the error log that has all of the record."""
 _OPERATIONS: Final = ("I", "U", "D")
 _INT64: Final = range(-(1 << 63), 1 << 63)
+_MOST_DIGITS: Final = 19
+"""Of an int64; Python refuses to read thousands of them."""
+_DEEPEST: Final = 252
+"""Levels of lists and objects that a record may have: it is written again two levels down, and 254 can be written."""
 
 
 class TableSpec(NamedTuple):
@@ -245,7 +249,17 @@ def _object(value: bytes | None) -> dict[str, Any]:
         raise RejectedRecordError(f"not JSON: {error}") from None
     if not isinstance(found, dict):
         raise RejectedRecordError("JSON, but no object")
+    # Hardly a record has that many brackets, and it takes that many to nest so deep.
+    if value.count(b"{") + value.count(b"[") > _DEEPEST:
+        _check_depth(found)
     return found
+
+
+def _check_depth(record: dict[str, Any]) -> None:
+    try:
+        orjson.dumps([[record]])
+    except TypeError:
+        raise RejectedRecordError(f"JSON that is nested deeper than {_DEEPEST} levels") from None
 
 
 def _key_text(key: bytes | None) -> str:
@@ -265,6 +279,11 @@ def _whole_number(value: Any, name: str) -> int | None:
         return value
     if isinstance(value, float) and value.is_integer() and int(value) in _INT64:
         return int(value)
-    if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdecimal() and int(value) in _INT64:
+    if isinstance(value, str) and _has_digits_only(value) and int(value) in _INT64:
         return int(value)
     raise RejectedRecordError(f"{name} is no whole number: {str(value)[:80]!r}")
+
+
+def _has_digits_only(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS

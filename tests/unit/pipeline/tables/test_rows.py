@@ -32,7 +32,7 @@ def test_figures_of_the_logs_are_whole_numbers(spelled: Any, figure: int | None)
     assert [row.columns["during_time"] for row in task.rows] == [figure]
 
 
-@pytest.mark.parametrize("spelled", ["soon", "1_0", "", "٣", 1.5, True, [1], {"a": 1}, 2**63, "9" * 30])
+@pytest.mark.parametrize("spelled", ["soon", "1_0", "", "٣", 1.5, True, [1], {"a": 1}, 2**63, "9" * 30, "9" * 5000])
 def test_what_is_no_figure_is_rejected_alone(spelled: Any) -> None:
     bad = orjson.dumps({"during_time": spelled})
     task = rows_of("dwd_page_log", (b"a", b'{"during_time":1}'), (b"b", bad), (b"c", b'{"during_time":3}'))
@@ -85,6 +85,16 @@ def test_a_column_that_is_called_like_one_of_ours_is_not_lost() -> None:
     assert (row.columns["_offset"], row.columns["__offset"], row.columns["__deleted"]) == (0, 99, "no")
 
 
+def nested(depth: int) -> bytes:
+    return b'{"err":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+
+
+@pytest.mark.parametrize("topic", ["dwd_error_log", "dim_user_info", "dwd_page_log"])
+def test_a_row_can_be_written_however_deep_its_values_are(topic: str) -> None:
+    [row] = rows_of(topic, (b"1", nested(252))).rows
+    orjson.dumps([row.columns])
+
+
 @pytest.mark.parametrize(
     ("topic", "key", "value", "reason"),
     [
@@ -101,6 +111,9 @@ def test_a_column_that_is_called_like_one_of_ours_is_not_lost() -> None:
         ("dim_user_info", None, None, "no key"),
         ("dim_user_info", b"\xff", b"{}", "not UTF-8"),
         ("dim_user_info", b"a\0", b"{}", "zero byte"),
+        ("dim_user_info", b"1", nested(253), "nested deeper than 252 levels"),
+        ("dwd_error_log", b"1", nested(253), "nested deeper than 252 levels"),
+        ("dwd_page_log", b"1", nested(900), "nested deeper than 252 levels"),
     ],
 )
 def test_what_makes_no_row_is_rejected(topic: str, key: bytes | None, value: bytes | None, reason: str) -> None:
