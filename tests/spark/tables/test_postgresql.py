@@ -13,7 +13,8 @@ import pytest
 from postgresql_server import PostgresServer
 from table_tasks import fact, row, table_task
 
-from barnabas.pipeline.tables.postgresql import DatabaseError, PostgresTables
+from barnabas.pipeline.tables.postgresql import DatabaseError, PostgresTables, TaskWriting
+from barnabas.pipeline.tables.rows import TableRow
 
 Select = Callable[[str], list[tuple[Any, ...]]]
 DIMENSION = "dim_user_info"
@@ -178,6 +179,32 @@ def test_names_that_postgresql_would_cut_are_rejected(tables: PostgresTables, se
     tables.write(table_task(DIMENSION, *records), "q", 0)
     assert users(select) == [("3", "c", 2)]
     assert [offset for _, _, offset, *_ in rejected(select)] == [0, 1]
+
+
+def test_columns_that_every_table_has_get_an_underscore(tables: PostgresTables, select: Select) -> None:
+    columns = dict.fromkeys(("tableoid", "ctid", "xmin", "cmin", "xmax", "cmax"), 1.5)
+    tables.write(table_task(DIMENSION, (b"1", row(id=1, **columns)), (b"2", row(id=2))), "q", 0)
+    tables.write(table_task(DIMENSION, (b"2", row(id=2, xmax=3)), first=2), "q", 1)
+    assert select(f"SELECT id, _xmin, _xmax FROM {DIMENSION} ORDER BY id") == [("1", "1.5", "1.5"), ("2", None, "3")]
+    assert rejected(select) == []
+
+
+def test_rows_that_are_large_go_a_few_at_a_time(
+    tables: PostgresTables, select: Select, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement that is too large would fail for ever, and the query with it."""
+    sizes = []
+    upsert = TaskWriting._upsert
+
+    def noting(self: TaskWriting, rows: list[TableRow]) -> None:
+        sizes.append(len(rows))
+        upsert(self, rows)
+
+    monkeypatch.setattr(TaskWriting, "_upsert", noting)
+    records = [(b"%d" % number, row(id=number, name="x" * 4_000_000)) for number in range(11)]
+    tables.write(table_task(DIMENSION, *records), "q", 0)
+    assert sizes == [5, 5, 1]
+    assert select(f"SELECT count(*), min(length(name)) FROM {DIMENSION}") == [(11, 4_000_000)]
 
 
 def test_more_columns_than_a_table_can_have(tables: PostgresTables, select: Select) -> None:

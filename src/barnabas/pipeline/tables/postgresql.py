@@ -30,13 +30,15 @@ from barnabas.pipeline.tables.rows import (
     newest,
     read_rows,
 )
-from barnabas.pipeline.tables.schema import LONGEST_NAME, PROGRESS, REJECTED, Schema, TableShape
+from barnabas.pipeline.tables.schema import LONGEST_NAME, PROGRESS, REJECTED, SYSTEM_COLUMNS, Schema, TableShape
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed
 
 logger = logging.getLogger(__name__)
 _ROWS_AT_A_TIME: Final = 5000
+_BYTES_AT_A_TIME: Final = 16 * 1024 * 1024
+"""Of records; PostgreSQL takes no statement of a gigabyte."""
 _CONNECT_TIMEOUT_S: Final = 10
 _WAITS_S: Final = (0.2, 1.0, 2.0, 4.0)
 """Between attempts at a task: long enough for a server that restarts."""
@@ -137,7 +139,7 @@ class TaskWriting:
         self._task = task
         found = read_rows(task)
         self._records, self._rejected = found.records, found.rejected
-        self._rows = newest(found.rows)
+        self._rows = [_without_system_columns(row) for row in newest(found.rows)]
         self._shape: TableShape | None = None
 
     def prepare(self) -> None:
@@ -158,7 +160,7 @@ class TaskWriting:
 
     def run(self) -> None:
         task = self._task
-        for chunk in _chunks([row for row in self._rows if not row.deleted]):
+        for chunk in self._chunks():
             self._upsert(chunk)
         self._delete([row for row in self._rows if row.deleted])
         span = (task.topic, task.partition, task.first_offset, task.last_offset)
@@ -166,6 +168,21 @@ class TaskWriting:
         if self._rejected:
             with self._connection.cursor() as cursor:
                 cursor.executemany(_ADD_REJECTED, [(task.topic, task.partition, *each) for each in self._rejected])
+
+    def _chunks(self) -> Iterator[list[TableRow]]:
+        """The rows that are there, some at a time."""
+        chunk: list[TableRow] = []
+        size = 0
+        for row in self._rows:
+            if row.deleted:
+                continue
+            chunk.append(row)
+            size += len(self._records[row.record][1] or b"")
+            if len(chunk) >= _ROWS_AT_A_TIME or size >= _BYTES_AT_A_TIME:
+                yield chunk
+                chunk, size = [], 0
+        if chunk:
+            yield chunk
 
     def _upsert(self, rows: list[TableRow]) -> None:
         """All rows at once; if some are refused, halves of them, until each of those stands alone."""
@@ -237,9 +254,12 @@ def address(url: str) -> str:
     return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
 
 
-def _chunks(rows: list[TableRow]) -> Iterator[list[TableRow]]:
-    for start in range(0, len(rows), _ROWS_AT_A_TIME):
-        yield rows[start : start + _ROWS_AT_A_TIME]
+def _without_system_columns(row: TableRow) -> TableRow:
+    """Names that every table of PostgreSQL has already get an underscore, as ours do: xmin is a column of many maps."""
+    if SYSTEM_COLUMNS.isdisjoint(row.columns):
+        return row
+    columns = {f"_{name}" if name in SYSTEM_COLUMNS else name: value for name, value in row.columns.items()}
+    return row._replace(columns=columns)
 
 
 def _is_of_the_data(error: psycopg.Error) -> bool:

@@ -29,6 +29,7 @@ REJECTED: Final = "barnabas_rejected"
 PROGRESS: Final = "barnabas_progress"
 LONGEST_NAME: Final = 63
 """Bytes; PostgreSQL cuts what is longer."""
+SYSTEM_COLUMNS: Final = frozenset({"tableoid", "ctid", "xmin", "cmin", "xmax", "cmax"})
 _LOCK: Final = int.from_bytes(b"barnabas")
 _LINEAGE_TYPES: Final = {PARTITION: "integer", OFFSET: "bigint", "_ts": "bigint"}
 _OWN_TABLES: Final = {
