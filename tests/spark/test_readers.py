@@ -251,3 +251,22 @@ def test_markers_at_the_end_cost_no_waiting(
     rows = list(read_range(OffsetRange(topic, 0, 0, 8), options, ""))
     assert sum(each.num_rows for each in rows) == 3
     assert sum(waits) < 5, "as long as fetching takes, and not until kafkaConsumer.pollTimeoutMs"
+
+
+def test_a_read_waits_no_longer_than_told(bootstrap: str, new_topic: NewTopic) -> None:
+    """kafkaConsumer.pollTimeoutMs: offsets that do not come end the task in words."""
+    topic = new_topic()
+    produce_all(bootstrap, topic, [b"a", b"b"])
+    given = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "kafkaConsumer.pollTimeoutMs": "200"}
+    rows = read_range(OffsetRange(topic, 0, 0, 5), read_source_options(given), "")
+    assert next(rows).num_rows == 2
+    with pytest.raises(TimeoutError, match=r"no record at offset 2 within 200 ms .* goes to 5"):
+        next(rows)
+
+
+def test_a_pattern_leaves_out_what_brokers_keep_for_themselves(bootstrap: str, new_topic: NewTopic, name: str) -> None:
+    topic = new_topic()
+    with Producer(bootstrap, transactional_id=name) as producer, producer.transaction():
+        producer.send(topic, b"a")
+    options = {"kafka.bootstrap.servers": bootstrap, "subscribePattern": f"{topic}|__transaction_state"}
+    assert [each.value[0].topic for each in BatchReader(read_source_options(options)).partitions()] == [topic]
