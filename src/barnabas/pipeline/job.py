@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
 from barnabas.pipeline.task_count import max_tasks
+from barnabas.pipeline.warehouse import LARGEST_ROW
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 SHANGHAI_MS: Final = 8 * 3600 * 1000
 MAX_OFFSETS: Final = 100_000
 """Records a batch. A backlog is worked off in batches of some seconds: each is a transaction that readers wait for."""
-COMPRESSION: Final = "kafka.compression.type"
-"""The rows of an event share most of their bytes: writing a tenth of them takes less time than compressing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,19 @@ def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
     tasks = max_tasks(options.checkpoint, spark.sparkContext.master or "", spark.sparkContext.defaultParallelism)
     if tasks is not None:
         source = source.option("maxTasks", str(tasks))
-    sink = source.load().select(*INPUT_COLUMNS).writeStream.format(FORMAT).options(**{COMPRESSION: "lz4", **client})
+    sink = source.load().select(*INPUT_COLUMNS).writeStream.format(FORMAT).options(**(sink_defaults() | client))
     sink = sink.option(CHECKPOINT, options.checkpoint).option(UTC_OFFSET_MS, str(options.utc_offset_ms))
     sink = sink.option("transactionalIdPrefix", options.name).option("checkpointLocation", options.checkpoint)
     sink = sink.option("includeHeaders", "true")
     if options.trigger is not None:
         sink = sink.trigger(**options.trigger)
     return sink.queryName(options.name).start()
+
+
+def sink_defaults() -> dict[str, str]:
+    """What the pipeline's producers are told where the user has not said otherwise."""
+    return {
+        # The rows of an event share most of their bytes: writing a tenth of them takes less than compressing does.
+        "kafka.compression.type": "lz4",
+        "kafka.max.request.size": str(LARGEST_ROW),
+    }

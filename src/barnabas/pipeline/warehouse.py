@@ -12,6 +12,12 @@ DWD_PARTITIONS: Final = 3
 DIM_PARTITIONS: Final = 2
 DIRTY_PARTITIONS: Final = 2
 RETENTION_MS: Final = 3 * 24 * 3600 * 1000
+LARGEST_ROW: Final = 4 * 1024 * 1024
+"""Bytes. A record of 1 MiB, the most that ODS takes, makes rows of twice that if most of it is its key.
+
+A row that its topic refuses would keep the query from ever getting past the record.
+"""
+_LARGE: Final = {"max.message.bytes": str(LARGEST_ROW)}
 
 DEFAULT_ROUTING: Final = """\
 # Which table is a fact or a dimension. A new table needs a section here and no code; see barnabas.pipeline.routing.
@@ -60,12 +66,12 @@ def topics(routing: Routing, *, with_sources: bool) -> list[TopicPlan]:
     """What the pipeline writes to, and with `with_sources` what it reads from too."""
     kept = {"retention.ms": str(RETENTION_MS)}
     plans = [TopicPlan(name, count, kept) for name, count in ODS_PARTITIONS.items()] if with_sources else []
-    plans += [TopicPlan(name, DWD_PARTITIONS, kept) for name in LOG_TOPICS]
-    plans.append(TopicPlan(DIRTY_TOPIC, DIRTY_PARTITIONS, kept))
+    plans += [TopicPlan(name, DWD_PARTITIONS, kept | _LARGE) for name in LOG_TOPICS]
+    plans.append(TopicPlan(DIRTY_TOPIC, DIRTY_PARTITIONS, kept | _LARGE))
     return plans + [_routed(name, kind, kept) for name, kind in routing.topics.items()]
 
 
 def _routed(name: str, kind: Kind, kept: dict[str, str]) -> TopicPlan:
     if kind == "dimension":
-        return TopicPlan(name, DIM_PARTITIONS, {"cleanup.policy": "compact"})
-    return TopicPlan(name, DWD_PARTITIONS, kept)
+        return TopicPlan(name, DIM_PARTITIONS, {"cleanup.policy": "compact"} | _LARGE)
+    return TopicPlan(name, DWD_PARTITIONS, kept | _LARGE)

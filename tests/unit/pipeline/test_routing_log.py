@@ -38,6 +38,7 @@ def test_topics_of_the_warehouse() -> None:
     plans = {plan.name: plan for plan in topics(parse_routing(DEFAULT_ROUTING), with_sources=True)}
     assert len(plans) == 2 + 5 + 4 + 12 + 1
     assert plans["ods_base_log"].partitions == 6 and plans["dwd_page_log"].partitions == 3
-    assert plans["dim_user_info"].config == {"cleanup.policy": "compact"}
-    assert plans["ods_dirty"].config == {"retention.ms": str(3 * 24 * 3600 * 1000)}
+    large = {"max.message.bytes": "4194304"}
+    assert plans["dim_user_info"].config == {"cleanup.policy": "compact"} | large
+    assert plans["ods_dirty"].config == {"retention.ms": str(3 * 24 * 3600 * 1000)} | large
     assert len(topics(parse_routing(DEFAULT_ROUTING), with_sources=False)) == len(plans) - 2
