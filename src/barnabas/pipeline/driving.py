@@ -99,15 +99,14 @@ class Driver:
 
         `on_routing` is called with a new routing before it holds: topics may have to be created.
         """
-        seen, changed = -1, _modified(routing_file)
+        seen, routing = -1, _WatchedFile(routing_file)
         with StopWish() as stop:
             while not stop.is_there and not _has_ended(query, _LOOK_S):
                 if tables is not None and _has_failed(tables.query):
                     break
                 self._heartbeat.beat()
                 seen = self._note(query, seen, on_batch)
-                if _modified(routing_file) != changed:
-                    changed = _modified(routing_file)
+                if routing.has_changed():
                     self._reload(routing_file, on_routing, tables)
             self.was_stopped = stop.is_there
             if stop.is_there:
@@ -156,6 +155,8 @@ class Driver:
             return
         try:
             text = Path(routing_file).read_text(encoding="utf-8")
+            if text == self._routings.text(self._routings.versions()[-1]):
+                return
             on_routing(parse_routing(text))
             # One batch may be planned while this is written: the new routing holds from the one after it.
             self._routings.write(self._next_batch() + 1, text)
@@ -208,8 +209,26 @@ def _reason(query: StreamingQuery) -> str | None:
     return " ".join((told[-1] if told else text.partition("\n")[0]).split())
 
 
-def _modified(path: str | None) -> float | None:
-    try:
-        return None if path is None else Path(path).stat().st_mtime
-    except OSError:
-        return None
+class _WatchedFile:
+    """Has changed at the first look too: Spark takes its time to start, and the file was read before that.
+
+    One whose time still moves is being written, and left for the next look: half a routing may be one as well.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._known: float | None = None
+        self._last = self._modified()
+
+    def has_changed(self) -> bool:
+        before, self._last = self._last, self._modified()
+        if self._last == self._known or self._last != before:
+            return False
+        self._known = self._last
+        return True
+
+    def _modified(self) -> float | None:
+        try:
+            return None if self._path is None else Path(self._path).stat().st_mtime
+        except OSError:
+            return None
