@@ -4,18 +4,20 @@ import argparse
 import time
 from collections.abc import Callable
 
-from barnabas.cli.commands.pipeline_topics import create_topics
+from barnabas.cli.commands.pipeline_topics import above_zero, create_topics, whole_number
 from barnabas.cli.progress_line import ProgressLine, Speed, bar
 
 
 def generate_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-c", "--count", type=int, metavar="N", help="stop after N records")
-    parser.add_argument("--duration", type=float, metavar="SECONDS", help="stop after this time")
-    parser.add_argument("--rate", type=float, metavar="N", help="records a second (default: as fast as it goes)")
+    parser.add_argument("-c", "--count", type=whole_number, metavar="N", help="stop after N records")
+    parser.add_argument("--duration", type=above_zero, metavar="SECONDS", help="stop after this time")
+    parser.add_argument("--rate", type=above_zero, metavar="N", help="records a second (default: as fast as it goes)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same records (default 1)")
     parser.add_argument("--generation", choices=("A", "B", "both"), default="both", help="of app events")
     parser.add_argument("--format", choices=("maxwell", "canal", "debezium", "all"), default="all", help="of changes")
-    parser.add_argument("--devices", type=int, default=10_000, metavar="N", help="number of devices (default 10000)")
+    parser.add_argument(
+        "--devices", type=whole_number, default=10_000, metavar="N", help="number of devices (default 10000)"
+    )
     parser.add_argument("--dirty", type=_share, default=0.0, metavar="SHARE", help="records nobody can read, 0 to 1")
     parser.add_argument("--duplicates", type=_share, default=0.0, metavar="SHARE", help="records sent twice, 0 to 1")
     parser.add_argument("--no-create", action="store_true", help="do not create the topics")
@@ -76,7 +78,10 @@ def _teller(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], 
 
 
 def _share(text: str) -> float:
-    share = float(text)
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
     if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError("a share is between 0 and 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is no share between 0 and 1")
     return share

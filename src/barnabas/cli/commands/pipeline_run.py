@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import FAILED, UsageError
-from barnabas.cli.commands.pipeline_topics import DEFAULT_CHECKPOINT, DEFAULT_NAME, absolute, create_topics
+from barnabas.cli.commands.pipeline_topics import (
+    DEFAULT_CHECKPOINT,
+    DEFAULT_NAME,
+    absolute,
+    create_topics,
+    whole_number,
+)
 from barnabas.cli.progress_line import ProgressLine, bar
 
 if TYPE_CHECKING:
@@ -21,8 +27,12 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--routing", metavar="FILE", help="TOML: which table goes where (default: the warehouse's)")
     parser.add_argument("--master", default="local[*]", help="Spark master (default local[*])")
     parser.add_argument("--name", default=DEFAULT_NAME, help=f"of the query and its group (default {DEFAULT_NAME})")
-    parser.add_argument("--starting-offsets", default="earliest", metavar="WHERE", help="of a new checkpoint")
-    parser.add_argument("--max-offsets", type=int, metavar="N", help="records a batch, at most (default 100000)")
+    parser.add_argument(
+        "--starting-offsets", type=_where, default="earliest", metavar="WHERE", help="of a new checkpoint"
+    )
+    parser.add_argument(
+        "--max-offsets", type=whole_number, metavar="N", help="records a batch, at most (default 100000)"
+    )
     parser.add_argument("--trigger", metavar="INTERVAL", help="time between batches, e.g. '1 second' (default: none)")
     parser.add_argument("--once", action="store_true", help="take what is there, then end")
     parser.add_argument(
@@ -161,6 +171,16 @@ def batch_teller(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
             print(text, flush=True)
 
     return tell
+
+
+def _where(text: str) -> str:
+    from barnabas.spark.offsets import parse_offsets
+
+    try:
+        parse_offsets(text, may_be=("earliest", "latest"))
+    except ValueError as fault:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed, {fault}") from None
+    return text
 
 
 def _interval(text: str | None) -> dict[str, Any] | None:

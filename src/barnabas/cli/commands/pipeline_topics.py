@@ -21,6 +21,24 @@ def create_topics(options: argparse.Namespace, routing: "Routing", *, with_sourc
                 admin.create_topic(plan.name, plan.partitions, config=plan.config, if_not_exists=True)
 
 
+def whole_number(text: str) -> int:
+    """Of records, devices, ...: at least one. For argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def above_zero(text: str) -> float:
+    """Of seconds, records a second, ... For argparse."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
+
+
 def absolute(path: str) -> str:
     from pathlib import Path
 
