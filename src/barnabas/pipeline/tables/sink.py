@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from barnabas.pipeline.tables.place import Place, Tables, parse_place
 from barnabas.pipeline.tables.rows import TableSpec, read_tasks
+from barnabas.spark.task_input import whole
 
 if TYPE_CHECKING:
     import pyarrow
@@ -53,7 +54,8 @@ class TablesWriter(DataSourceStreamArrowWriter):
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
             raise RuntimeError("Spark did not say which query and batch this is; use Spark 4.1 or later")
-        for task in read_tasks(iterator, self._specs):
+        # An attempt that was given up may end after the one that took its place: it must not replace it by less.
+        for task in read_tasks(whole(iterator), self._specs):
             if self._place not in _opened:
                 _opened[self._place] = self._place.open()
             _opened[self._place].write(task, query, int(batch))
