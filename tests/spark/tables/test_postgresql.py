@@ -79,6 +79,25 @@ def test_a_new_checkpoint_writes_everything_once_more_and_nothing_goes_back(
     assert users(select) == [("1", "c", 0)]
 
 
+def test_a_topic_that_was_created_anew_replaces_rows_of_the_old_one(tables: PostgresTables, select: Select) -> None:
+    """Its offsets begin at 0 again, and are newer all the same; a new checkpoint of the same topic is not."""
+
+    def task(topic_id: str, *records: Any, first: int = 0) -> Any:
+        made = table_task(DIMENSION, *records, first=first)
+        return dataclasses.replace(made, spec=made.spec._replace(topic_id=topic_id))
+
+    tables.write(task("one", (b"1", row(id=1, name="a")), (b"2", row(id=2, name="b")), first=70), "q", 0)
+    tables.write(task("one", (b"1", row(id=1, name="older"))), "another", 0)
+    assert users(select) == [("1", "a", 70), ("2", "b", 71)]
+    tables.write(task("two", (b"1", row(id=1, name="new"))), "a third", 0)
+    assert users(select) == [("1", "new", 0), ("2", "b", -1)]
+    tables.close()
+    tables.write(task("two", (b"2", None), first=1), "a third", 1)
+    tables.write(task("two", (b"1", row(id=1, name="same"))), "a fourth", 0)
+    tables.write(task("", (b"3", row(id=3)), first=2), "a third", 2)
+    assert users(select) == [("1", "same", 0), ("3", None, 2)]
+
+
 def test_a_log_has_each_record_once(tables: PostgresTables, select: Select) -> None:
     task = table_task("dwd_page_log", (b"m", row(mid="m", during_time="5", ts=7)), (b"m", row(mid="m", during_time=6)))
     tables.write(task, "q", 0)

@@ -3,7 +3,7 @@
 One table a topic, called like it. Dimensions and facts are upserted by key (a dimension's row goes when its value is
 null; a deleted fact stays, with `_operation` D), logs by where they come from: a replay replaces. A task is one
 transaction, which begins by taking its place in `barnabas_progress`: an attempt that is older than what was written
-since is refused. An older offset never overwrites a newer one of its partition.
+since is refused. An older offset never overwrites a newer one of its partition, as long as the topic is the same.
 
 What PostgreSQL refuses (a value that does not fit the column, a constraint) goes with its reason into
 `barnabas_rejected`, that record alone.
@@ -46,6 +46,12 @@ _OF_THE_DATA: Final = ("21", "22", "23", "54")
 """Classes of SQLSTATE: cardinality, data, integrity, limits. Whatever else is wrong is not a record's fault."""
 _TAKE_PLACE: Final = f"""INSERT INTO {PROGRESS} AS held VALUES (%s, %s, %s, %s) ON CONFLICT (query, topic, partition)
     DO UPDATE SET batch = excluded.batch WHERE held.batch <= excluded.batch"""
+_TOPIC_ID: Final = -1
+"""In the place of a partition: that row says of which topic the table is, by its id."""
+_SAME_TOPIC: Final = f"""INSERT INTO {PROGRESS} SELECT %(id)s, %(topic)s, {_TOPIC_ID}, 0 WHERE NOT EXISTS
+    (SELECT FROM {PROGRESS} WHERE topic = %(topic)s AND partition = {_TOPIC_ID}) ON CONFLICT DO NOTHING"""
+_NEW_TOPIC: Final = f"""UPDATE {PROGRESS} SET query = %(id)s
+    WHERE topic = %(topic)s AND partition = {_TOPIC_ID} AND query <> %(id)s"""
 _CLEAR_REJECTED: Final = f'DELETE FROM {REJECTED} WHERE topic = %s AND partition = %s AND "offset" BETWEEN %s AND %s'
 _ADD_REJECTED: Final = f"""INSERT INTO {REJECTED} (topic, partition, "offset", key, value, reason)
     VALUES (%s, %s, %s, %s, %s, %s)"""
@@ -62,6 +68,8 @@ class PostgresTables:
         self._url = url
         self._connection: Connection[Any] | None = None
         self._schema: Schema | None = None
+        self._seen: set[tuple[str, str]] = set()
+        """Topics with their ids, which the tables are known to be of."""
 
     def check(self) -> None:
         """On the driver, before a query starts. Raises DatabaseError."""
@@ -115,7 +123,10 @@ class PostgresTables:
                     f"{address(self._url)}: batch {batch} of {task.topic}-{task.partition} comes after a newer one:"
                     " an attempt that was given up, or two pipelines on one checkpoint"
                 )
+            if task.spec.topic_id and (task.topic, task.spec.topic_id) not in self._seen:
+                writing.check_topic()
             writing.run()
+        self._seen.add((task.topic, task.spec.topic_id))
 
     def _connected(self) -> tuple[Connection[Any], Schema]:
         if self._connection is None or self._schema is None or self._connection.closed:
@@ -157,6 +168,15 @@ class TaskWriting:
             # Too many columns: rows that fit into what there is still go in.
             self._shape = self._schema.ensure(self._task.topic, self._task.spec, ())
             self._drop(set(names) - self._shape.columns, _words(error))
+
+    def check_topic(self) -> None:
+        """If the topic was created anew since, the offsets in the table are none of its: whatever comes is newer."""
+        named = {"id": self._task.spec.topic_id, "topic": self._task.topic}
+        self._connection.execute(_SAME_TOPIC, named)
+        if self._connection.execute(_NEW_TOPIC, named).rowcount and self._task.spec.kind != "log":
+            logger.warning("topic %s was created anew: its rows replace those that are there", self._task.topic)
+            statement = sql.SQL("UPDATE {} SET {} = -1")
+            self._connection.execute(statement.format(sql.Identifier(self._task.topic), sql.Identifier(OFFSET)))
 
     def run(self) -> None:
         task = self._task

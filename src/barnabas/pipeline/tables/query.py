@@ -67,7 +67,9 @@ class TablesQuery:
         records = source.load().select("key", "value", "topic", "partition", "offset")
         trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": self._interval}
         sink = records.writeStream.format(FORMAT).option("url", self.place.where)
-        sink = sink.option("tables", specs_as_text(self._specs)).option("checkpointLocation", self._checkpoint)
+        sink = sink.option("tables", specs_as_text(self._with_topic_ids())).option(
+            "checkpointLocation", self._checkpoint
+        )
         self.query = sink.trigger(**trigger).queryName(self.name).start()
         return self.query
 
@@ -81,6 +83,17 @@ class TablesQuery:
     def stop(self) -> None:
         if self.query is not None:
             self.query.stop()
+
+    def _with_topic_ids(self) -> dict[str, TableSpec]:
+        """A topic that is not there yet has none; it is found when the query starts the next time."""
+        from barnabas.client.admin.admin import Admin
+        from barnabas.client.options import AdminOptions
+
+        client = {name: value for name, value in self._client.items() if name in AdminOptions.settings}
+        with Admin.from_config(client) as admin:
+            known = admin.list_topics()
+        ids = {name: topic.topic_id or "" for name, topic in known.items()}
+        return {topic: spec._replace(topic_id=ids.get(topic, "")) for topic, spec in self._specs.items()}
 
     def _owner(self) -> str:
         """The name of this checkpoint, for places that can have only one. It goes when the checkpoint goes."""

@@ -64,6 +64,8 @@ class TableSpec(NamedTuple):
     kind: TableKind
     key: tuple[str, ...] = ()
     """The columns that the record's key is made of, where that is known."""
+    topic_id: str = ""
+    """Of the topic when the query started; offsets of another topic of this name mean nothing beside its own."""
 
 
 KeyAndValue = tuple[bytes | None, bytes | None]

@@ -67,4 +67,4 @@ def specs_as_text(specs: Mapping[str, TableSpec]) -> str:
 
 
 def specs_of(text: str) -> dict[str, TableSpec]:
-    return {topic: TableSpec(kind, tuple(key)) for topic, (kind, key) in json.loads(text).items()}
+    return {topic: TableSpec(kind, tuple(key), topic_id) for topic, (kind, key, topic_id) in json.loads(text).items()}
