@@ -19,7 +19,7 @@ $(INSTALLED): pyproject.toml setup.py $(NATIVE_SOURCES)
 
 run: $(INSTALLED)
 	@echo "Starting one broker; Ctrl-C stops it"
-	@$(PY) -m barnabas server
+	@$(PY) -m barnabas server --set group.initial.rebalance.delay.ms=0
 
 # DURATION=60 ends it by itself, with a check of all that was written; RATE=2000 is more traffic.
 demo: $(INSTALLED)
@@ -32,7 +32,7 @@ check: $(INSTALLED)
 	$(VENV)/bin/lint-imports
 
 test: $(INSTALLED) foreign check
-	$(PY) -m pytest -m "not soak"
+	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile
 
 soak: $(INSTALLED) foreign
 	$(PY) -m pytest -m soak
