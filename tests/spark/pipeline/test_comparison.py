@@ -51,6 +51,7 @@ def test_generated_and_hand_written_records(broker: BarnabasProcess, tmp_path: P
         ).rows.keys()
 
 
+@pytest.mark.soak
 def test_on_a_standalone_cluster(broker: BarnabasProcess, tmp_path: Path) -> None:
     """Two executors, which share nothing but the checkpoint."""
     with (
