@@ -16,7 +16,7 @@ from libc.string cimport memcmp, memcpy, memset, strlen
 import orjson
 import pyarrow
 
-from barnabas.pipeline.events import LOG_TOPICS, EventSplitter
+from barnabas.pipeline.events import LOG_TOPICS, MOST_ROW_BYTES, EventSplitter
 
 cdef enum:
     START
@@ -32,6 +32,7 @@ cdef enum:
     MOST_FIELDS = 9
 
 cdef const char* NULL_TEXT = "null"
+cdef Py_ssize_t MOST_REPEATED = MOST_ROW_BYTES
 cdef Py_ssize_t MOST_BYTES = 1 << 30
 """Of one topic's values: offsets in Arrow's binary columns have 32 bits."""
 
@@ -411,6 +412,7 @@ cdef class EventRows:
         """Whether all of the event is plain, and as the rules want it; then it can be added."""
         cdef Reader reader
         cdef const Piece* mid
+        cdef Py_ssize_t elements
         reader.at = <const uint8_t*>PyBytes_AS_STRING(value)
         reader.end = reader.at + PyBytes_GET_SIZE(value)
         reader.ascii = True
@@ -424,6 +426,9 @@ cdef class EventRows:
             return False
         mid = &self._common.field[MID]
         if mid.start == NULL or mid.start[0] != 34 or self._has_page == self._has_start:
+            return False
+        elements = (self._displays.size + self._actions.size) // <Py_ssize_t>sizeof(Fields)
+        if elements * PyBytes_GET_SIZE(value) > MOST_REPEATED:
             return False
         if not reader.ascii:
             try:

@@ -21,9 +21,13 @@ ACTION: Final = "dwd_action_log"
 ERROR: Final = "dwd_error_log"
 LOG_TOPICS: Final = (START, PAGE, DISPLAY, ACTION, ERROR)
 
+MOST_ROW_BYTES: Final = 64 * 1024 * 1024
+"""Of one event: every display and action repeats the common and page columns, and a record can hold 300,000 of them."""
+
 RepairIsNew = Callable[[str, int, Any], Any]
 """(mid, ts, what the app says) -> what is true; see `visits`."""
 
+_COMMON: Final = ("mid", "uid", "ar", "ch", "is_new", "md", "os", "vc", "ba")
 _dumps = orjson.dumps
 
 
@@ -51,6 +55,7 @@ class EventSplitter:
         elif page is not None:
             columns = _page_columns(_object(page, "page"))
             displays, actions = _list(get("displays"), "displays"), _list(get("actions"), "actions")
+            _check_size(len(value or b""), common, columns, len(displays) + len(actions))
             shared = self._common_columns(common, mid, get("ts"))
             _add_page_rows(rows, key, _dumps(shared | columns | {"ts": get("ts")}), displays, actions)
         return rows
@@ -130,6 +135,14 @@ def _action_columns(action: dict[str, Any]) -> dict[str, Any]:
         "action_item_type": get("item_type"),
         "action_ts": get("ts"),
     }
+
+
+def _check_size(size: int, common: dict[str, Any], page: dict[str, Any], count: int) -> None:
+    if size * count <= MOST_ROW_BYTES:
+        return
+    repeated = len(_dumps([common.get(name) for name in _COMMON])) + len(_dumps(page))
+    if repeated * count > MOST_ROW_BYTES:
+        raise DirtyRecordError(f"an event whose rows have more than {MOST_ROW_BYTES} bytes")
 
 
 def _either(tree: dict[str, Any], name: str, other: str) -> Any:

@@ -180,3 +180,17 @@ def test_spoilt_bytes(seed: int) -> None:
 def test_what_is_hard_to_tell(text: str) -> None:
     for value in (text.encode(), text.encode()[:-1]):
         assert outcome(_native, [value]) == outcome(_event_rows_pure, [value])
+
+
+@pytest.mark.parametrize("module", TWINS)
+def test_an_event_whose_rows_would_fill_the_memory_is_dirty(module: Any) -> None:
+    """Each of its many displays would repeat a large column of the page. Nothing of it is left, nor its visit."""
+    visits = Visits({}, 0)
+    rows = module.EventRows(visits.repair)
+    event = {"common": {"mid": "m"}, "page": {"item": "x" * 100_000}, "displays": [{}] * 700, "ts": TS}
+    with pytest.raises(DirtyRecordError, match="rows have more than 67108864 bytes"):
+        rows.add(json.dumps(event).encode())
+    assert rows.take() == [] and visits.changed == {}
+    many = {"common": {"mid": "m"}, "page": {"item": "x"}, "displays": [{}] * 20_000, "other": "x" * 100_000, "ts": TS}
+    rows.add(json.dumps(many).encode())
+    assert [len(values) for _, _, values in rows.take()] == [1, 20_000]
