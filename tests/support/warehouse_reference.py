@@ -23,6 +23,7 @@ Where the document says nothing, this is what holds (in each case what somebody 
   source.ts_ms or else ts_ms; without one the record is dirty. Operations that are no names are dirty, those of other
   names give nothing; so do tables that the routing does not name. Debezium's before is the row of a delete.
 - A record without a value is dirty, Debezium's tombstones too: nothing disappears unseen.
+- An event whose rows would not fit into memory (1 GiB) is dirty in the pipeline; here it is not.
 - A fact is {table, operation, ts, data}. A key of several columns is joined with "-".
 """
 

@@ -184,7 +184,7 @@ def test_what_is_hard_to_tell(text: str) -> None:
 
 @pytest.mark.parametrize("module", TWINS)
 def test_an_event_whose_rows_would_fill_the_memory_is_dirty(module: Any) -> None:
-    """Each of its many displays would repeat a large column of the page. Nothing of it is left, nor its visit."""
+    """Each of its many displays would repeat a large column of the page. It leaves nothing behind, not even a visit."""
     visits = Visits({}, 0)
     rows = module.EventRows(visits.repair)
     event = {"common": {"mid": "m"}, "page": {"item": "x" * 100_000}, "displays": [{}] * 700, "ts": TS}

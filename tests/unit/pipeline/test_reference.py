@@ -14,6 +14,7 @@ from warehouse_reference import DIRTY, OdsRecord, Reference, Row, TableRoute, ca
 from warehouse_topics import compare
 
 from barnabas.pipeline.changes import split_change
+from barnabas.pipeline.event_rows import EventRows
 from barnabas.pipeline.events import EventSplitter
 from barnabas.pipeline.generator import GeneratorOptions, generate
 from barnabas.pipeline.output import DirtyRecordError
@@ -51,14 +52,36 @@ def by_the_rules(records: Iterable[OdsRecord], routing: Routing) -> list[Row]:
     return rows
 
 
+def by_event_rows(records: Iterable[OdsRecord]) -> list[Row]:
+    """What tasks use: compiled if it was built. Rows of a record come ordered by topic."""
+    event_rows = EventRows(Visits({}, 8 * 3_600_000).repair)
+    rows = []
+    for record in records:
+        try:
+            event_rows.add(record.value)
+        except DirtyRecordError:
+            rows.append(Row(DIRTY, record.key, record.value, (record.topic, record.partition, record.offset)))
+        found = [
+            (topic, *row) for topic, *both in event_rows.take() for row in zip(*(each.to_pylist() for each in both))
+        ]
+        rows += [
+            Row(topic, key, canonical(parse(value))) for topic, key, value in sorted(found, key=lambda row: row[0])
+        ]
+    return rows
+
+
 def check(values: Iterable[tuple[str, bytes | None, bytes | None]], routing: Routing, reference: Reference) -> None:
     """One by one, so that a difference shows its record. All of a topic are taken as one partition."""
-    splitter_of = [OdsRecord(topic, 0, number, key, value) for number, (topic, key, value) in enumerate(values)]
-    expected = [row for record in splitter_of for row in reference.take(record)]
-    found = by_the_rules(splitter_of, routing)
+    records = [OdsRecord(topic, 0, number, key, value) for number, (topic, key, value) in enumerate(values)]
+    expected = [row for record in records for row in reference.take(record)]
+    found = by_the_rules(records, routing)
     for wanted, row in zip(expected, found):
         assert row == wanted
     assert len(found) == len(expected)
+    events = [record for record in records if record.topic == "ods_base_log"]
+    again = Reference()
+    wanted_events = [row for record in events for row in sorted(again.take(record), key=lambda row: row.topic)]
+    assert by_event_rows(events) == wanted_events
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
