@@ -22,7 +22,7 @@ Where the document says nothing, this is what holds (in each case what somebody 
   `table` (Maxwell). Event time is ms since 1970 in 64 bits: Maxwell's ts x 1000, Canal's es or else ts, Debezium's
   source.ts_ms or else ts_ms; without one the record is dirty. Operations that are no names are dirty, those of other
   names give nothing; so do tables that the routing does not name. Debezium's before is the row of a delete.
-- A record without a value is dirty, Debezium's tombstones too: nothing disappears unseen.
+- An event without a value is dirty. A change without a value is Debezium's tombstone behind a delete: it gives nothing.
 - An event whose rows would not fit into memory (1 GiB) is dirty in the pipeline; here it is not.
 - A fact is {table, operation, ts, data}. A key of several columns is joined with "-".
 """
@@ -171,6 +171,8 @@ class Reference:
         return "0" if first < day else is_new
 
     def _change(self, record: OdsRecord) -> list[Row]:
+        if record.value is None:
+            return []
         change = parse_object(record.value)
         payload = change.get("payload")
         if isinstance(payload, dict) and "op" in payload:

@@ -41,6 +41,8 @@ def split_change(value: bytes | None, routing: Routing) -> list[OutputRow]:
 
 def parse_change(value: bytes | None) -> list[RowChange]:
     """The rows that a record changes: none if it changes none. Raises DirtyRecordError."""
+    if value is None:
+        return []  # Debezium's tombstone: it follows a delete, for compaction, and says nothing new
     record = read_object(value)
     payload = record.get("payload")
     if isinstance(payload, dict) and "op" in payload:
