@@ -42,7 +42,12 @@ class Place:
     @property
     def checkpoint_name(self) -> str:
         """Every place has progress of its own: one that is new starts at the beginning of the topics."""
-        return f"{self.kind}-{hashlib.sha256(self.shown.encode()).hexdigest()[:12]}"
+        place = self.shown
+        if self.kind == "postgresql":
+            from barnabas.pipeline.tables.postgresql import session_options
+
+            place += session_options(self.where)  # they may name a schema
+        return f"{self.kind}-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
 
     def open(self) -> Tables:
         return _OPEN[self.kind](self.where)

@@ -274,6 +274,11 @@ def address(url: str) -> str:
     return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
 
 
+def session_options(url: str) -> str:
+    """What is set for each session, a search_path for example; mostly nothing."""
+    return str(conninfo.conninfo_to_dict(url).get("options", ""))
+
+
 def _without_system_columns(row: TableRow) -> TableRow:
     """Names that every table of PostgreSQL has already get an underscore, as ours do: xmin is a column of many maps."""
     if SYSTEM_COLUMNS.isdisjoint(row.columns):

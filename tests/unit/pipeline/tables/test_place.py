@@ -42,6 +42,7 @@ def test_what_is_no_place(text: str, reason: str) -> None:
 
 def test_each_place_has_progress_of_its_own() -> None:
     texts = ["a", "b", "postgresql://db/x", "postgresql://db/y", "postgresql://other/x"]
+    texts += [f"postgresql://db/x?options=-csearch_path%3D{schema}" for schema in ("one", "two")]
     names = [parse_place(text).checkpoint_name for text in texts]
     assert len(set(names)) == len(texts)
     with_password = parse_place("postgresql://me:secret@db/x").checkpoint_name
