@@ -74,6 +74,7 @@ class Driver:
         starting_offsets: str = "earliest",
         max_offsets: int | None = None,
         trigger: dict[str, Any] | None = None,
+        skip_lost: bool = False,
     ) -> StreamingQuery:
         return start(
             spark,
@@ -84,6 +85,7 @@ class Driver:
                 starting_offsets=starting_offsets,
                 max_offsets_per_trigger=max_offsets,
                 trigger=trigger,
+                skip_lost=skip_lost,
             ),
         )
 

@@ -33,6 +33,8 @@ class JobOptions:
     trigger: dict[str, Any] | None = None
     """As writeStream.trigger takes it; None: the next batch as soon as the last is done."""
     utc_offset_ms: int = SHANGHAI_MS
+    skip_lost: bool = False
+    """Go on with what is there where ODS records went before they were read; else that ends the query."""
 
 
 def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
@@ -46,6 +48,7 @@ def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
     source = spark.readStream.format("barnabas").options(**client)
     source = source.option("subscribe", f"{LOG_TOPIC},{CHANGE_TOPIC}").option("groupId", options.name)
     source = source.option("startingOffsets", options.starting_offsets)
+    source = source.option("failOnDataLoss", "false" if options.skip_lost else "true")
     source = source.option("maxOffsetsPerTrigger", str(options.max_offsets_per_trigger or MAX_OFFSETS))
     tasks = max_tasks(options.checkpoint, spark.sparkContext.master or "", spark.sparkContext.defaultParallelism)
     if tasks is not None:

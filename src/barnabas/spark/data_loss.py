@@ -7,7 +7,7 @@ from barnabas.spark.planning import OffsetRange
 from barnabas.types import NO_TOPIC_ID, TopicPartition, topic_id_text
 
 _GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
-HINT = "to go on with what is there, set failOnDataLoss to false"
+HINT = "to go on with what is there, set failOnDataLoss to false (pipeline run: --skip-lost)"
 
 
 class DataLossError(RuntimeError):

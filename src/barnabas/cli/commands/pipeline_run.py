@@ -48,6 +48,12 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INTERVAL",
         help="time between batches of the tables (default: 1 minute for Parquet, 10 seconds for PostgreSQL)",
     )
+    parser.add_argument(
+        "--skip-lost",
+        action="store_true",
+        help="go on with what is there where records went before they were read (retention, a topic made anew);"
+        " without it that ends the pipeline, and says which",
+    )
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting (repeatable)")
 
 
@@ -109,6 +115,7 @@ def _run(
         starting_offsets=options.starting_offsets,
         max_offsets=options.max_offsets,
         trigger={"availableNow": True} if options.once else _interval(options.trigger),
+        skip_lost=options.skip_lost,
     )
     if tables is not None and not options.once:
         driver.start_tables(spark, tables)
@@ -147,7 +154,9 @@ def _tables(options: argparse.Namespace) -> "TablesQuery | None":
         raise UsageError(f"{error.name} is missing: pip install 'barnabas[postgresql]'") from None
     except PlaceError as error:
         raise UsageError(f"--tables: {error}") from None
-    return TablesQuery(client_config(options), checkpoint, options.name, place, options.tables_trigger)
+    return TablesQuery(
+        client_config(options), checkpoint, options.name, place, options.tables_trigger, skip_lost=options.skip_lost
+    )
 
 
 def _fail(reason: str) -> int:

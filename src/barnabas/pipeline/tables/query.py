@@ -31,13 +31,22 @@ INTERVALS: Final = {"parquet": "1 minute", "postgresql": "10 seconds"}
 
 class TablesQuery:
     def __init__(
-        self, client: dict[str, str], checkpoint: str, name: str, place: Place, interval: str | None = None
+        self,
+        client: dict[str, str],
+        checkpoint: str,
+        name: str,
+        place: Place,
+        interval: str | None = None,
+        *,
+        skip_lost: bool = False,
     ) -> None:
+        """`skip_lost`: go on with what is there where records went before they were read."""
         self._client = client
         self._checkpoint = f"{checkpoint}/tables/{place.checkpoint_name}"
         self.name = f"{name}-tables"
         self.place = place
         self._interval = interval or INTERVALS[place.kind]
+        self._skip_lost = skip_lost
         self._specs: dict[str, TableSpec] = {}
         self._spark: SparkSession | None = None
         self.query: StreamingQuery | None = None
@@ -60,6 +69,7 @@ class TablesQuery:
         source = spark.readStream.format("barnabas").options(**client).option("startingOffsets", "earliest")
         source = source.option("kafka.isolation.level", "read_committed").option("groupId", self.name)
         source = source.option("maxOffsetsPerTrigger", str(_MAX_OFFSETS))
+        source = source.option("failOnDataLoss", "false" if self._skip_lost else "true")
         # The warehouse has dozens of partitions, most with a few rows, and a task for each costs more than they do.
         source = source.option("maxTasks", str(spark.sparkContext.defaultParallelism))
         # A pattern, and not names: a topic of an old routing may be gone.
