@@ -31,6 +31,8 @@ _SETTINGS: Final = {
     # Its bar would be drawn over ours.
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    # Two workers are forked for each batch, and would import the clients each time.
+    "spark.python.daemon.module": "barnabas.spark.worker_daemon",
     # Looked at once a second, and each costs a call and a parsing; there are a few batches a second at most.
     "spark.sql.streaming.numRecentProgressUpdates": "20",
     # Without Hadoop's own checksum files: it starts a process for each file that it writes, and these are half of them.
