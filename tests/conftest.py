@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import settings
 from kafka_process import why_no_kafka
 
 # The same tests run against Barnabas and against Apache Kafka; of these folders the second half takes minutes.
@@ -16,6 +17,11 @@ SLOW_WITH_KAFKA = (
     "tests/integration/cli/",
     "tests/clients/test_kafka_data_commands",
 )
+
+
+# A busy machine is not a fault of what is tested.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:

@@ -60,7 +60,12 @@ class Scene:
     def wait_until_all_is_read(self) -> None:
         self.writer.stop()
         eventually(lambda: self.watch.latest, lambda latest: latest == self.writer.sent, timeout=60)
-        self.watch.stop()
+        try:
+            self.watch.stop()
+        except AssertionError as error:
+            for member in self.everyone:  # who committed what, and what it was told
+                error.add_note(f"{member.name}: {member.events()[-40:]}")
+            raise
         check_each_owned_once(self.everyone)
 
     def restart_broker(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from barnabas_members import OurMember, is_shared, poll_until, poll_until_shared
 from confluent import make_topic, produce_all
 from confluent_kafka.admin import AdminClient, NewPartitions
+from eventually import eventually
 
 from barnabas.client.consumer.group import MemberSubscription
 from barnabas.client.consumer.offsets import OffsetAndMetadata, SubscriptionPattern
@@ -265,6 +266,8 @@ def test_rebalances_are_told_in_words(join: Join, topic: str, caplog: pytest.Log
     assert f"{name}: joins for {topic}" in caplog.text
     assert f"{name}: in generation 1 as leader (members: 1), partitions are assigned by range" in caplog.text
     everything = ", ".join(f"{topic}-{number}" for number in range(4))
-    assert f"{name}: generation 1: takes over {everything}; reads {everything} from now on" in caplog.text
+    # Told by the client's own thread, which may be a little later than poll.
+    taken = f"{name}: generation 1: takes over {everything}; reads {everything} from now on"
+    eventually(lambda: caplog.text, lambda text: taken in text)
     member.close()
     assert f"{name}: leaves: the consumer is being closed" in caplog.text
