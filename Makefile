@@ -32,7 +32,7 @@ check: $(INSTALLED)
 	$(VENV)/bin/lint-imports
 
 test: $(INSTALLED) foreign check
-	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile
+	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile --durations 20
 
 soak: $(INSTALLED) foreign
 	$(PY) -m pytest -m soak

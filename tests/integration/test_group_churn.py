@@ -126,6 +126,8 @@ def test_a_frozen_member_loses_its_partitions_and_may_not_commit(tmp_path: Path)
         eventually(lambda: described(made.broker.bootstrap, GROUP).group_state, lambda state: state == "Stable")
         kept = {member.name: member.owned() for member in others}
         ids = {each.member_id for each in described(made.broker.bootstrap, GROUP).members}
+        # Not while librdkafka still asks where to begin: thawed, it would begin there although it was assigned anew.
+        eventually(lambda: committed_partitions(frozen) >= frozen.owned(), timeout=30)
         frozen.freeze()
         made.present.remove(frozen)
         made.restart_broker()
@@ -140,6 +142,11 @@ def test_a_frozen_member_loses_its_partitions_and_may_not_commit(tmp_path: Path)
         made.wait_until_shared()
         check_no_commit_before_it_joined_again(frozen, thawed_at)
         made.wait_until_all_is_read()
+
+
+def committed_partitions(member: MemberProcess) -> set[int]:
+    told = [event["offsets"] for event in member.events() if event["event"] == "committed"]
+    return {int(partition) for offsets in told for partition in offsets}
 
 
 def check_commits_are_refused(made: Scene, ids: set[str]) -> None:

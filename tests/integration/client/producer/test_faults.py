@@ -52,7 +52,9 @@ def test_lost_answers_and_requests(
     bootstrap: str, proxy: FaultyProxy, topic: str, new_producer: NewProducer, fault: str
 ) -> None:
     """FAULTS 9: with five requests in flight, again and again."""
-    producer = new_producer(proxy.bootstrap, batch_size=300, linger_ms=0, max_request_size=2000, **QUICK)
+    producer = new_producer(
+        proxy.bootstrap, batch_size=300, linger_ms=0, max_request_size=2000, request_timeout_ms=10_000, **QUICK
+    )
     producer.send(topic, b"%06d" % 0).result(20)
     stop = threading.Event()
 

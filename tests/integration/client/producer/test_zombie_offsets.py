@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -25,9 +26,10 @@ def test_offsets_of_a_member_that_was_thrown_out(
         zombie.subscribe([topic])
         eventually(lambda: [record.value for record in zombie.poll(0.5)] == [b"0"])
         producer.begin_transaction()
+        heard = threading.Event()
+        proxy.on_answer("Heartbeat", lambda answer: answer.error_code and heard.set(), count=None)
         admin.remove_members(topic)
-        beats = proxy.requests.count("Heartbeat")
-        proxy.wait_for(lambda: proxy.requests.count("Heartbeat") > beats)
+        assert heard.wait(20)
         successor.subscribe([topic])
         eventually(lambda: [record.value for record in successor.poll(0.5)] == [b"0"])
         with pytest.raises(CommitFailedError, match="not this consumer's any more"):
