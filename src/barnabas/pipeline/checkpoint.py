@@ -10,3 +10,11 @@ def checkpoint_files(checkpoint: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), checkpoint.rstrip("/")
     files, root = fs.FileSystem.from_uri(checkpoint)
     return files, root.rstrip("/")
+
+
+def replace_file(files: fs.FileSystem, path: str, content: bytes) -> None:
+    """All of the content or what was there before: a reader sees one or the other. One writer at a time."""
+    files.create_dir(path.rpartition("/")[0], recursive=True)
+    with files.open_output_stream(f"{path}.new") as sink:
+        sink.write(content)
+    files.move(f"{path}.new", path)

@@ -11,7 +11,7 @@ from typing import Final
 
 from pyarrow import fs
 
-from barnabas.pipeline.checkpoint import checkpoint_files
+from barnabas.pipeline.checkpoint import checkpoint_files, replace_file
 
 _NAME: Final = "owner.json"
 
@@ -36,10 +36,7 @@ def claim_checkpoint(checkpoint: str, name: str) -> None:
         raise CheckpointError(
             f"{checkpoint} is the checkpoint of another query, which is no pipeline; give another --checkpoint"
         )
-    files.create_dir(root, recursive=True)
-    with files.open_output_stream(f"{path}.new") as sink:
-        sink.write(json.dumps({"name": name}).encode())
-    files.move(f"{path}.new", path)
+    replace_file(files, path, json.dumps({"name": name}).encode())
 
 
 def _read(files: fs.FileSystem, path: str) -> str:

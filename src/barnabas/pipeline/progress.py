@@ -15,7 +15,7 @@ import socket
 import time
 from typing import Any, Final, Literal, NamedTuple
 
-from barnabas.pipeline.checkpoint import checkpoint_files
+from barnabas.pipeline.checkpoint import checkpoint_files, replace_file
 from barnabas.spark.offsets import read_position
 from barnabas.types import TopicPartition
 
@@ -36,7 +36,6 @@ class _JsonFile:
 
     def __init__(self, checkpoint: str, name: str) -> None:
         self._files, root = checkpoint_files(checkpoint)
-        self._root = root
         self._path = f"{root}/{name}"
 
     def read(self) -> Any:
@@ -48,10 +47,7 @@ class _JsonFile:
     def write(self, content: Any) -> None:
         """If it cannot be written only people miss it; the query has worse to fear from such a file system."""
         try:
-            self._files.create_dir(self._root, recursive=True)
-            with self._files.open_output_stream(f"{self._path}.new") as sink:
-                sink.write(json.dumps(content, indent=1).encode())
-            self._files.move(f"{self._path}.new", self._path)
+            replace_file(self._files, self._path, json.dumps(content, indent=1).encode())
         except OSError as error:
             logger.warning("cannot write %s: %s", self._path, error)
 

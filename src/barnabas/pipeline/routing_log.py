@@ -8,7 +8,7 @@ The driver writes, tasks read. A version is written before the batch from which 
 
 from pyarrow import fs
 
-from barnabas.pipeline.checkpoint import checkpoint_files
+from barnabas.pipeline.checkpoint import checkpoint_files, replace_file
 from barnabas.pipeline.routing import Routing, parse_routing
 
 _SUFFIX = ".toml"
@@ -34,10 +34,7 @@ class RoutingLog:
     def write(self, version: int, text: str) -> None:
         """Raises RoutingError if the text is none; nothing is written then."""
         parse_routing(text)
-        self._files.create_dir(self._folder, recursive=True)
-        with self._files.open_output_stream(f"{self._path(version)}.new") as sink:
-            sink.write(text.encode())
-        self._files.move(f"{self._path(version)}.new", self._path(version))
+        replace_file(self._files, self._path(version), text.encode())
 
     def for_batch(self, batch: int) -> Routing:
         """Parsed once for each version; a batch that no version covers is a checkpoint that was tampered with."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from pyarrow import fs
 
-from barnabas.pipeline.checkpoint import checkpoint_files
+from barnabas.pipeline.checkpoint import checkpoint_files, replace_file
 
 _NAME: Final = "tasks"
 
@@ -26,8 +26,5 @@ def max_tasks(checkpoint: str, master: str, cores: int) -> int | None:
         return number or None
     has_begun = files.get_file_info(f"{root}/offsets").type == fs.FileType.Directory
     number = cores if master.startswith("local") and not has_begun else 0
-    files.create_dir(root, recursive=True)
-    with files.open_output_stream(f"{path}.new") as sink:
-        sink.write(b"%d" % number)
-    files.move(f"{path}.new", path)
+    replace_file(files, path, b"%d" % number)
     return number or None
