@@ -13,7 +13,8 @@ DEEPEST: Final = 254
 """Levels of lists and objects that can be written again; more of them can be read."""
 
 
-def read_object(value: bytes | None) -> dict[str, Any]:
+def read_object(value: bytes | None, deepest: int = DEEPEST) -> dict[str, Any]:
+    """`deepest`: fewer levels, for one that is written again inside something else."""
     if value is None:
         raise DirtyRecordError("the record has no value")
     try:
@@ -23,8 +24,8 @@ def read_object(value: bytes | None) -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise DirtyRecordError("JSON, but no object")
     # Hardly a record has that many brackets, and it takes that many to nest so deep.
-    if value.count(b"{") + value.count(b"[") > DEEPEST:
-        _check_depth(tree)
+    if value.count(b"{") + value.count(b"[") > deepest:
+        _check_depth(tree, deepest)
     return tree
 
 
@@ -33,9 +34,11 @@ def id_text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _check_depth(tree: dict[str, Any]) -> None:
+def _check_depth(tree: Any, deepest: int) -> None:
     """Before any of it is used: rows are never nested deeper than their record."""
+    for _ in range(DEEPEST - deepest):
+        tree = [tree]
     try:
         orjson.dumps(tree)
     except TypeError:
-        raise DirtyRecordError(f"JSON that is nested deeper than {DEEPEST} levels") from None
+        raise DirtyRecordError(f"JSON that is nested deeper than {deepest} levels") from None

@@ -35,7 +35,7 @@ Origin = list[tuple[str, bytes]]
 def split_rows(
     batches: Iterator[pyarrow.RecordBatch], events: EventRows, routing: Routing
 ) -> Iterator[pyarrow.RecordBatch]:
-    """All records of a task: they come from one partition, in its order, which each topic's rows keep."""
+    """Records of one partition, in its order, which each topic's rows keep."""
     rows: list[OutputRow] = []
     size_bytes = 0
     dirty: list[tuple[int, Origin]] = []

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.pipeline.event_rows import EventRows
+from barnabas.pipeline.partition_runs import origin_of, partition_runs
 from barnabas.pipeline.routing import Routing
 from barnabas.pipeline.routing_log import RoutingLog
 from barnabas.pipeline.split import split_rows
@@ -31,9 +32,9 @@ class SplitTask:
     def __call__(self, batches: "Iterator[pyarrow.RecordBatch]", batch_id: int) -> "Iterator[pyarrow.RecordBatch]":
         """The records come partition by partition, as the source reads them."""
         routing = _routings.setdefault(self._checkpoint, RoutingLog(self._checkpoint)).for_batch(batch_id)
-        pieces = (piece for batch in batches for piece in _by_partition(batch))
-        for name, records in itertools.groupby(pieces, _partition):
-            yield from self._split(name, records, routing, batch_id)
+        pieces = itertools.chain.from_iterable(map(partition_runs, batches))
+        for (topic, partition), records in itertools.groupby(pieces, origin_of):
+            yield from self._split(f"{topic}-{partition}", records, routing, batch_id)
 
     def _split(
         self, name: str, records: "Iterator[pyarrow.RecordBatch]", routing: Routing, batch_id: int
@@ -46,20 +47,3 @@ class SplitTask:
         yield from split_rows(records, EventRows(visits.repair), routing)
         store.commit(batch_id, visits.changed)
         _stores[key] = store
-
-
-def _by_partition(batch: "pyarrow.RecordBatch") -> "Iterator[pyarrow.RecordBatch]":
-    """Spark cuts what it was given into batches of its own, which may hold records of several partitions."""
-    from pyarrow import compute
-
-    ends: set[int] = set()
-    for name in ("topic", "partition"):
-        ends.update(compute.run_end_encode(batch.column(name)).run_ends.to_pylist())
-    start = 0
-    for end in sorted(ends):
-        yield batch.slice(start, end - start)
-        start = end
-
-
-def _partition(batch: "pyarrow.RecordBatch") -> str:
-    return f"{batch.column('topic')[0]}-{batch.column('partition')[0]}"

@@ -9,16 +9,16 @@ records spell one and the same column as a number (Maxwell, Debezium) or as a st
 A record that makes no row is rejected with its reason, and nothing happens to its neighbours.
 """
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-import orjson
 import pyarrow
-from pyarrow import compute
 
 from barnabas.pipeline.events import ERROR
+from barnabas.pipeline.output import DirtyRecordError
+from barnabas.pipeline.partition_runs import origin_of, partition_runs
+from barnabas.pipeline.reading import read_object
 
 TableKind = Literal["log", "fact", "dimension"]
 PARTITION: Final = "_partition"
@@ -126,8 +126,8 @@ def read_tasks(batches: Iterable[pyarrow.RecordBatch], specs: Mapping[str, Table
     """What a task has been given, one partition after the other. Only one of them is held in memory."""
     held: list[pyarrow.RecordBatch] = []
     for batch in batches:
-        for run in _runs(batch):
-            if held and _origin(held[0]) != _origin(run):
+        for run in partition_runs(batch):
+            if held and origin_of(held[0]) != origin_of(run):
                 yield _records(held, specs)
                 held = []
             held.append(run)
@@ -135,27 +135,8 @@ def read_tasks(batches: Iterable[pyarrow.RecordBatch], specs: Mapping[str, Table
         yield _records(held, specs)
 
 
-def _runs(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
-    """Slices with the rows of one partition each: Spark cuts batches as it likes."""
-    count = batch.num_rows
-    if not count:
-        return
-    topics, partitions = batch.column("topic"), batch.column("partition")
-    differs = compute.or_(
-        compute.not_equal(topics.slice(1), topics.slice(0, count - 1)),
-        compute.not_equal(partitions.slice(1), partitions.slice(0, count - 1)),
-    )
-    bounds = [0, *(number + 1 for number in compute.indices_nonzero(differs).to_pylist()), count]
-    for start, end in itertools.pairwise(bounds):
-        yield batch.slice(start, end - start)
-
-
-def _origin(batch: pyarrow.RecordBatch) -> tuple[str, int]:
-    return batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py()
-
-
 def _records(batches: list[pyarrow.RecordBatch], specs: Mapping[str, TableSpec]) -> TaskRecords:
-    topic, partition = _origin(batches[0])
+    topic, partition = origin_of(batches[0])
     return TaskRecords(topic, specs[topic], partition, tuple(batches))
 
 
@@ -243,25 +224,10 @@ def _own(columns: dict[str, Any], kind: TableKind) -> dict[str, Any]:
 
 
 def _object(value: bytes | None) -> dict[str, Any]:
-    if value is None:
-        raise RejectedRecordError("the record has no value")
     try:
-        found = orjson.loads(value)
-    except ValueError as error:
-        raise RejectedRecordError(f"not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise RejectedRecordError("JSON, but no object")
-    # Hardly a record has that many brackets, and it takes that many to nest so deep.
-    if value.count(b"{") + value.count(b"[") > _DEEPEST:
-        _check_depth(found)
-    return found
-
-
-def _check_depth(record: dict[str, Any]) -> None:
-    try:
-        orjson.dumps([[record]])
-    except TypeError:
-        raise RejectedRecordError(f"JSON that is nested deeper than {_DEEPEST} levels") from None
+        return read_object(value, _DEEPEST)
+    except DirtyRecordError as error:
+        raise RejectedRecordError(str(error)) from None
 
 
 def _key_text(key: bytes | None) -> str:
