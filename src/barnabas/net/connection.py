@@ -174,7 +174,9 @@ class Connection:
 
     def on_progress(self) -> None:
         """A request, or a good part of a large one, has come: the peer is not idle."""
-        self._last_active_ms = self._context.clock.monotonic_ms()
+        # An answer that goes out in this turn is noted by `_write`.
+        if self._writing or not self._output.queued_bytes:
+            self._last_active_ms = self._context.clock.monotonic_ms()
 
     def on_end_of_input(self) -> None:
         """The client sends no more; it may still read, so the replies in progress go out before the close."""
@@ -290,7 +292,10 @@ class Connection:
 
     def _on_readable(self) -> None:
         self._frames.receive()
-        self.flush()
+        if self._waiting or self._writing or self.pauses or self._end_of_input or not self._output.queued_bytes:
+            self.flush()
+        else:
+            self._write()  # what a flush comes to where every request has been answered
 
     def _on_turn(self) -> None:
         """Another turn for frames that were received in an earlier one."""

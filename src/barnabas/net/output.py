@@ -65,7 +65,15 @@ class OutputQueue:
         turn_end = self.sent_bytes + TURN_BYTES
         try:
             if not self._file_part_count and 0 < self.queued_bytes < JOIN_BYTES:
-                return self._write_joined()
+                # A few small replies and nothing else, the commonest case: without a look at each of them.
+                joined = parts[0] if len(parts) == 1 else b"".join(parts)  # type: ignore[arg-type]
+                sent = self._socket.send(joined)  # type: ignore[arg-type]
+                if sent < self.queued_bytes:
+                    return self._on_sent(list(parts), sent)  # type: ignore[arg-type]
+                parts.clear()
+                self.queued_bytes = 0
+                self.sent_bytes += sent
+                return True
             while parts:
                 part = parts[0]
                 if isinstance(part, MEMORY) or part.length - self._file_position < SMALL_FILE_BYTES:
@@ -77,18 +85,6 @@ class OutputQueue:
                     return not parts
         except (BlockingIOError, InterruptedError):
             return False
-        return True
-
-    def _write_joined(self) -> bool:
-        """A few small replies and nothing else, the commonest case, without a look at each of them."""
-        parts: deque[Memory] = self._parts  # type: ignore[assignment]
-        joined = b"".join(parts)
-        sent = self._socket.send(joined)
-        if sent < len(joined):
-            return self._on_sent(list(parts), sent)
-        parts.clear()
-        self.queued_bytes = 0
-        self.sent_bytes += sent
         return True
 
     def _write_gathered(self) -> bool:
