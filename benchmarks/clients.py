@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
-from benchmarks import ROOT
+from benchmarks import ROOT, loopback
 from benchmarks.board import BARNABAS, number
 from benchmarks.session import Contender, Session
 
@@ -28,6 +28,7 @@ CLIENTS = (OURS, PURE, CONFLUENT, AIOKAFKA, KAFKA_PYTHON)
 COUNTS = {OURS: 1_000_000, PURE: 60_000, CONFLUENT: 1_000_000, AIOKAFKA: 200_000, KAFKA_PYTHON: 60_000}
 BUFFER_MEMORY_MB = 33.6
 HELP_LIMIT_MS = 150
+LOOPBACK = "for comparison: 1000 B records as bare bytes, sendfile to recv over loopback, no broker and no client"
 
 
 @dataclass(slots=True)
@@ -74,6 +75,9 @@ def run(session: Session) -> None:
     )
     for _ in range(max(rounds, 3)):
         _add(rows["help"], OURS, help_ms())
+    rows["loopback"] = ClientRow(LOOPBACK, "records/s")
+    for _ in range(max(rounds, 3)):
+        _add(rows["loopback"], OURS, loopback.bytes_per_second(session.directory) / 1000)
     session.extra_tables["Python clients on the same broker"] = table(list(rows.values()))
 
 

@@ -21,6 +21,8 @@ NAMES = {OFFICIAL: "official connector 4.0.0", OURS: "barnabas"}
 PARTITIONS = 2
 READ_COUNTS = {100: 3_000_000, 1000: 1_000_000}
 WRITE_COUNTS = {100: 1_500_000, 1000: 300_000}
+WARM_UP = 6
+"""The JVM goes on compiling for that many runs: the first take up to twice as long as the tenth, on either side."""
 Work = Callable[[SparkWorker], float]
 
 
@@ -91,12 +93,10 @@ def _write(session: Session, contender: Contender, workers: list[SparkWorker], s
     return _turns(session, workers, f"write, {size} B", count, _times(1.5), work)
 
 
-def _turns(
-    session: Session, workers: list[SparkWorker], name: str, count: int, goal: Goal, work: Work, warm_up: int = 2
-) -> list[Row]:
+def _turns(session: Session, workers: list[SparkWorker], name: str, count: int, goal: Goal, work: Work) -> list[Row]:
     rate = Row(f"{name}: rate", "records/s", goal)
     cpu = Row(f"{name}: processor time per million", "s", None)
-    for round_number in range(-warm_up, session.rounds):
+    for round_number in range(-WARM_UP, session.rounds):
         for worker in workers if round_number % 2 == 0 else workers[::-1]:
             before = worker.cpu_seconds()
             took = work(worker)

@@ -25,8 +25,9 @@ _FIRST_WAIT_S: Final = 0.02
 _LONGEST_WAIT_S: Final = 0.5
 _SILENCE_S: Final = 1.0
 """Without a record for that long, it is time to look whether the topic is still there."""
-_DEFAULTS: Final = {"fetch.max.wait.ms": "5"}
-"""What a task asks for is there. A fetch that waits for more would keep the next task, which reads elsewhere."""
+_DEFAULTS: Final = {"fetch.max.wait.ms": "5", "max.partition.fetch.bytes": str(8 * 1024 * 1024)}
+"""What a task asks for is there: a fetch that waits for more would keep the next task, which reads elsewhere, and large
+answers become large Arrow batches, each of which costs Spark some work of its own."""
 _TASK_SETTINGS: Final = {"enable.auto.commit": "false", "auto.offset.reset": "none"}
 
 _consumers: dict[tuple[tuple[str, str], ...], Consumer] = {}
