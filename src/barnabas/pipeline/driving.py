@@ -61,6 +61,11 @@ class Driver:
         """Whether Ctrl-C ended the pipeline."""
         self._lag = LagMeter(client)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the checkpoint knows of no batch."""
+        return self._next_batch() == 0
+
     def take_routing(self, text: str) -> Routing:
         """The routing for what comes next; what was planned already keeps its own. Raises RoutingError."""
         versions = self._routings.versions()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from barnabas import Admin, OffsetAndMetadata, Producer, TopicPartition
+from barnabas.cli.command import UsageError
 from barnabas.cli.commands.pipeline_status import averages
 from barnabas.pipeline.progress import Heartbeat, ProgressFile
 from barnabas.testing import Broker
@@ -98,3 +99,26 @@ class TestRun:
         done = barnabas("pipeline", "run", "--checkpoint", str(tmp_path / "checkpoint"))
         assert (done.status, done.err.count("\n")) == (2, 1)
         assert done.err.startswith("barnabas pipeline run: Spark needs Java 17 or later")
+
+    def test_a_new_checkpoint_where_there_is_output_is_warned_of_once(
+        self, barnabas: Command, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def no_spark(*_: object) -> None:
+            raise UsageError("no Spark in this test")
+
+        monkeypatch.setattr("barnabas.pipeline.java.why_no_java", lambda: None)
+        monkeypatch.setattr("barnabas.pipeline.driving.spark_session", no_spark)
+        assert barnabas("pipeline generate --count 20").status == 0
+        with Producer(broker.bootstrap) as producer:
+            producer.send("dwd_page_log", b"{}").result()
+        checkpoint = tmp_path / "checkpoint"
+        words = ("pipeline", "run", "--checkpoint", str(checkpoint))
+        told = barnabas(*words).err.splitlines()
+        assert len(told) == 2, told
+        assert told[0].startswith(f"barnabas pipeline run: warning: the checkpoint {checkpoint} is new, but the output")
+        assert "(dwd_page_log): everything in ODS is written there once more." in told[0]
+        last = ["barnabas pipeline run: no Spark in this test"]
+        assert barnabas(*words, "--starting-offsets", "latest").err.splitlines() == last
+        (checkpoint / "offsets").mkdir()
+        (checkpoint / "offsets" / "0").touch()
+        assert barnabas(*words).err.splitlines() == last

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from barnabas.pipeline.driving import Driver
+    from barnabas.pipeline.routing import Routing
     from barnabas.pipeline.tables.query import TablesQuery
 
 
@@ -96,6 +97,8 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
         except PlaceError as error:
             return _fail(str(error))
     create_topics(options, routing, with_sources=True)
+    if driver.is_new and options.starting_offsets == "earliest":
+        _maybe_warn(options, routing)
     spark = spark_session(options.master, options.name, key_values(options.conf, "--conf"))
     try:
         failure = _run(options, driver, spark, tables)
@@ -157,6 +160,17 @@ def _tables(options: argparse.Namespace) -> "TablesQuery | None":
     return TablesQuery(
         client_config(options), checkpoint, options.name, place, options.tables_trigger, skip_lost=options.skip_lost
     )
+
+
+def _maybe_warn(options: argparse.Namespace, routing: "Routing") -> None:
+    """Before Spark starts, which takes long enough to read it and press Ctrl-C."""
+    from barnabas.cli.connection import admin_client
+    from barnabas.pipeline.earlier_output import earlier_output_warning
+
+    with admin_client(options) as admin:
+        warning = earlier_output_warning(admin, options.checkpoint, routing)
+    if warning is not None:
+        print(f"barnabas pipeline run: {warning}", file=sys.stderr)
 
 
 def _fail(reason: str) -> int:
