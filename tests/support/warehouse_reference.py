@@ -24,7 +24,8 @@ Where the document says nothing, this is what holds (in each case what somebody 
   names give nothing; so do tables that the routing does not name. Debezium's before is the row of a delete.
 - An event without a value is dirty. A change without a value is Debezium's tombstone behind a delete: it gives nothing.
 - An event whose rows would not fit into memory (1 GiB) is dirty in the pipeline; here it is not.
-- A fact is {table, operation, ts, data}. A key of several columns is joined with "-".
+- A fact is {table, operation, ts, data}. A key of several columns is joined with "-", and a "-" or a
+  backslash in one of them has a backslash before it, so that two rows never share a key. One column is as it is.
 """
 
 from __future__ import annotations
@@ -197,6 +198,8 @@ class Reference:
             if data.get(column) is None:
                 raise Dirty("no key")
             parts.append(id_text(data[column]))
+        if len(parts) > 1:
+            parts = ["".join("\\" + letter if letter in "-\\" else letter for letter in part) for part in parts]
         key = "-".join(parts).encode()
         if route.columns is not None:
             data = {column: data.get(column) for column in route.columns}

@@ -17,6 +17,8 @@ _MAXWELL: Final = {"insert": "I", "bootstrap-insert": "I", "update": "U", "delet
 _CANAL: Final = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
 _DEBEZIUM: Final = {"r": "I", "c": "I", "u": "U", "d": "D"}
 _KEY_SEPARATOR: Final = "-"
+_ESCAPE: Final = "\\"
+"""Stands before each of the two in a part."""
 _END_OF_TIME: Final = 1 << 63
 
 
@@ -117,10 +119,19 @@ def _output(change: RowChange, route: Route) -> OutputRow:
     if None in parts:
         missing = route.key[parts.index(None)]
         raise DirtyRecordError(f"a row of {route.table} without its key column {missing}")
-    key = _KEY_SEPARATOR.join(map(id_text, parts)).encode()
+    key = _key([id_text(part) for part in parts]).encode()
     if route.columns is not None:
         row = {column: row.get(column) for column in route.columns}
     if route.kind == "dimension":
         return OutputRow(route.topic, key, None if change.operation == "D" else orjson.dumps(row))
     fact = {"table": change.table, "operation": change.operation, "ts": change.ts, "data": row}
     return OutputRow(route.topic, key, orjson.dumps(fact))
+
+
+def _key(parts: list[str]) -> str:
+    """One part is the key as it is. Several are joined so that no two rows share one: (a-b, c) is not (a, b-c)."""
+    if len(parts) == 1:
+        return parts[0]
+    for special in (_ESCAPE, _KEY_SEPARATOR):
+        parts = [part.replace(special, _ESCAPE + special) for part in parts]
+    return _KEY_SEPARATOR.join(parts)

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barnabas.pipeline.changes import split_change
 from barnabas.pipeline.output import DirtyRecordError, OutputRow
@@ -49,6 +51,33 @@ def test_dimensions() -> None:
     keyed = maxwell("insert", "sku_attr", data={"sku_id": 1, "attr_id": 2})
     assert split(keyed) == [OutputRow("dim_sku_attr_v2", b"1-2", b'{"sku_id":1,"attr_id":2}')]
     assert split(keyed | {"database": "other"}) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "key"),
+    [
+        (("a-b", "c"), rb"a\-b-c"),
+        (("a", "b-c"), rb"a-b\-c"),
+        (("a\\", "b"), rb"a\\-b"),
+        (("a", "\\b"), rb"a-\\b"),
+        (("", ""), b"-"),
+        ((-1, 2), rb"\-1-2"),
+    ],
+)
+def test_keys_of_several_columns_are_told_apart(parts: tuple[object, object], key: bytes) -> None:
+    (row,) = split(maxwell("insert", "sku_attr", data=dict(zip(("sku_id", "attr_id"), parts))))
+    assert row.key == key
+
+
+@given(st.lists(st.tuples(*[st.text("-\\a", max_size=4)] * 2), min_size=2, max_size=2, unique=True))
+def test_two_rows_never_share_a_key(rows: list[tuple[str, str]]) -> None:
+    first, second = (split(maxwell("insert", "sku_attr", data={"sku_id": a, "attr_id": b})) for a, b in rows)
+    assert first[0].key != second[0].key
+
+
+def test_a_key_of_one_column_is_as_it_is() -> None:
+    (row,) = split(maxwell("insert", "user_info", data={"id": "a-b\\c"}))
+    assert row.key == rb"a-b\c"
 
 
 def test_canal_has_several_rows() -> None:

@@ -181,6 +181,13 @@ def test_random_changes(change: Any) -> None:
     check([value], parse_routing(ROUTING_FILE), Reference(ROUTES))
 
 
+@given(*[st.text("-\\a1", max_size=4)] * 2)
+@settings(max_examples=50, deadline=None)
+def test_keys_of_several_columns(first: str, second: str) -> None:
+    change = {"table": "order_info", "type": "insert", "ts": 1, "data": {"id": first, "user_id": second}}
+    check([("ods_base_db", b"key", json.dumps(change).encode())], parse_routing(ROUTING_FILE), Reference(ROUTES))
+
+
 @given(st.binary(max_size=30) | JSON.map(lambda tree: json.dumps(tree).encode()))
 @settings(max_examples=100, deadline=None)
 def test_random_bytes(value: bytes) -> None:
