@@ -7,9 +7,11 @@ is left, and the output is checked against the input (`demo_check`): exit status
 
 import argparse
 import contextlib
+import errno
+import os
+import re
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -35,6 +37,8 @@ from barnabas.types import TopicPartition
 HOST: Final = "127.0.0.1"
 PORT: Final = 9092
 _NAME: Final = "barnabas-demo"
+_READY: Final = re.compile(r" ready on (\S+) \(")
+_RUNS: Final = re.compile(f"pipeline {_NAME} runs")
 _LOOK_S: Final = 0.1
 _STUCK_S: Final = 180
 """So long may the pipeline make no step while it is behind."""
@@ -87,7 +91,8 @@ class Demo:
         self._routing: Routing = parse_routing(DEFAULT_ROUTING)
         self._topics = [plan.name for plan in topics(self._routing, with_sources=True)]
         self._processes: list[DemoProcess] = []
-        self._bootstrap = f"{HOST}:{_free_port()}"
+        self._bootstrap = ""
+        """Where the broker listens, once it does."""
 
     def __enter__(self) -> "Demo":
         return self
@@ -114,12 +119,28 @@ class Demo:
         return self._check()
 
     def _start_broker(self) -> DemoProcess:
+        """On 9092 as everywhere, unless a broker is there already: the demo does not touch that one.
+
+        Whether the port is free is left to the broker itself: between a look and its start another demo may take it.
+        """
+        try:
+            return self._start_broker_on(PORT)
+        except ProcessError as error:
+            if os.strerror(errno.EADDRINUSE) not in str(error):
+                raise
+        _say(f"{HOST}:{PORT} is taken: this broker takes another port")
+        self._stop(self._processes[-1])
+        return self._start_broker_on(0)
+
+    def _start_broker_on(self, port: int) -> DemoProcess:
+        """0: whichever is free."""
         data = self._folder / "broker"
         # The check wants every row of the dimensions, not only the newest.
         settings = ("--set", "log.cleaner.enable=false")
-        arguments = ["server", "--listen", self._bootstrap, "--data-dir", str(data), *settings]
+        arguments = ["server", "--listen", f"{HOST}:{port}", "--data-dir", str(data), *settings]
         broker = self._start("broker", arguments, signal.SIGTERM)
-        self._wait("starting the broker", lambda: broker.has_said(" ready on "))
+        self._wait("starting the broker", lambda: broker.has_said(_READY))
+        self._bootstrap = _READY.findall(broker.printed)[0]
         _say(f"broker on {self._bootstrap}, data in {data}")
         return broker
 
@@ -135,7 +156,7 @@ class Demo:
         for name, value in settings.items():
             arguments += ["--conf", f"{name}={value}"]
         pipeline = self._start("pipeline", arguments, signal.SIGINT)
-        self._wait("starting Spark and the pipeline (about 10 s)", lambda: pipeline.has_said(f"pipeline {_NAME} runs"))
+        self._wait("starting Spark and the pipeline (about 10 s)", lambda: pipeline.has_said(_RUNS))
         _say(f"pipeline on Spark {self._options.master}")
         return pipeline
 
@@ -264,19 +285,6 @@ def _folder(told: str | None) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         _say(f"everything is stopped, {folder} is removed")
-
-
-def _free_port() -> int:
-    """9092 as everywhere, unless a broker is there already: the demo does not touch that one."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, PORT))
-        except OSError:
-            probe.bind((HOST, 0))
-            _say(f"{HOST}:{PORT} is taken: this broker listens on port {probe.getsockname()[1]}")
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _interrupt(number: int, frame: FrameType | None) -> Any:

@@ -6,6 +6,7 @@ process leaves behind when it ends (a JVM, say) can be found and ended by its se
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,10 +53,10 @@ class DemoProcess:
     def printed(self) -> str:
         return self._output.read_text(errors="replace")
 
-    def has_said(self, words: str) -> bool:
+    def has_said(self, words: re.Pattern[str]) -> bool:
         """Raises ProcessError if it never will."""
         ended = self.has_ended
-        if words in self.printed:
+        if words.search(self.printed):
             return True
         if ended:
             self.check_well(may_be_done=False)
