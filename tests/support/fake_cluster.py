@@ -173,14 +173,34 @@ class FakeCluster:
             return memoryview(b"")
         return memoryview(encode(await self._ask(node_id, request), version))
 
+    def post_frame(
+        self,
+        node_id: int,
+        api_key: ApiKey,
+        version: int,
+        parts: Sequence[Any],
+        *,
+        timeout_ms: int | None = None,
+        expect_response: bool = True,
+    ) -> asyncio.Future[memoryview]:
+        return asyncio.ensure_future(
+            self.send_frame(node_id, api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response)
+        )
+
+    def ready_version(self, node_id: int, api_key: ApiKey, *, max_version: int | None = None) -> int:
+        return self._version(api_key, max_version)
+
     async def version_of(
         self, node_id: int, api_key: ApiKey, *, max_version: int | None = None, min_version: int = 0
     ) -> int:
-        newest = request_type(api_key).__schema__.max_version
-        version = min(newest, self.versions.get(api_key, newest), newest if max_version is None else max_version)
+        version = self._version(api_key, max_version)
         if version < min_version:
             raise UnsupportedVersionError(f"{api_key.name} v{version}, needed is v{min_version}")
         return version
+
+    def _version(self, api_key: ApiKey, max_version: int | None) -> int:
+        newest = request_type(api_key).__schema__.max_version
+        return min(newest, self.versions.get(api_key, newest), newest if max_version is None else max_version)
 
     async def connect(self, node_id: int) -> None:
         return

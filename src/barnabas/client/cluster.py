@@ -153,6 +153,27 @@ class ClusterClient:
         connection = await self._connection(node_id, timeout_ms)
         return await connection.post(api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response)
 
+    def post_frame(
+        self,
+        node_id: int,
+        api_key: ApiKey,
+        version: int,
+        parts: Sequence[Buffer],
+        *,
+        timeout_ms: int | None = None,
+        expect_response: bool = True,
+    ) -> "asyncio.Future[memoryview]":
+        """`send_frame` for requests whose order matters: it leaves now, on the connection that is there, or not at all.
+
+        One that waited for a new connection could arrive before what was lost with the old one and is sent again.
+        """
+        connection = self._ready(node_id)
+        return connection.post(api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response)
+
+    def ready_version(self, node_id: int, api_key: ApiKey, *, max_version: int | None = None) -> int:
+        """The version for `post_frame`. Raises UnreachableError, as that does, if it could not leave now."""
+        return self._ready(node_id).versions.pick(api_key, max_version=max_version)
+
     async def version_of(
         self, node_id: int, api_key: ApiKey, *, max_version: int | None = None, min_version: int = 0
     ) -> int:
@@ -264,6 +285,12 @@ class ClusterClient:
             await self.start()
         connection = await self._connections.get_ready(node_id, deadline)
         self._take_features(connection)
+        return connection
+
+    def _ready(self, node_id: int) -> Connection:
+        connection = self._connections.ready(node_id)
+        if connection is None:
+            raise UnreachableError(f"node {node_id}", "the connection was lost before the request left")
         return connection
 
     def _find_node(self, node_id: int) -> Node | None:

@@ -1,5 +1,6 @@
 """The producer's words to a cluster: Produce requests, and what their answers say about leaders. On the I/O thread."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,16 @@ from barnabas.protocol import ApiKey, decode
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
 from barnabas.records.compression import CompressionType
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+
+class Posted(NamedTuple):
+    """A request on its way."""
+
+    node_id: int
+    version: int
+    size: int
+    names: dict[TopicId, str]
+    answer: "asyncio.Future[memoryview]"
 
 
 class Produced(NamedTuple):
@@ -41,11 +52,14 @@ class ProduceClient:
         return self._cluster.is_ready(node_id)
 
     async def connect(self, node_id: int) -> None:
-        await self._version(node_id)
+        await self._cluster.version_of(node_id, ApiKey.PRODUCE, max_version=self._max_version())
 
-    async def produce(self, node_id: int, batches: Sequence[ProducerBatch]) -> Produced:
-        """Sends the batches, one a partition; with acks=0 nothing is answered."""
-        version = await self._version(node_id)
+    def post(self, node_id: int, batches: Sequence[ProducerBatch]) -> Posted:
+        """Sends the batches, one a partition, on the connection that is there: calls and requests have one order.
+
+        Raises UnreachableError if there is none any more.
+        """
+        version = self._cluster.ready_version(node_id, ApiKey.PRODUCE, max_version=self._max_version())
         topics = self._topics(batches)
         if any(topic.topic_id == NO_TOPIC_ID for topic in topics.values()):
             version = min(version, FIRST_WITH_TOPIC_IDS - 1)  # who told of the topic was older than its leader is
@@ -53,7 +67,7 @@ class ProduceClient:
         parts = produce_request_parts(
             version, self._options.transactional_id, self._options.acks, self._options.request_timeout_ms, topics
         )
-        body = await self._cluster.send_frame(
+        answer = self._cluster.post_frame(
             node_id,
             ApiKey.PRODUCE,
             version,
@@ -61,14 +75,18 @@ class ProduceClient:
             timeout_ms=self._options.request_timeout_ms,
             expect_response=self._options.acks != 0,
         )
-        size = sum(map(len, parts))
-        if self._options.acks == 0:
-            return Produced(size, None, {})
-        answer = decode(ProduceResponse, version, body)[0]
-        self._cluster.throttle(node_id, answer.throttle_time_ms)
         # By the ids that were sent: a topic may have been made anew meanwhile, under another id.
         names = {topic.topic_id: name for name, topic in topics.items()}
-        return Produced(size, answer, _by_partition(answer, names))
+        return Posted(node_id, version, sum(map(len, parts)), names, answer)
+
+    async def answer_to(self, posted: Posted) -> Produced:
+        """With acks=0 nothing is answered."""
+        body = await posted.answer
+        if self._options.acks == 0:
+            return Produced(posted.size, None, {})
+        answer = decode(ProduceResponse, posted.version, body)[0]
+        self._cluster.throttle(posted.node_id, answer.throttle_time_ms)
+        return Produced(posted.size, answer, _by_partition(answer, posted.names))
 
     def take_hint(self, tp: TopicPartition, leader: int, leader_epoch: int, nodes: Sequence[Node]) -> bool:
         """The new leader that an answer named (KIP-951); True if it was news."""
@@ -81,11 +99,9 @@ class ProduceClient:
     async def refresh_metadata(self, topics: Collection[str]) -> None:
         await self._cluster.refresh_metadata(topics, allow_auto_topic_creation=True)
 
-    async def _version(self, node_id: int) -> int:
+    def _max_version(self) -> int | None:
         limited = self._options.transactional_id is not None and not self.transactions_v2
-        return await self._cluster.version_of(
-            node_id, ApiKey.PRODUCE, max_version=LAST_BEFORE_TRANSACTIONS_V2 if limited else None
-        )
+        return LAST_BEFORE_TRANSACTIONS_V2 if limited else None
 
     def _topics(self, batches: Sequence[ProducerBatch]) -> dict[str, TopicBatches]:
         by_topic: dict[str, list[tuple[int, memoryview]]] = {}

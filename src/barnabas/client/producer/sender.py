@@ -22,7 +22,7 @@ from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
 from barnabas.client.producer.node_states import NodeState, NodeStates
 from barnabas.client.producer.outcomes import Outcomes
-from barnabas.client.producer.produce_client import ProduceClient, Produced
+from barnabas.client.producer.produce_client import Posted, ProduceClient, Produced
 from barnabas.client.producer.wanted_metadata import WantedMetadata
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
@@ -167,7 +167,7 @@ class Sender:
             self._in_flight.update(dict.fromkeys(batches))
             state.in_flight += 1
             state.starved_since_ms = None
-            self._start(self._send(node_id, state, batches))
+            self._start(self._settle(node_id, state, batches, self._post(node_id, batches)))
         if not self._nodes.may_take_more(state):
             self._accumulator.busy_nodes.add(node_id)
 
@@ -186,11 +186,22 @@ class Sender:
             state.connecting = False
             self.wake()
 
-    async def _send(self, node_id: int, state: NodeState, batches: list[ProducerBatch]) -> None:
+    def _post(self, node_id: int, batches: list[ProducerBatch]) -> Posted | Exception:
+        """Not in a task: requests leave in the order in which their batches were taken."""
+        try:
+            return self._client.post(node_id, batches)
+        except Exception as error:
+            return error
+
+    async def _settle(
+        self, node_id: int, state: NodeState, batches: list[ProducerBatch], posted: Posted | Exception
+    ) -> None:
         produced: Produced | None = None
         failure: KafkaError | None = None
         try:
-            produced = await self._client.produce(node_id, batches)
+            if isinstance(posted, Exception):
+                raise posted
+            produced = await self._client.answer_to(posted)
             self._meters.sent(len(batches), produced.size)
         except Exception as error:
             failure = error if isinstance(error, KafkaError) else _unreadable(error)

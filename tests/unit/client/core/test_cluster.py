@@ -96,6 +96,26 @@ def test_a_frame_goes_out_in_parts_and_its_answer_is_a_view(broker: Broker) -> N
     run(broker.bootstrap, use)
 
 
+def test_a_frame_whose_order_matters_leaves_on_the_connection_that_is_there_or_not_at_all(proxy: FaultyProxy) -> None:
+    async def use(cluster: ClusterClient) -> None:
+        await cluster.start()
+        version = cluster.ready_version(0, ApiKey.LIST_GROUPS, max_version=4)
+        body = encode(ListGroupsRequest(), version)
+        answer = await cluster.post_frame(0, ApiKey.LIST_GROUPS, version, [body])
+        assert decode(ListGroupsResponse, version, answer)[0].error_code == 0
+        proxy.drop_answer("ListGroups")
+        with pytest.raises(UnreachableError):
+            await cluster.post_frame(0, ApiKey.LIST_GROUPS, version, [body])
+        taken = proxy.connection_count
+        with pytest.raises(UnreachableError, match="lost before the request left"):
+            cluster.post_frame(0, ApiKey.LIST_GROUPS, version, [body])
+        with pytest.raises(UnreachableError):
+            cluster.ready_version(0, ApiKey.LIST_GROUPS)
+        assert proxy.connection_count == taken and not cluster.is_ready(0), "it connected anew"
+
+    run(proxy.bootstrap, use)
+
+
 def test_many_requests_on_one_connection_are_answered_in_order(broker: Broker) -> None:
     async def use(cluster: ClusterClient) -> None:
         await cluster.start()

@@ -11,7 +11,7 @@ from fake_cluster import FakeCluster, lost
 from produce_broker import ProduceBroker
 from sending import Sending
 
-from barnabas.client.errors import AuthorizationError, UnsupportedVersionError
+from barnabas.client.errors import AuthorizationError, UnreachableError, UnsupportedVersionError
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.init_producer_id import InitProducerIdResponse
@@ -144,6 +144,27 @@ def test_an_answer_that_was_lost_is_not_a_second_record(
     cluster.answer(ApiKey.PRODUCE, written_then_lost)
     assert made.send("t", b"1", partition=0).result(20).offset == 1
     assert broker.values("t") == [b"0", b"1"]
+
+
+def test_a_connection_that_goes_before_a_request_has_left(
+    cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its batches are sent again behind those that were lost with the connection, never on a new one before them."""
+    made = sending(cluster, batch_size=0)
+    made.send("t", b"-1", partition=0).result(20)
+    ready_version, posts = cluster.ready_version, iter([True, False, True, False, False])
+
+    def now_and_then(node_id: int, api_key: ApiKey, *, max_version: int | None = None) -> int:
+        if not next(posts, True):
+            raise UnreachableError("node 0", "it went away")
+        return ready_version(node_id, api_key, max_version=max_version)
+
+    monkeypatch.setattr(cluster, "ready_version", now_and_then)
+    cluster.answer(ApiKey.PRODUCE, lost())
+    for number in range(20):
+        made.send("t", b"%d" % number, partition=0)
+    made.flush()
+    assert broker.values("t") == [b"%d" % number for number in range(-1, 20)]
 
 
 def test_batches_that_are_too_large_are_split_and_the_limit_is_learnt(
