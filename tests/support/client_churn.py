@@ -111,12 +111,19 @@ class ChurnMember(RebalanceListener):
             while not self._ending.is_set():
                 self._turn()
             if self._dies:
-                self.consumer._core._io.stop()
+                self._vanish()
                 self._give_up(list(self._since))
             else:
                 self.consumer.close(10)
         except Exception as error:
             self._ledger.on_fault(f"{self.name}: {error!r}")
+
+    def _vanish(self) -> None:
+        """What is left of a process that was killed: connections that end without a word."""
+        core = self.consumer._core
+        core._io.stop()
+        for _, connection in core._runtime.cluster._connections.connected():
+            connection._socket.close()
 
     def _turn(self) -> None:
         if self._freeze_s:
