@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+import psycopg
+from eventually import eventually
 
 USER = "barnabas"
 
@@ -53,8 +58,24 @@ class PostgresServer:
         settings = f"-h 127.0.0.1 -p {self._port} -k {self._folder} -c fsync=off -c shared_buffers=16MB"
         self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", settings, "start")
 
-    def stop(self) -> None:
-        self._run("pg_ctl", "-w", "-m", "immediate", "stop")
+    def stop(self, mode: str = "immediate") -> None:
+        """`immediate` is a crash, `fast` what an administrator does: it tells its clients."""
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    @contextlib.contextmanager
+    def away(self, mode: str = "immediate") -> Iterator[None]:
+        """Stopped, and whatever happens started again: other tests need it."""
+        self.stop(mode)
+        try:
+            yield
+        finally:
+            self.start()
+
+    def wait_for_lock(self, application: str) -> None:
+        """Until a session of this name waits for what another one holds."""
+        waiting = "SELECT FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            eventually(lambda: connection.execute(waiting, (application,)).rowcount > 0, timeout=120)
 
     def remove(self) -> None:
         if (self._folder / "data" / "postmaster.pid").exists():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -320,6 +324,92 @@ def test_a_server_that_restarts_and_one_that_is_away(
     write(2)
     with psycopg.connect(database) as connection:
         assert connection.execute(f"SELECT count(*) FROM {DIMENSION}").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.parametrize("topic", [DIMENSION, "dwd_page_log"])
+def test_a_server_that_restarts_in_mid_batch(
+    tables: PostgresTables, server: PostgresServer, database: str, topic: str, mode: str
+) -> None:
+    """While a task is in its transaction: nothing of that is left, and it is done again."""
+    key, held = ("_key", "'3'") if topic == DIMENSION else ("_partition, _offset", "0, 3")
+    tables.write(table_task(topic, (b"0", row(mid="0"))), "q", 0)
+    task = table_task(topic, *((b"%d" % number, row(mid=f"{number}")) for number in range(1, 6)), first=1)
+    with ThreadPoolExecutor(1) as pool, contextlib.closing(psycopg.connect(database)) as blocker:
+        # A row that is not committed yet: whoever brings one with the same key waits for what becomes of it.
+        blocker.execute(f"INSERT INTO {topic} ({key}) VALUES ({held})")
+        writing = pool.submit(tables.write, task, "q", 1)
+        server.wait_for_lock("barnabas tables")
+        with server.away(mode):
+            pass  # "fast" may end the blocker first, and let the task through: that is right, too
+        writing.result(120)
+    tables.write(task, "q", 1)  # as Spark does if it does not learn of it
+    with psycopg.connect(database) as connection:
+        found = connection.execute(f"SELECT mid, _offset FROM {topic} ORDER BY _offset").fetchall()
+    assert found == [(f"{number}", number) for number in range(6)]
+
+
+def test_a_server_that_commits_and_dies_before_it_answers(
+    tables: PostgresTables, server: PostgresServer, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, attempts = PostgresTables._write, []
+
+    def write_and_lose_the_answer(self: PostgresTables, *task: Any) -> None:
+        attempts.append(task)
+        write(self, *task)
+        if len(attempts) == 1:
+            with server.away():
+                pass
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(PostgresTables, "_write", write_and_lose_the_answer)
+    tables.write(table_task(DIMENSION, (b"1", row(id=1)), (b"2", row(id=2)), (b"1", None)), "q", 0)
+    assert len(attempts) == 2
+    with psycopg.connect(database) as connection:
+        assert connection.execute(f"SELECT id, _offset FROM {DIMENSION}").fetchall() == [("2", 1)]
+
+
+def wait_with(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], None]) -> None:
+    """In the tables alone; whoever else waits does so as always."""
+    clock = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
+    monkeypatch.setattr("barnabas.pipeline.tables.postgresql.time", clock)
+
+
+def test_a_server_that_is_away_for_most_of_a_minute(
+    tables: PostgresTables, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        before = sum(waited)
+        waited.append(seconds)
+        if before < 40 <= sum(waited):
+            server.start()
+
+    wait_with(monkeypatch, wait)
+    server.stop()
+    try:
+        tables.write(table_task(DIMENSION, (b"1", row(id=1))), "q", 0)
+    finally:
+        if sum(waited) < 40:
+            server.start()
+    assert 40 <= sum(waited) <= 60
+
+
+def test_a_table_that_is_never_right_is_given_up_soon(
+    tables: PostgresTables, execute: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    wait_with(monkeypatch, waited.append)
+    execute(f"CREATE TABLE {DIMENSION} (id text)")
+    execute(
+        "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM * FROM nowhere; RETURN new; END'"
+    )
+    execute(f"CREATE TRIGGER broken BEFORE INSERT ON {DIMENSION} FOR EACH ROW EXECUTE FUNCTION broken()")
+    words = rf'table {DIMENSION}: relation "nowhere" does not exist \(tried 4 times in \d+ s\)'
+    with pytest.raises(DatabaseError, match=words):
+        tables.write(table_task(DIMENSION, (b"1", row(id=1))), "q", 0)
+    assert sum(waited) < 10
 
 
 def test_what_the_user_has_to_mend_is_said_with_the_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import psycopg
 import pyarrow.dataset
 import pytest
 from eventually import eventually
+from postgresql_server import PostgresServer
 from table_tasks import fact, row
 
 from barnabas import Admin, Consumer, Producer
@@ -36,11 +38,13 @@ def broker() -> Iterator[Broker]:
 class Warehouse:
     """Topics as the pipeline leaves them, and the query that makes tables of them."""
 
-    def __init__(self, spark: Any, broker: Broker, folder: Path, place: Place) -> None:
+    def __init__(
+        self, spark: Any, broker: Broker, folder: Path, place: Place, interval: str = "100 milliseconds"
+    ) -> None:
         self.bootstrap = broker.bootstrap
         self._spark = spark
         self._checkpoint = folder / "checkpoint"
-        self.query = TablesQuery({"bootstrap.servers": self.bootstrap}, str(self._checkpoint), "test", place)
+        self.query = TablesQuery({"bootstrap.servers": self.bootstrap}, str(self._checkpoint), "test", place, interval)
         self.query.prepare()
         with Admin(self.bootstrap) as admin:
             for name in (USER, ORDER, PAGE):
@@ -154,6 +158,45 @@ def test_postgresql(spark: Any, broker: Broker, tmp_path: Path, database: str) -
         with Admin(warehouse.bootstrap) as admin:
             done = admin.list_group_offsets("test-tables")
         assert {tp.topic for tp in done} == {USER, ORDER, PAGE}, "the lag shows in every tool"
+
+
+def test_a_server_that_restarts_while_the_query_runs(
+    spark: Any, broker: Broker, tmp_path: Path, server: PostgresServer, database: str
+) -> None:
+    """Between two batches, and in the middle of one; the query itself goes on, and every record is there once."""
+    warehouse = Warehouse(spark, broker, tmp_path, parse_place(database))
+
+    def pages(first: int) -> list[tuple[str, bytes, bytes]]:
+        return [(PAGE, b"m%d" % n, row(mid=f"m{n}", during_time=n)) for n in range(first, first + 50)]
+
+    def select(statement: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(database) as connection:
+            return connection.execute(statement).fetchall()
+
+    def wait_for(page_count: int, user_count: int) -> None:
+        counts = f"SELECT (SELECT count(*) FROM {PAGE}), (SELECT count(*) FROM {USER})"
+        eventually(lambda: select(counts), lambda found: found == [(page_count, user_count)], timeout=120)
+
+    query = warehouse.query.start(spark, [ROUTING])
+    try:
+        warehouse.send(*pages(0), (USER, b"1", row(id=1, name="a")))
+        wait_for(50, 1)
+        with server.away("fast"):
+            warehouse.send(*pages(50), (USER, b"2", row(id=2, name="b")))
+        wait_for(100, 2)
+        with contextlib.closing(psycopg.connect(database)) as blocker:
+            blocker.execute(f"INSERT INTO {USER} (_key) VALUES ('7')")
+            warehouse.send(*pages(100), *((USER, b"%d" % n, row(id=n, name="c")) for n in range(2, 10)))
+            server.wait_for_lock("barnabas tables")
+            with server.away():
+                pass
+        wait_for(150, 9)
+        assert query.isActive and query.exception() is None
+    finally:
+        warehouse.query.stop()
+    assert select(f"SELECT sum(during_time), count(DISTINCT mid) FROM {PAGE}") == [(sum(range(150)), 150)]
+    assert select(f"SELECT id, name FROM {USER} ORDER BY id") == [("1", "a"), *((f"{n}", "c") for n in range(2, 10))]
+    assert select("SELECT * FROM barnabas_rejected") == []
 
 
 def test_the_whole_pipeline_into_tables(spark: Any, broker: Broker, tmp_path: Path) -> None:

@@ -40,8 +40,10 @@ _ROWS_AT_A_TIME: Final = 5000
 _BYTES_AT_A_TIME: Final = 16 * 1024 * 1024
 """Of records; PostgreSQL takes no statement of a gigabyte."""
 _CONNECT_TIMEOUT_S: Final = 10
-_WAITS_S: Final = (0.2, 1.0, 2.0, 4.0)
-"""Between attempts at a task: long enough for a server that restarts."""
+_WAITS_S: Final = (0.2, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0)
+"""Between attempts at a task: a minute, long enough for a server that restarts and recovers."""
+_LOOKS: Final = 4
+"""Attempts at a table that somebody changes meanwhile: it is looked at anew, and nothing has to come back."""
 _OF_THE_DATA: Final = ("21", "22", "23", "54")
 """Classes of SQLSTATE: cardinality, data, integrity, limits. Whatever else is wrong is not a record's fault."""
 _TAKE_PLACE: Final = f"""INSERT INTO {PROGRESS} AS held VALUES (%s, %s, %s, %s) ON CONFLICT (query, topic, partition)
@@ -92,23 +94,27 @@ class PostgresTables:
                 connection.close()
 
     def _retrying(self, topic: str, work: Callable[[], None]) -> None:
-        for wait_s in (*_WAITS_S, None):
+        """All of a failed transaction is gone, or, if only the answer was lost, all is there: it can be done again."""
+        started = time.monotonic()
+        for attempt, wait_s in enumerate((*_WAITS_S, None), 1):
             try:
                 return work()
             except (errors.UndefinedTable, errors.UndefinedColumn) as error:
                 failure: psycopg.Error = error
+                may_pass = attempt < _LOOKS
                 if self._schema is not None:
                     self._schema.forget(topic)
             except psycopg.OperationalError as error:
-                # Lost connection, server restarting, deadlock: all of the transaction is gone, and can be done again.
-                failure = error
+                # Lost connection, server restarting, deadlock.
+                failure, may_pass = error, True
                 self.close()
             except psycopg.Error as error:
                 self.close()
                 raise DatabaseError(f"{address(self._url)}, table {topic}: {_words(error)}") from None
-            if wait_s is None:
-                raise DatabaseError(f"{address(self._url)}, table {topic}: {_words(failure)}") from None
-            logger.warning("%s: %s; trying again", address(self._url), _words(failure))
+            if wait_s is None or not may_pass:
+                tried = f"tried {attempt} times in {time.monotonic() - started:.0f} s"
+                raise DatabaseError(f"{address(self._url)}, table {topic}: {_words(failure)} ({tried})") from None
+            logger.warning("%s, table %s: %s; trying again in %g s", address(self._url), topic, _words(failure), wait_s)
             time.sleep(wait_s)
         return None
 
