@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -68,6 +68,7 @@ class FakeCluster:
         self.followed: Collection[str] | None = ()
         self.closed = False
         self._sent = asyncio.Event()
+        self._in_flight: Counter[int] = Counter()
         self._brokers = {node_id: Node(node_id, f"broker-{node_id}", 9092) for node_id in range(brokers)}
         self._topics: dict[str, MetadataResponseTopic] = {}
         self._scripts: dict[ApiKey, deque[Answer]] = defaultdict(deque)
@@ -209,7 +210,7 @@ class FakeCluster:
         return True
 
     def in_flight_count(self, node_id: int) -> int:
-        return 0
+        return self._in_flight[node_id]
 
     def throttle(self, node_id: int, throttle_time_ms: int) -> None:
         self.throttled.append((node_id, throttle_time_ms))
@@ -274,6 +275,17 @@ class FakeCluster:
     # --- inside ---
 
     async def _ask(self, node_id: int, request: Any) -> Any:
+        """As on a connection, a request that nobody waits for any more is in flight until it is answered."""
+        self._in_flight[node_id] += 1
+        try:
+            answer = await self._answer_to(node_id, request)
+        except Exception:
+            self._in_flight[node_id] -= 1
+            raise
+        self._in_flight[node_id] -= 1
+        return answer
+
+    async def _answer_to(self, node_id: int, request: Any) -> Any:
         api_key: ApiKey = type(request).__schema__.api_key
         self.requests.append((node_id, request))
         self._sent.set()

@@ -215,6 +215,16 @@ def test_leaving_does_not_queue_behind_a_join_that_is_held() -> None:
     play(scene)
 
 
+def test_leaving_does_not_queue_behind_a_long_poll() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.join()
+        await stage.membership.close(leave=True)
+        nodes = {type(request).__name__: node_id for node_id, request in stage.cluster.requests}
+        assert nodes["LeaveGroupRequest"] == coordinator_id(0), "over the connection on which nothing is fetched"
+
+    play(scene, heartbeat_interval_ms=60_000)
+
+
 @pytest.mark.parametrize(("version", "member_id"), [(2, "me"), (3, "")])
 def test_older_brokers_hear_of_one_member(version: int, member_id: str) -> None:
     async def scene(stage: Stage) -> None:

@@ -1,7 +1,8 @@
 """The way from a member to its group's coordinator, and to metadata: asks, and forgets a coordinator that fails.
 
 Requests of the group go over a connection of their own, because the coordinator holds the answer to JoinGroup back, and
-with it everything behind it; only leaving takes the common one, so that it never waits for a JoinGroup.
+with it everything behind it. Only leaving takes the common one while something is on its way there, so that it never
+waits for a JoinGroup; otherwise it does not, because on the common one a long poll may be in front of it.
 """
 
 import asyncio
@@ -59,7 +60,9 @@ class CoordinatorLink:
         """Once, and not for long: who does not hear of it finds out when the session ends."""
         try:
             async with asyncio.timeout(LEAVE_TIMEOUT_MS / 1000):
-                node_id = coordinator_id(await self._coordinator(None))
+                node_id = await self._coordinator(None)
+                if not self._cluster.is_ready(node_id) or self._cluster.in_flight_count(node_id):
+                    node_id = coordinator_id(node_id)
                 if isinstance(request, LeaveGroupRequest):
                     version = await self._cluster.version_of(node_id, ApiKey.LEAVE_GROUP)
                     if version < FIRST_VERSION_WITH_MEMBERS:
