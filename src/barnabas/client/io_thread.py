@@ -2,6 +2,7 @@
 
 Every Producer, Consumer and Admin owns one, so that heartbeats, retries and sends go on whatever the user's own
 thread or loop is doing. User code runs here only where it says so (delivery callbacks); it must never block it.
+It ends with `close`, or when the client is garbage collected (`unclosed`); with the interpreter it just stops.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError
+from barnabas.errors import KafkaError
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -24,8 +26,14 @@ class IoThread:
         self._pid = os.getpid()
         self._stopped = threading.Event()
         self._stopping = threading.Lock()
+        self._ending: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name=f"barnabas-{name}", daemon=True)
         self._thread.start()
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this is a copy in a child process, where the thread is not."""
+        return os.getpid() != self._pid
 
     @property
     def stopped(self) -> bool:
@@ -38,7 +46,7 @@ class IoThread:
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Start the coroutine here. Cancelling the future cancels the coroutine."""
-        if os.getpid() != self._pid:
+        if self.is_forked:
             coroutine.close()
             raise IllegalStateError(
                 "the client was made before a fork, and its I/O thread stayed in the parent: make clients in the"
@@ -99,6 +107,21 @@ class IoThread:
                 self.loop.call_soon_threadsafe(self.loop.stop)
         if not self.is_current:
             self._thread.join()
+
+    def stop_after(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run this here and end the thread, without waiting for it. Takes no lock: it may be called at any moment."""
+        self.call(self._begin_end, close)
+
+    def _begin_end(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._ending = asyncio.ensure_future(self._end(close))  # kept, because a loop does not keep its tasks
+
+    async def _end(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await close()
+        except KafkaError as error:
+            logger.info("%s: closed with some ends loose: %s", self._thread.name, error)
+        finally:
+            self.stop()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)

@@ -16,6 +16,7 @@ from barnabas.client.admin.users import UserCalls
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options import AdminKwargs, AdminOptions
+from barnabas.client.unclosed import end_when_collected
 
 
 class AdminCore(
@@ -49,3 +50,4 @@ class AdminBase:
     def _open(self, options: AdminOptions) -> None:
         self._io = IoThread("admin")
         self._core = AdminCore(ClusterClient(options), options)
+        end_when_collected(self, self._io, self._core.close)

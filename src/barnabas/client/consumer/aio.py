@@ -31,6 +31,7 @@ class Consumer:
 
     def _start(self, options: ConsumerOptions) -> None:
         self._core = ConsumerCore(options, AsyncSide())
+        self._core.end_with(self)
 
     async def __aenter__(self) -> Self:
         return self

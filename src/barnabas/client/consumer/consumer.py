@@ -30,6 +30,7 @@ class Consumer:
     def _start(self, options: ConsumerOptions) -> None:
         self._side = BlockingSide()
         self._core = ConsumerCore(options, self._side)
+        self._core.end_with(self)
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@ Methods that may wait are coroutines over the user's side (see user_side.py), th
 has the parts and the way to the I/O thread, polling.py has poll, core_lookups.py what can be asked; this file the rest.
 """
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,6 +20,7 @@ from barnabas.client.consumer.offsets import OffsetAndMetadata, SubscriptionPatt
 from barnabas.client.consumer.subscription import SubscriptionKind
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.retry import Deadline
+from barnabas.client.unclosed import end_when_collected
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
@@ -238,6 +240,15 @@ class ConsumerCore(LookupCore):
     async def leave(self, failed: bool) -> None:
         """The end of a `with` block; if it failed, records in hand count as not done, so that they come again."""
         await self.close(commit=not (failed and self._given_out))
+
+    def end_with(self, facade: object) -> None:
+        """When the user's object is collected, unclosed, the member leaves.
+
+        Nothing is committed then: nobody has said that what poll returned last was done. What is passed on must not
+        refer to this object, since a listener may refer to the facade.
+        """
+        leave = self.options.group_instance_id is None
+        end_when_collected(facade, self._io, functools.partial(self._runtime.close, leave=leave))
 
     async def _wind_up(self, deadline: Deadline) -> None:
         """All that needs the group and the user's side."""

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
-from inspect import isawaitable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -12,6 +12,7 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
+from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.intake import OnDelivery
@@ -19,8 +20,8 @@ from barnabas.client.producer.memory_wait import memory
 from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.retry import Deadline
+from barnabas.client.unclosed import end_when_collected
 from barnabas.errors import KafkaError
-from barnabas.types import TopicPartition
 
 
 class Producer:
@@ -47,6 +48,7 @@ class Producer:
         self._io = IoThread(options.client_id)
         self._core = ProducerCore(options, self._io)
         self._max_block_ms = options.max_block_ms
+        end_when_collected(self, self._io, functools.partial(finish_collected, self._core))
 
     async def send(
         self,
@@ -124,9 +126,8 @@ class Producer:
     async def send_offsets(self, source: Any, group_metadata: GroupMetadata | None = None) -> None:
         """Commits what was read as a part of the transaction; see the blocking producer."""
         if group_metadata is None:
-            found = source.group_metadata()
-            group_metadata = await found if isawaitable(found) else found
-            source = await _positions(source)
+            group_metadata = source.group_metadata()
+            source = source.consumed()
         await self._io.run(self._core.send_offsets(source, group_metadata))
 
     def metrics(self) -> dict[str, float]:
@@ -151,12 +152,3 @@ class Producer:
         """The exception on its way says more than one from the abort; the next call hears of a fatal error anyway."""
         with contextlib.suppress(KafkaError):
             await self.abort_transaction()
-
-
-async def _positions(consumer: Any) -> dict[TopicPartition, int]:
-    found = consumer.assignment()
-    positions = {}
-    for tp in await found if isawaitable(found) else found:
-        position = consumer.position(tp)
-        positions[TopicPartition(*tp)] = await position if isawaitable(position) else position
-    return positions

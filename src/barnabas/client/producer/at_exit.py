@@ -1,7 +1,9 @@
-"""What becomes of records that are still buffered when the interpreter ends and nobody closed their producer.
+"""What becomes of records that are still buffered when nobody closed their producer.
 
-The I/O thread is a daemon: it would die with them without a word. Instead they are sent, for a few seconds at most,
-and a warning says that the producer should be closed; what is left then is named as lost. Called once by each core.
+At the end of the interpreter the I/O thread, a daemon, would die with them without a word. Instead they are sent, for a
+few seconds at most, and a warning says that the producer should be closed; what is left then is named as lost. If the
+producer is garbage collected before (`unclosed`), there is as much time as records have anyway. Called once by each
+core, and by each facade.
 """
 
 import atexit
@@ -37,6 +39,13 @@ def finish_at_exit(core: "ProducerCore", io: IoThread) -> None:
         pass  # the interpreter is ending already: nothing can be waited for
 
 
+async def finish_collected(core: "ProducerCore") -> None:
+    """On the I/O thread, when the facade is gone. Deliveries that somebody kept hear of it as always."""
+    failed_before = core.meters.failed_records
+    await core.close()
+    _name_lost(core, failed_before)
+
+
 def _register(function: Callable[[], None]) -> None:
     """Before the threads of executors end, if that is offered: they look up the names of brokers."""
     getattr(threading, "_register_atexit", atexit.register)(function)
@@ -53,6 +62,10 @@ def _finish(core: "ProducerCore", io: IoThread) -> None:
     except KafkaError as error:
         logger.error("records of a producer that was not closed may be lost: %s", error.message)
         return
-    if core.meters.failed_records > failed_before:
-        lost = core.meters.failed_records - failed_before
+    _name_lost(core, failed_before)
+
+
+def _name_lost(core: "ProducerCore", failed_before: int) -> None:
+    lost = core.meters.failed_records - failed_before
+    if lost:
         logger.error("%d records of a producer that was not closed were not delivered", lost)

@@ -1,6 +1,7 @@
 """`barnabas.Producer`: the blocking producer. Safe to use from many threads; nobody has to poll it."""
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -10,6 +11,7 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
+from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery, SendPath
 from barnabas.client.producer.intake import OnDelivery
@@ -17,8 +19,8 @@ from barnabas.client.producer.memory_wait import wait_for_memory
 from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.retry import Deadline
+from barnabas.client.unclosed import end_when_collected
 from barnabas.errors import KafkaError
-from barnabas.types import TopicPartition
 
 
 class Producer(SendPath):
@@ -46,6 +48,7 @@ class Producer(SendPath):
         self._intake = self._core.intake
         self._open_path(self._intake.fast, self._core.accumulator.lock)
         self._max_block_ms = options.max_block_ms
+        end_when_collected(self, self._io, functools.partial(finish_collected, self._core))
 
     def send_arrow(self, rows: Any, topic: str | None = None) -> RowsDelivery:
         """Sends every row of a pyarrow.RecordBatch, without an object for each; the handle is for all of them.
@@ -89,12 +92,12 @@ class Producer(SendPath):
     def send_offsets(self, source: Any, group_metadata: GroupMetadata | None = None) -> None:
         """Commits what was read as a part of the transaction.
 
-        `source`: a consumer, for the positions it has reached in all its partitions; or offsets by partition (the next
-        to read), with the `group_metadata()` of the consumer.
+        `source`: a consumer, for the positions it has reached, with their leader epochs; or offsets by partition (the
+        next to read), with the `group_metadata()` of the consumer.
         """
         if group_metadata is None:
             group_metadata = source.group_metadata()
-            source = {TopicPartition(*tp): source.position(tp) for tp in source.assignment()}
+            source = source.consumed()
         self._io.wait(self._core.send_offsets(source, group_metadata))
 
     def metrics(self) -> dict[str, float]:

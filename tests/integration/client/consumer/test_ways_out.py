@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -48,6 +50,21 @@ def test_a_wake_up_does_not_keep_a_consumer_from_leaving(
 
 
 @both
+def test_closing_does_not_wait_for_a_long_poll(
+    bootstrap: str, judge: AdminClient, topic: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """That lasts longer than a consumer waits for the answer to its leaving."""
+    caplog.set_level(logging.INFO, "barnabas.client.consumer.group")
+    consumer = Consumer(bootstrap, group_id=topic, fetch_max_wait_ms=25_000, **options)
+    consumer.subscribe([topic])
+    poll_until_assigned(consumer)
+    eventually(lambda: consumer._core._runtime.fetcher._active, timeout=30)
+    consumer.close()
+    assert "could not say that it leaves" not in caplog.text
+    assert members_of(judge, topic) == 0
+
+
+@both
 def test_unsubscribing_before_the_assignment_was_seen(
     bootstrap: str, judge: AdminClient, topic: str, options: dict[str, Any]
 ) -> None:
@@ -61,6 +78,25 @@ def test_unsubscribing_before_the_assignment_was_seen(
         consumer.assign([(topic, 0)])
         consumer.poll(0.1)
         assert consumer.assignment() == {(topic, 0)}
+
+
+@both
+def test_one_that_is_collected_leaves_the_group_and_commits_nothing(
+    bootstrap: str, judge: AdminClient, fill: Callable[..., Any], topic: str, options: dict[str, Any]
+) -> None:
+    fill(topic, 3)
+    options = {**options, "auto_offset_reset": "earliest", "auto_commit_interval_ms": 600_000}
+    consumer = Consumer(bootstrap, group_id=topic, **options)
+    consumer.subscribe([topic])
+    while not consumer.poll(1):
+        pass
+    assert members_of(judge, topic) == 1
+    with pytest.warns(ResourceWarning, match="unclosed Consumer"):
+        del consumer
+        gc.collect()
+    eventually(lambda: members_of(judge, topic), lambda count: count == 0)
+    with Consumer(bootstrap, group_id=topic) as another:
+        assert another.committed([(topic, 0)]) == {(topic, 0): None}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

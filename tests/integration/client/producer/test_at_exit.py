@@ -1,13 +1,17 @@
-"""A program that ends without closing its producer: what it sent arrives, or it is told what did not."""
+"""A program that ends or drops its producer without closing it: what it sent arrives, or it is told what did not."""
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from confluent import read_partition
 from faulty_proxy import FaultyProxy
+
+from barnabas import Producer
 
 SOURCE = Path(__file__).parents[4] / "src"
 PROGRAM = """
@@ -48,3 +52,28 @@ def test_what_cannot_be_sent_is_named(proxy: FaultyProxy, topic: str) -> None:
     assert program.returncode == 0 and "499 records of a producer that was not closed were not delivered" in errors, (
         errors
     )
+
+
+def test_what_was_buffered_is_sent_when_the_producer_is_collected(bootstrap: str, topic: str) -> None:
+    producer = Producer(bootstrap, linger_ms=100_000, delivery_timeout_ms=200_000)
+    deliveries = [producer.send(topic, b"%d" % number) for number in range(500)]
+    with pytest.warns(ResourceWarning, match="unclosed Producer"):
+        del producer
+        gc.collect()
+    assert [delivery.result(60).offset for delivery in deliveries] == list(range(500))
+
+
+def test_what_cannot_be_sent_after_that_is_named(
+    proxy: FaultyProxy, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = Producer(proxy.bootstrap, linger_ms=0, request_timeout_ms=500, delivery_timeout_ms=1000)
+    producer.send(topic, b"arrives").result(60)
+    proxy.black_hole()
+    producer.send(topic, b"does not")
+    thread = producer._io._thread
+    with pytest.warns(ResourceWarning, match="unclosed Producer"):
+        del producer
+        gc.collect()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert "1 records of a producer that was not closed were not delivered" in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from confluent import make_topic, produce_all, read_partition
@@ -79,3 +80,19 @@ def test_the_asyncio_twins(bootstrap: str, judge: AdminClient, topic: str, name:
 
     asyncio.run(run())
     assert committed_offset(bootstrap, name, topic) == 2
+
+
+def test_the_leader_epoch_of_a_position_is_committed_with_it(bootstrap: str, topic: str, name: str) -> None:
+    """Whoever goes on from there can tell by it that the log was truncated meanwhile."""
+    produce_all(bootstrap, topic, [b"a", b"b"])
+    given: dict[str, Any] = {"group_id": name, "enable_auto_commit": False, "auto_offset_reset": "earliest"}
+    with Producer(bootstrap, transactional_id=name) as producer, Consumer(bootstrap, **given) as consumer:
+        consumer.subscribe([topic])
+        read = 0
+        while read < 2:
+            read += len(consumer.poll(5.0))
+        reached = consumer.consumed()
+        with producer.transaction():
+            producer.send_offsets(consumer)
+        assert reached == consumer.committed()
+        assert reached[TopicPartition(topic, 0)].leader_epoch >= 0
