@@ -203,7 +203,7 @@ class FakeCluster:
         newest = request_type(api_key).__schema__.max_version
         return min(newest, self.versions.get(api_key, newest), newest if max_version is None else max_version)
 
-    async def connect(self, node_id: int) -> None:
+    async def connect(self, node_id: int, *, timeout_ms: int | None = None) -> None:
         return
 
     def is_ready(self, node_id: int) -> bool:

@@ -181,9 +181,9 @@ class ClusterClient:
         connection = await self._connection(node_id, None)
         return connection.versions.pick(api_key, min_version=min_version, max_version=max_version)
 
-    async def connect(self, node_id: int) -> None:
+    async def connect(self, node_id: int, *, timeout_ms: int | None = None) -> None:
         """Have a connection to the node; afterwards `is_ready`, as a rule."""
-        await self._connection(node_id, None)
+        await self._connection(node_id, timeout_ms)
 
     def is_ready(self, node_id: int) -> bool:
         """Whether a request to the node would leave at once: connected, not throttled, not authenticating anew."""

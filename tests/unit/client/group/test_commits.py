@@ -320,6 +320,37 @@ def test_a_retry_leaves_out_what_a_later_commit_is_about() -> None:
     assert sorted(seen[1:], key=str) == [{0: 9}, {1: 6}]
 
 
+def test_one_that_waits_for_a_connection_is_not_sent_after_a_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a broker comes back, each commit that waits for it wakes up by itself, in whatever order."""
+    cluster = FakeCluster()
+    cluster.answer(ApiKey.OFFSET_COMMIT, committed(), committed())
+
+    async def main() -> None:
+        commits = committer(cluster, Membership())
+        connected, waits = asyncio.Event(), asyncio.Event()
+
+        async def connect(node_id: int, *, timeout_ms: int | None = None) -> None:
+            monkeypatch.undo()
+            waits.set()
+            await connected.wait()
+
+        async def send(node_id: int, request: Any, **options: Any) -> Any:
+            await connect(node_id)  # what a real one does where it is not connected
+            return await cluster.send(node_id, request, **options)
+
+        monkeypatch.setattr(cluster, "connect", connect)
+        monkeypatch.setattr(cluster, "send", send)
+        earlier = asyncio.create_task(commits.commit({T0: OffsetAndMetadata(5)}))
+        await waits.wait()
+        await commits.commit({T0: OffsetAndMetadata(9)})
+        connected.set()
+        await earlier
+
+    run(main())
+    sent = [request.topics[0].partitions[0].committed_offset for request in cluster.requests_of(ApiKey.OFFSET_COMMIT)]
+    assert sent == [9]
+
+
 def test_only_what_was_not_stored_is_committed_again() -> None:
     cluster = FakeCluster()
     cluster.answer(ApiKey.OFFSET_COMMIT, response(ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), committed())

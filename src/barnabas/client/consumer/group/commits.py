@@ -57,6 +57,9 @@ class OffsetCommitter:
         self._newest.update(dict.fromkeys(left, myself))
 
         async def attempt(deadline: Deadline) -> None:
+            await self._link.ready(
+                deadline
+            )  # not after the next lines: a later commit might overtake this one meanwhile
             for partition in [each for each in left if self._newest.get(each) is not myself]:
                 del left[partition]
             if not left:

@@ -49,6 +49,16 @@ class CoordinatorLink:
                 self.forget()
             raise
 
+    async def ready(self, deadline: Deadline) -> None:
+        """Find the coordinator and connect to it: a `send` right after this leaves before anything else happens."""
+        node_id = await self._coordinator(deadline)
+        try:
+            await self._cluster.connect(node_id, timeout_ms=deadline.remaining_ms)
+        except KafkaError as error:
+            if error.code in NO_ANSWER:
+                self.forget()
+            raise
+
     async def version_of(self, api_key: ApiKey, *, max_version: int, deadline: Deadline) -> int:
         node_id = await self._coordinator(deadline)
         return await self._cluster.version_of(node_id, api_key, max_version=max_version)
