@@ -11,6 +11,7 @@ from confluent import make_topic, produce_all, read_partition
 from confluent_kafka import Consumer as OtherConsumer
 from confluent_kafka import TopicPartition as OtherPartition
 from confluent_kafka.admin import AdminClient
+from eventually import eventually
 
 from barnabas import Consumer, Producer
 from barnabas.aio import Consumer as AsyncConsumer
@@ -94,5 +95,5 @@ def test_the_leader_epoch_of_a_position_is_committed_with_it(bootstrap: str, top
         reached = consumer.consumed()
         with producer.transaction():
             producer.send_offsets(consumer)
-        assert reached == consumer.committed()
+        eventually(consumer.committed, lambda found: found == reached)  # Kafka commits before its marker is written
         assert reached[TopicPartition(topic, 0)].leader_epoch >= 0
