@@ -177,7 +177,10 @@ class TestOnlyKafka:
                 ),
             ]
         )
-        found = eventually(lambda: admin.describe_user_scram_credentials([new_name]))[new_name]
+        described = eventually(
+            lambda: admin.describe_user_scram_credentials([new_name]), lambda seen: len(seen[new_name]) == 2
+        )
+        found = described[new_name]
         assert {each.mechanism: each.iterations for each in found} == {
             ScramMechanism.SCRAM_SHA_256: 4096,
             ScramMechanism.SCRAM_SHA_512: 8192,
