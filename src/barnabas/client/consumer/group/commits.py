@@ -57,9 +57,8 @@ class OffsetCommitter:
         self._newest.update(dict.fromkeys(left, myself))
 
         async def attempt(deadline: Deadline) -> None:
-            await self._link.ready(
-                deadline
-            )  # not after the next lines: a later commit might overtake this one meanwhile
+            # Before the look at later commits, not after: one of them might overtake this one while it waits.
+            await self._link.ready(deadline)
             for partition in [each for each in left if self._newest.get(each) is not myself]:
                 del left[partition]
             if not left:
