@@ -66,10 +66,10 @@ class OutputQueue:
         try:
             if not self._file_part_count and 0 < self.queued_bytes < JOIN_BYTES:
                 # A few small replies and nothing else, the commonest case: without a look at each of them.
-                joined = parts[0] if len(parts) == 1 else b"".join(parts)  # type: ignore[arg-type]
-                sent = self._socket.send(joined)  # type: ignore[arg-type]
+                replies: deque[Memory] = parts  # type: ignore[assignment]
+                sent = self._socket.send(replies[0] if len(replies) == 1 else b"".join(replies))
                 if sent < self.queued_bytes:
-                    return self._on_sent(list(parts), sent)  # type: ignore[arg-type]
+                    return self._on_sent(list(replies), sent)
                 parts.clear()
                 self.queued_bytes = 0
                 self.sent_bytes += sent
