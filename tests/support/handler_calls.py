@@ -4,6 +4,7 @@ import inspect
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
@@ -31,6 +32,8 @@ class HandlerCalls:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         config = BrokerConfig.parse(QUICK | {"log.dirs": str(directory)} | given)
         self.broker = Broker(config, store=MemoryStore())
+        self.rest = Mock()
+        """Called when a connection is told to rest."""
 
     async def __aenter__(self) -> "HandlerCalls":
         await self.broker.start()
@@ -64,7 +67,8 @@ class HandlerCalls:
         return row.handle(context, decoded)
 
     def context(self, api_key: ApiKey, version: int) -> RequestContext:
-        connection = cast(Any, SimpleNamespace(listener=SimpleNamespace(name="PLAINTEXT"), peer_host="10.0.0.9"))
+        listener = SimpleNamespace(name="PLAINTEXT")
+        connection = cast(Any, SimpleNamespace(listener=listener, peer_host="10.0.0.9", rest=self.rest))
         return RequestContext(self.broker, connection, RequestHeader(api_key, version, 0, "tester", 0))
 
     def versions(self, request: type[Any]) -> range:

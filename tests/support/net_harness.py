@@ -52,6 +52,11 @@ class Client:
         self.reader = reader
         self.writer = writer
 
+    @property
+    def port(self) -> int:
+        """Its own, by which the server knows it."""
+        return int(self.writer.get_extra_info("sockname")[1])
+
     async def send(self, data: bytes) -> None:
         self.writer.write(data)
         await self.writer.drain()

@@ -19,6 +19,7 @@ from barnabas.net.context import ConnectionContext
 from barnabas.net.frames import FrameReader
 from barnabas.net.output import OutputQueue, TruncatedFileError
 from barnabas.net.reply import MEMORY, Parts, PendingReply
+from barnabas.net.resting import SUPPORTED as RESTING_IS_SUPPORTED
 from barnabas.net.settings import Listener
 
 logger = logging.getLogger(__name__)
@@ -42,11 +43,13 @@ class Connection:
         "_context",
         "_end_of_input",
         "_frames",
+        "_heartbeat_came",
         "_held_bytes",
         "_idle_timer",
         "_last_active_ms",
         "_output",
         "_reading",
+        "_resting",
         "_socket",
         "_waiting",
         "_writing",
@@ -77,6 +80,8 @@ class Connection:
         self._frames = FrameReader(self, context, sock)
         self.pauses = 0
         self._reading = False
+        self._resting = False
+        self._heartbeat_came = False
         self._writing = False
         self._end_of_input = False
         self._last_active_ms = context.clock.monotonic_ms()
@@ -92,6 +97,10 @@ class Connection:
         """Requests that were read and whose answers are not on their way yet."""
         return len(self._waiting)
 
+    @property
+    def is_resting(self) -> bool:
+        return self._resting
+
     # --- for the handler and the server ---
 
     def pause_reading(self) -> None:
@@ -100,6 +109,15 @@ class Connection:
 
     def resume_reading(self) -> None:
         self._resume(MUTED)
+
+    def rest(self) -> None:
+        """The request at hand only says that the peer is alive: the next may wait a little, to be read with others'.
+
+        It rests until something is read in which there is no such request.
+        """
+        self._heartbeat_came = True
+        if self._reading and not self._resting and RESTING_IS_SUPPORTED:
+            self._change_rest(True)
 
     def finish(self) -> None:
         """Read no more, send the replies in progress, then close."""
@@ -297,6 +315,17 @@ class Connection:
         else:
             self._write()  # what a flush comes to where every request has been answered
 
+    def _on_readable_at_rest(self) -> None:
+        self._heartbeat_came = False
+        self._on_readable()
+        if self._reading and not self._heartbeat_came:
+            self._change_rest(False)
+
+    def _change_rest(self, resting: bool) -> None:
+        self._unwatch_readable()
+        self._resting = resting
+        self._watch_readable()
+
     def _on_turn(self) -> None:
         """Another turn for frames that were received in an earlier one."""
         self.pauses &= ~TURN_IS_OVER
@@ -314,7 +343,19 @@ class Connection:
             return
         self._reading = wanted
         if wanted:
+            self._watch_readable()
+        else:
+            self._unwatch_readable()
+
+    def _watch_readable(self) -> None:
+        if self._resting:
+            self._context.resting.add(self._socket.fileno(), self._on_readable_at_rest)
+        else:
             self._context.loop.add_reader(self._socket.fileno(), self._on_readable)
+
+    def _unwatch_readable(self) -> None:
+        if self._resting:
+            self._context.resting.remove(self._socket.fileno())
         else:
             self._context.loop.remove_reader(self._socket.fileno())
 

@@ -11,6 +11,7 @@ from barnabas.clock import Clock
 from barnabas.net.budget import MemoryBudget
 from barnabas.net.buffers import BufferPool, ReceiveBuffer
 from barnabas.net.reply import Parts, PendingReply
+from barnabas.net.resting import RestingConnections
 from barnabas.net.settings import NetworkSettings
 from barnabas.net.timers import Timers
 
@@ -42,6 +43,7 @@ class ConnectionContext:
         "on_closed",
         "pool",
         "receive_buffer",
+        "resting",
         "settings",
         "timers",
     )
@@ -63,6 +65,7 @@ class ConnectionContext:
         self.on_closed = on_closed
         self.receive_buffer = ReceiveBuffer()
         self.pool = BufferPool()
+        self.resting = RestingConnections(loop)
         self.budget = MemoryBudget(settings.queued_max_request_bytes)
         self._to_flush: dict[Connection, None] = {}
 

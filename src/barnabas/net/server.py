@@ -106,6 +106,8 @@ class Server:
                 logger.info("closing %d connections that did not take their replies in time", len(self._connections))
         for connection in list(self._connections):
             connection.close()
+        if self._context is not None:
+            self._context.resting.close()
         if self._owns_timers and self._timers is not None:
             self._timers.close()
 

@@ -19,11 +19,23 @@ from barnabas.server.dispatch import Handler, RequestContext
 def handle_consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
     if "consumer" not in context.broker.config.group_coordinator_rebalance_protocols:
         return fail_consumer_group_heartbeat(context, request, ErrorCode.UNSUPPORTED_VERSION)
+    if _only_says_alive(request):
+        context.connection.rest()
     command = ConsumerGroupHeartbeat(
         request, context.version, context.header.client_id or "", f"/{context.connection.peer_host}"
     )
     return context.broker.groups.submit(
         request.group_id, command, partial(fail_consumer_group_heartbeat, context, request)
+    )
+
+
+def _only_says_alive(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """A member that has nothing new to say leaves out all but its names and its epoch."""
+    return (
+        request.member_epoch > 0
+        and request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and request.topic_partitions is None
     )
 
 

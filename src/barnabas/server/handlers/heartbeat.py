@@ -56,6 +56,8 @@ def try_heartbeat(broker: "Broker", connection: Connection, frame: memoryview) -
         beat = connection.repeated = _decode_beat(content, frame)
         if beat is None:
             return None
+    else:
+        connection.rest()
     if broker.groups.heartbeat(beat.request) is None:
         return None
     before, after = _CALM_ANSWERS[beat.version]

@@ -435,6 +435,24 @@ def test_consumer_groups(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_the_connection_rests_once_a_member_has_nothing_new_to_say(tmp_path: Path) -> None:
+    async def scenario(calls: HandlerCalls) -> None:
+        said: dict[str, Any] = {"subscribed_topic_names": ["orders"], "topic_partitions": []}
+        for epoch, new, rested in (
+            (0, said, 0),
+            (1, said, 0),
+            (1, {}, 1),
+            (1, {"topic_partitions": []}, 1),
+            (1, {}, 2),
+        ):
+            beat = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=epoch, **new)
+            beat.rebalance_timeout_ms = 1000 if new is said else -1
+            assert (await calls.call(beat)).error_code == 0
+            assert calls.rest.call_count == rested, (epoch, new)
+
+    run(tmp_path, scenario)
+
+
 def test_the_newer_protocol_can_be_switched_off(tmp_path: Path) -> None:
     async def scenario(calls: HandlerCalls) -> None:
         beat = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=0)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from handler_calls import HandlerCalls
@@ -55,7 +56,7 @@ def calm(version: int, correlation_id: int) -> bytes:
 
 @pytest.fixture
 def connection() -> Any:
-    return SimpleNamespace(repeated=None)
+    return SimpleNamespace(repeated=None, rest=Mock())
 
 
 def test_the_same_heartbeat_again_is_answered_as_the_first(tmp_path: Path, connection: Any) -> None:
@@ -64,6 +65,17 @@ def test_the_same_heartbeat_again_is_answered_as_the_first(tmp_path: Path, conne
             for correlation_id in (7, 8, -2):
                 answer = try_heartbeat(calls.broker, connection, beat(member, version, correlation_id))
                 assert answer == calm(version, correlation_id)
+
+    run(tmp_path, scenario)
+
+
+def test_the_connection_rests_from_the_second_on(tmp_path: Path, connection: Any) -> None:
+    async def scenario(calls: HandlerCalls, member: str) -> None:
+        for correlation_id, rested in ((1, 0), (2, 1), (3, 2)):
+            try_heartbeat(calls.broker, connection, beat(member, 4, correlation_id))
+            assert connection.rest.call_count == rested
+        try_heartbeat(calls.broker, connection, beat("somebody", 4, 4))
+        assert connection.rest.call_count == 2
 
     run(tmp_path, scenario)
 
