@@ -219,7 +219,8 @@ class Demo:
     def _stop(self, process: DemoProcess) -> None:
         if not process.has_ended:
             _say(f"stopping the {process.name}")
-        process.stop(_PATIENCE_S[process.name])
+        if process.stop(_PATIENCE_S[process.name]):
+            _say(f"the {process.name} did not end by itself and was killed")
         self._processes.remove(process)
 
     def _wait(self, what: str, is_so: Callable[[], bool]) -> None:

@@ -70,8 +70,11 @@ class DemoProcess:
         lines = [f"  {line}" for line in self.printed.splitlines()[-_LAST_WORDS:]]
         raise ProcessError("\n".join([f"the {self.name} has ended with status {status}; its last words:", *lines]))
 
-    def stop(self, patience_s: float) -> None:
-        """With the signal that it takes for a wish, then by force; in the end nothing of its session is left."""
+    def stop(self, patience_s: float) -> bool:
+        """With the signal that it takes for a wish, then by force; in the end nothing of its session is left.
+
+        Whether force was needed."""
+        is_forced = False
         if not self.has_ended:
             self._process.send_signal(self._stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -80,12 +83,14 @@ class DemoProcess:
         while self._rest():
             # What it started ends with it, but not in the same moment; Spark's workers end when their JVM is gone.
             if time.monotonic() > until or not self.has_ended:
+                is_forced = True
                 for pid in self._rest():
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
             self._process.poll()
             time.sleep(_LOOK_S)
         self._process.wait()
+        return is_forced
 
     def _rest(self) -> list[int]:
         """The processes of its session that live, by /proc; where there is none, its process group stands for it."""

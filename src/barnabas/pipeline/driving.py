@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyarrow import fs
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,7 +21,7 @@ from barnabas.pipeline.lag import LagMeter
 from barnabas.pipeline.progress import Heartbeat, ProgressFile, WrittenRows, end_position, summary
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
-from barnabas.pipeline.stop_wish import StopWish
+from barnabas.pipeline.stop_wish import StopWish, signals_held_back
 from barnabas.pipeline.tables.query import TablesQuery
 
 logger = logging.getLogger(__name__)
@@ -43,10 +44,12 @@ _SETTINGS: Final = {
 def spark_session(master: str, name: str, settings: dict[str, str]) -> SparkSession:
     """A session whose workers run this Python, since the packages are installed here."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName(name)
-    for key, value in (_SETTINGS | settings).items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    conf = SparkConf().setMaster(master).setAppName(name).setAll([*(_SETTINGS | settings).items()])
+    # Cut in half, PySpark takes away the folder in which its JVM says where it listens, and a JVM that fails to say so
+    # never ends. One that has said it ends with this process.
+    with signals_held_back():
+        SparkContext._ensure_initialized(conf=conf)
+    return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
 class Driver:
