@@ -16,7 +16,10 @@ SLOW_WITH_KAFKA = (
     "tests/integration/client/core",
     "tests/integration/cli/",
     "tests/clients/test_kafka_data_commands",
+    "tests/integration/client/producer",
 )
+# What every run has our client judged by.
+QUICK_WITH_KAFKA = "tests/integration/client/producer/test_send.py"
 
 
 # A busy machine is not a fault of what is tested.
@@ -36,5 +39,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("java"):
             if reason is not None:
                 item.add_marker(pytest.mark.skip(reason=reason))
-            if item.nodeid.startswith(SLOW_WITH_KAFKA):
+            if item.nodeid.startswith(SLOW_WITH_KAFKA) and not item.nodeid.startswith(QUICK_WITH_KAFKA):
                 item.add_marker(pytest.mark.soak)

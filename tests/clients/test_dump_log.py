@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent import produce_all
 from confluent_kafka import Consumer, Producer
-from kafka_process import KafkaProcess, run_tool, why_no_kafka
+from kafka_process import QuickKafka, run_tool, why_no_kafka
 from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, small_config
 
 from barnabas.cli.dump.command import kafka_main, main
@@ -102,7 +102,7 @@ def test_internal_topics(tmp_path: Path) -> None:
 
 
 def test_metadata_log_of_kafka(tmp_path: Path) -> None:
-    kafka = KafkaProcess(tmp_path).start()
+    kafka = QuickKafka(tmp_path).start()
     address = f"127.0.0.1:{kafka.port}"
     try:
         produce_all(address, "orders", [b"one"])

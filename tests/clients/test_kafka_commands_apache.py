@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from eventually import eventually
 from kafka_commands import KafkaTools, SideBySide
-from kafka_process import KafkaProcess
+from kafka_process import QuickKafka
 
 from barnabas import Admin
 
@@ -25,16 +25,16 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess]:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickKafka]:
     directory = tmp_path_factory.mktemp("kafka")
     more = directory / "more"
     settings = SETTINGS | {"log.dirs": f"{directory / 'data'},{more}"}
-    with KafkaProcess(directory, settings) as kafka:
+    with QuickKafka(directory, settings) as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="module")
-def both(kafka: KafkaProcess, kafka_tools: KafkaTools) -> SideBySide:
+def both(kafka: QuickKafka, kafka_tools: KafkaTools) -> SideBySide:
     with Admin(kafka.bootstrap) as admin:
         for name in ("orders", "twin-1", "twin-2"):
             admin.create_topic(name, 2)
@@ -117,7 +117,7 @@ def test_settings_of_an_apache_broker(both: SideBySide) -> None:
     both.same("topics", "--describe", any_order=True)
 
 
-def test_reassignments(both: SideBySide, kafka: KafkaProcess, tmp_path: Path) -> None:
+def test_reassignments(both: SideBySide, kafka: QuickKafka, tmp_path: Path) -> None:
     more = str(kafka.directory / "more")
     plan = [{"topic": "orders", "partition": each, "replicas": [1]} for each in (0, 1)]
     moves = [plan[0] | {"log_dirs": [more]}, plan[1] | {"log_dirs": ["any"]}]

@@ -1,6 +1,7 @@
 """Folders change hands: Kafka's dump tool reads ours, we serve what Kafka wrote, Kafka serves what we wrote.
 
-The dump is taken of a folder that Apache Kafka wrote as well: what the test expects is what Kafka itself does.
+Each of the two brokers writes once for all tests. What Kafka wrote goes through the same as what we wrote: what the
+tests expect is what Kafka itself does.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from barnabas_process import BarnabasProcess
@@ -18,12 +20,14 @@ from confluent import make_topic, produce_all, read_partition
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource
 from eventually import eventually
-from kafka_process import KafkaProcess, run_tool
+from kafka_commands import KafkaTools
+from kafka_process import QuickKafka
 from server_process import ServerProcess
 
 pytestmark = pytest.mark.java
 
 TOPIC = "orders"
+TAKEN_OVER = "taken-over"
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 RECORDS_PER_CODEC = 700
 SEGMENT_BYTES = 1024 * 1024  # the least that Kafka allows
@@ -50,54 +54,85 @@ def fill(broker: ServerProcess) -> list[bytes]:
     return values
 
 
-def dump(files: list[Path], *options: str) -> str:
-    done = run_tool("kafka.tools.DumpLogSegments", "--files", ",".join(map(str, files)), *options)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    return done.stdout
+class Written(NamedTuple):
+    data: Path
+    values: list[bytes]
+
+    @property
+    def folder(self) -> Path:
+        return self.data / f"{TOPIC}-0"
 
 
-@pytest.mark.parametrize("writer", [KafkaProcess, BarnabasProcess])
-def test_dump_tool_reads_every_file(writer: Callable[[Path], KafkaProcess | BarnabasProcess], tmp_path: Path) -> None:
-    with writer(tmp_path) as broker:
-        values = fill(broker)
-    folder = broker.data / f"{TOPIC}-0"
-    logs = sorted(folder.glob("*.log"))
-    assert len(logs) >= 3, "several segments"
-
-    printed = dump(logs, "--deep-iteration", "--print-data-log")
-    assert re.findall(r"^\| offset: (\d+) .* payload: (.*)$", printed, re.MULTILINE) == [
-        (str(offset), value.decode()) for offset, value in enumerate(values)
-    ]
-    batches = re.findall(r"^baseOffset: .* compresscodec: (\w+) .* isvalid: (\w+)$", printed, re.MULTILINE)
-    assert {codec for codec, _ in batches} == set(CODECS) and {valid for _, valid in batches} == {"true"}
-
-    indexes = sorted(folder.glob("*.index")) + sorted(folder.glob("*.timeindex"))
-    assert len(indexes) == 2 * len(logs)
-    looked_up = dump(indexes)
-    assert "Mismatches" not in looked_up and "out of order" not in looked_up and "Indexed offset:" not in looked_up
-    assert len(re.findall(r"^offset: \d+ position: \d+$", looked_up, re.MULTILINE)) > 10 * len(logs)
-
-    snapshots = sorted(folder.glob("*.snapshot"))
-    assert snapshots, "producer state is kept at each new segment and at the stop"
-    last = dump(snapshots[-1:])
-    assert len(re.findall(r"^producerId: \d+ producerEpoch: 0 ", last, re.MULTILINE)) == len(CODECS)
-
-
-@pytest.mark.parametrize("snapshots", [False, True], ids=["log", "snapshots"])
-def test_barnabas_serves_what_kafka_wrote(tmp_path: Path, snapshots: bool) -> None:
-    """A whole directory: topics, their settings and committed offsets come with it, whether from log or snapshot."""
-    settings = {"metadata.log.max.record.bytes.between.snapshots": "1"} if snapshots else {}
-    with KafkaProcess(tmp_path / "kafka", settings) as kafka:
+@pytest.fixture(scope="module")
+def kafkas(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """What a Kafka left that made a snapshot after each change, and never shortened its log."""
+    settings = {"metadata.log.max.record.bytes.between.snapshots": "1"}
+    with QuickKafka(tmp_path_factory.mktemp("kafka"), settings) as kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
         make_topic(admin, "latest-state", 3, {"cleanup.policy": "compact", "segment.ms": "3600000"})
         make_topic(admin, "dropped")
         admin.delete_topics(["dropped"])["dropped"].result(30)
+        make_topic(admin, TAKEN_OVER)
         values = fill(kafka)
         commit(kafka.bootstrap, 123)
-    kafkas_own = content_of(kafka.data / "__cluster_metadata-0")
-    assert any(name.endswith(".checkpoint") for name in kafkas_own) == snapshots
-    barnabas = BarnabasProcess(tmp_path / "barnabas", "--node-id", "1")
-    shutil.copytree(kafka.data, barnabas.data)
+    return Written(kafka.data, values)
+
+
+@pytest.fixture(scope="module")
+def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    with BarnabasProcess(tmp_path_factory.mktemp("barnabas")) as barnabas:
+        values = fill(barnabas)
+    return Written(barnabas.data, values)
+
+
+@pytest.fixture(params=["barnabas", pytest.param("kafkas", marks=pytest.mark.soak)])
+def written(request: pytest.FixtureRequest) -> Written:
+    found: Written = request.getfixturevalue(request.param)
+    return found
+
+
+def dump(tools: KafkaTools, files: list[Path], *options: str) -> str:
+    done = tools.run_class("kafka.tools.DumpLogSegments", "--files", ",".join(map(str, files)), *options)
+    assert done.status == 0, done.out[-2000:] + done.err
+    return done.out
+
+
+def test_dump_tool_reads_every_file(written: Written, kafka_tools: KafkaTools) -> None:
+    logs = sorted(written.folder.glob("*.log"))
+    assert len(logs) >= 3, "several segments"
+
+    printed = dump(kafka_tools, logs, "--deep-iteration", "--print-data-log")
+    assert re.findall(r"^\| offset: (\d+) .* payload: (.*)$", printed, re.MULTILINE) == [
+        (str(offset), value.decode()) for offset, value in enumerate(written.values)
+    ]
+    batches = re.findall(r"^baseOffset: .* compresscodec: (\w+) .* isvalid: (\w+)$", printed, re.MULTILINE)
+    assert {codec for codec, _ in batches} == set(CODECS) and {valid for _, valid in batches} == {"true"}
+
+    indexes = sorted(written.folder.glob("*.index")) + sorted(written.folder.glob("*.timeindex"))
+    assert len(indexes) == 2 * len(logs)
+    looked_up = dump(kafka_tools, indexes)
+    assert "Mismatches" not in looked_up and "out of order" not in looked_up and "Indexed offset:" not in looked_up
+    assert len(re.findall(r"^offset: \d+ position: \d+$", looked_up, re.MULTILINE)) > 10 * len(logs)
+
+    snapshots = sorted(written.folder.glob("*.snapshot"))
+    assert snapshots, "producer state is kept at each new segment and at the stop"
+    last = dump(kafka_tools, snapshots[-1:])
+    assert len(re.findall(r"^producerId: \d+ producerEpoch: 0 ", last, re.MULTILINE)) == len(CODECS)
+
+
+@pytest.mark.parametrize("snapshots", [False, True], ids=["log", "snapshots"])
+def test_barnabas_serves_what_kafka_wrote(kafkas: Written, tmp_path: Path, snapshots: bool) -> None:
+    """A whole directory: topics, their settings and committed offsets come with it, whether from log or snapshot."""
+    barnabas = BarnabasProcess(tmp_path, "--node-id", "1")
+    shutil.copytree(kafkas.data, barnabas.data)
+    metadata = barnabas.data / "__cluster_metadata-0"
+    made = list(metadata.glob("*.checkpoint"))
+    assert made and (metadata / f"{0:020d}.log").exists()
+    if not snapshots:
+        for each in made:
+            each.unlink()
+    kafkas_own = content_of(metadata)
+    values = kafkas.values
     with barnabas:
         messages = read_partition(barnabas.bootstrap, TOPIC, len(values), check_crcs=True)
         assert [message.value() for message in messages] == values
@@ -105,11 +140,11 @@ def test_barnabas_serves_what_kafka_wrote(tmp_path: Path, snapshots: bool) -> No
         assert produce_all(barnabas.bootstrap, TOPIC, [b"goes on"], enable_idempotence=True) == [len(values)]
         admin = AdminClient({"bootstrap.servers": barnabas.bootstrap})
         topics = {name: len(topic.partitions) for name, topic in admin.list_topics(timeout=10).topics.items()}
-        assert topics == {TOPIC: 1, "latest-state": 3, "__consumer_offsets": 50}
+        assert topics == {TOPIC: 1, TAKEN_OVER: 1, "latest-state": 3, "__consumer_offsets": 50}
         assert settings_of(admin, "latest-state") == {"cleanup.policy": "compact", "segment.ms": "3600000"}
         assert settings_of(admin, TOPIC) == {"segment.bytes": str(SEGMENT_BYTES)}
         assert committed(barnabas.bootstrap) == 123
-    assert content_of(barnabas.data / "__cluster_metadata-0") == kafkas_own
+    assert content_of(metadata) == kafkas_own
 
 
 def settings_of(admin: AdminClient, topic: str) -> dict[str, str]:
@@ -146,32 +181,18 @@ def content_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_kafka_serves_what_barnabas_wrote(tmp_path: Path) -> None:
-    with BarnabasProcess(tmp_path / "barnabas") as barnabas:
-        values = fill(barnabas)
-    check_kafka_takes_over(barnabas.data / f"{TOPIC}-0", values, tmp_path / "kafka")
-
-
-def test_kafka_serves_what_another_kafka_wrote(tmp_path: Path) -> None:
-    """The control of the test above: the same hand-over between two Kafkas."""
-    with KafkaProcess(tmp_path / "first") as first:
-        values = fill(first)
-    check_kafka_takes_over(first.data / f"{TOPIC}-0", values, tmp_path / "kafka")
-
-
-def check_kafka_takes_over(folder: Path, values: list[bytes], directory: Path) -> None:
-    """Kafka keeps topics in its own metadata: it makes the topic, and then finds our files in its folder."""
-    kafka = KafkaProcess(directory)
-    with kafka:
-        make_topic(AdminClient({"bootstrap.servers": kafka.bootstrap}), TOPIC)
-    target = kafka.data / f"{TOPIC}-0"
+def test_kafka_serves_what_was_written(written: Written, kafkas: Written, tmp_path: Path) -> None:
+    """Kafka keeps topics in its own metadata: it knows an empty topic, and then finds our files in its folder."""
+    kafka = QuickKafka(tmp_path)
+    shutil.copytree(kafkas.data, kafka.data)
+    target = kafka.data / f"{TAKEN_OVER}-0"
     for pattern in DATA_FILES:
         for stale in target.glob(pattern):
             stale.unlink()
-        for file in folder.glob(pattern):
+        for file in written.folder.glob(pattern):
             shutil.copy(file, target)
     with kafka:
-        messages = read_partition(kafka.bootstrap, TOPIC, len(values), check_crcs=True)
-        assert [message.value() for message in messages] == values
-        # Not idempotent: this cluster hands out producer ids from 0 again, and the folder knows those already.
-        assert produce_all(kafka.bootstrap, TOPIC, [b"goes on"]) == [len(values)]
+        messages = read_partition(kafka.bootstrap, TAKEN_OVER, len(written.values), check_crcs=True)
+        assert [message.value() for message in messages] == written.values
+        # Not idempotent: this cluster may hand out producer ids that the folder knows already.
+        assert produce_all(kafka.bootstrap, TAKEN_OVER, [b"goes on"]) == [len(written.values)]

@@ -13,7 +13,7 @@ import subprocess
 import threading
 from typing import NamedTuple
 
-from kafka_process import ROOT, SHORT_TOOL_JVM, tool_command
+from kafka_process import ROOT, tool_command
 
 SERVER = ROOT / "tests" / "foreign" / "java" / "ToolServer.java"
 # Name of the command, Kafka's class, our module.
@@ -52,9 +52,8 @@ class KafkaTools:
     """Apache Kafka's commands in one JVM; they are run one after the other."""
 
     def __init__(self) -> None:
-        jvm = ["-Xmx256M", *SHORT_TOOL_JVM[1:]]
         self._process = subprocess.Popen(
-            tool_command(str(SERVER), jvm=jvm),
+            tool_command(str(SERVER)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -63,7 +62,10 @@ class KafkaTools:
         self._turn = threading.Lock()
 
     def run(self, command: str, *arguments: str) -> Printed:
-        words = [COMMANDS[command][0], *arguments]
+        return self.run_class(COMMANDS[command][0], *arguments)
+
+    def run_class(self, tool: str, *arguments: str) -> Printed:
+        words = [tool, *arguments]
         assert self._process.stdin is not None and self._process.stdout is not None
         with self._turn:
             self._process.stdin.write(" ".join("=" + base64.b64encode(word.encode()).decode() for word in words) + "\n")

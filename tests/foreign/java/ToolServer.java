@@ -8,6 +8,7 @@
 import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
@@ -16,9 +17,30 @@ import org.apache.kafka.common.utils.Exit;
 
 public class ToolServer {
     private static final PrintStream ANSWERS = System.out;
-    private static ByteArrayOutputStream out;
-    private static ByteArrayOutputStream err;
+    private static final Printed OUT = new Printed();
+    private static final Printed ERR = new Printed();
     private static String answer;
+
+    /** Stays in place from one command to the next: Scala's Console keeps the first stream that it finds. */
+    private static final class Printed extends OutputStream {
+        private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+        @Override
+        public synchronized void write(int one) {
+            bytes.write(one);
+        }
+
+        @Override
+        public synchronized void write(byte[] some, int start, int length) {
+            bytes.write(some, start, length);
+        }
+
+        synchronized byte[] take() {
+            byte[] taken = bytes.toByteArray();
+            bytes.reset();
+            return taken;
+        }
+    }
 
     private static final class Exited extends Error {
     }
@@ -30,6 +52,8 @@ public class ToolServer {
         };
         Exit.setExitProcedure(exit);
         Exit.setHaltProcedure(exit);
+        System.setOut(new PrintStream(OUT, true, "UTF-8"));
+        System.setErr(new PrintStream(ERR, true, "UTF-8"));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] words = Arrays.stream(line.split(" ")).map(ToolServer::decoded).toArray(String[]::new);
@@ -40,11 +64,9 @@ public class ToolServer {
     }
 
     private static void run(String tool, String[] arguments) throws Exception {
-        out = new ByteArrayOutputStream();
-        err = new ByteArrayOutputStream();
+        OUT.take();
+        ERR.take();
         answer = null;
-        System.setOut(new PrintStream(out, true, "UTF-8"));
-        System.setErr(new PrintStream(err, true, "UTF-8"));
         try {
             Class.forName(tool).getMethod("main", String[].class).invoke(null, (Object) arguments);
             remember(0);
@@ -60,13 +82,13 @@ public class ToolServer {
         if (answer == null) {
             System.out.flush();
             System.err.flush();
-            answer = status + " " + encoded(out) + " " + encoded(err);
+            answer = status + " " + encoded(OUT) + " " + encoded(ERR);
         }
     }
 
-    private static String encoded(ByteArrayOutputStream printed) {
+    private static String encoded(Printed printed) {
         // Never empty, so that the line always has three words.
-        return "=" + Base64.getEncoder().encodeToString(printed.toByteArray());
+        return "=" + Base64.getEncoder().encodeToString(printed.take());
     }
 
     private static String decoded(String word) {

@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 from confluent import produce_all
 from eventually import eventually
-from kafka_process import KafkaProcess
+from kafka_process import QuickKafka
 
 pytestmark = pytest.mark.java
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess]:
-    with KafkaProcess(tmp_path_factory.mktemp("kafka")) as kafka:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickKafka]:
+    with QuickKafka(tmp_path_factory.mktemp("kafka")) as kafka:
         yield kafka
 
 
 @pytest.fixture
-def command(kafka: KafkaProcess, barnabas: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def command(kafka: QuickKafka, barnabas: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("BARNABAS_BOOTSTRAP", kafka.bootstrap)
     return barnabas
 
 
-def test_topics_and_settings(command: Any, kafka: KafkaProcess) -> None:
+def test_topics_and_settings(command: Any, kafka: QuickKafka) -> None:
     made = command("topic create orders -p 2 -c retention.ms=5000")
     assert made.out == "created orders: 2 partitions, 1 replica each\n"
     eventually(lambda: ["orders", "2", "1"] in command("topic list").rows)
@@ -43,7 +43,7 @@ def test_topics_and_settings(command: Any, kafka: KafkaProcess) -> None:
     assert command("topic delete orders").out == "deleted orders\n"
 
 
-def test_groups(command: Any, kafka: KafkaProcess) -> None:
+def test_groups(command: Any, kafka: QuickKafka) -> None:
     command("topic create bills")
     produce_all(kafka.bootstrap, "bills", [b"x"] * 3)
     dry = command("group reset-offsets readers --topic bills --to-earliest")
@@ -56,7 +56,7 @@ def test_groups(command: Any, kafka: KafkaProcess) -> None:
     assert command("group delete readers").out == "deleted readers\n"
 
 
-def test_the_cluster_and_transactions(command: Any, kafka: KafkaProcess) -> None:
+def test_the_cluster_and_transactions(command: Any, kafka: QuickKafka) -> None:
     described = command("cluster describe --features")
     assert ["1", kafka.bootstrap, "-", "no"] in described.rows
     assert any(row[:1] == ["metadata.version"] for row in described.rows)

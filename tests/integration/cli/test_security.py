@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from eventually import eventually
-from kafka_process import KafkaProcess, run_tool
+from kafka_process import QuickKafka, run_tool
 from server_process import free_port
 
 from barnabas import Admin, AuthenticationError
@@ -21,13 +21,13 @@ from barnabas.client.admin.types import AclOperation, ResourceType, ScramMechani
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess]:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickKafka]:
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
         "allow.everyone.if.no.acl.found": "true",
     }
-    process = KafkaProcess(tmp_path_factory.mktemp("kafka"), settings)
+    process = QuickKafka(tmp_path_factory.mktemp("kafka"), settings)
     login = f"SASL_PLAINTEXT://127.0.0.1:{free_port()}"
     process.settings["listeners"] += f",{login}"
     process.settings["listener.security.protocol.map"] = (
@@ -43,7 +43,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess]:
         yield kafka
 
 
-def log_in(kafka: KafkaProcess, name: str, password: str, mechanism: str) -> None:
+def log_in(kafka: QuickKafka, name: str, password: str, mechanism: str) -> None:
     address = kafka.settings["listeners"].rpartition("://")[2]
     options = {"sasl_mechanism": mechanism, "sasl_username": name, "sasl_password": password}
     with Admin(address, security_protocol="SASL_PLAINTEXT", **options) as admin:  # type: ignore[arg-type]
@@ -51,13 +51,13 @@ def log_in(kafka: KafkaProcess, name: str, password: str, mechanism: str) -> Non
 
 
 @pytest.fixture
-def command(kafka: KafkaProcess, barnabas: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def command(kafka: QuickKafka, barnabas: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("BARNABAS_BOOTSTRAP", kafka.bootstrap)
     return barnabas
 
 
 @pytest.mark.java
-def test_rules(command: Any, kafka: KafkaProcess) -> None:
+def test_rules(command: Any, kafka: QuickKafka) -> None:
     made = command("acl create --allow-principal alice --deny-principal User:bob --operation read,WRITE --topic t")
     assert made.out.startswith("created 4 rules\n") and made.status == 0
     expected = [
@@ -104,7 +104,7 @@ def test_rules_for_programs(command: Any) -> None:
 
 
 @pytest.mark.java
-def test_users(command: Any, kafka: KafkaProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users(command: Any, kafka: QuickKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "password"
     file.write_text("first\nnot this line\n")
     made = command("user", "create", "carol", "--password-file", str(file))

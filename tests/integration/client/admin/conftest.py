@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from kafka_process import KafkaProcess
+from kafka_process import QuickKafka
 
 from barnabas import Admin
 from barnabas.testing import Broker
@@ -41,7 +41,7 @@ def bootstrap(cluster: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "super.users": "User:ANONYMOUS",
         "allow.everyone.if.no.acl.found": "true",
     }
-    with KafkaProcess(directory, settings) as kafka:
+    with QuickKafka(directory, settings) as kafka:
         yield kafka.bootstrap
 
 

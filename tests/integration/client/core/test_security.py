@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from certificates import KEY_PASSWORD, Certificates, why_no_certificates
-from kafka_process import KafkaProcess
+from kafka_process import QuickKafka
 from server_process import free_port
 
 from barnabas.client.cluster import ClusterClient
@@ -37,7 +37,7 @@ SCRAM = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 
 @dataclass(frozen=True)
 class SecureKafka:
-    process: KafkaProcess
+    process: QuickKafka
     certificates: Certificates
     ports: dict[str, int]
 
@@ -50,7 +50,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
     directory = tmp_path_factory.mktemp("kafka")
     certificates = Certificates(tmp_path_factory.mktemp("certificates"))
     ports = {name: free_port() for name in ("TLS", "MUTUAL", "SASL_PLAIN", "SASL_TLS", "MISNAMED")}
-    process = KafkaProcess(directory, _settings(certificates))
+    process = QuickKafka(directory, _settings(certificates))
     listeners = [f"{name}://localhost:{port}" for name, port in ports.items()]
     process.settings["listeners"] = ",".join([process.settings["listeners"], *listeners])
     process.start()

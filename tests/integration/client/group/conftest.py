@@ -11,7 +11,7 @@ import pytest
 from barnabas_members import OurMember
 from confluent import make_topic
 from confluent_kafka.admin import AdminClient
-from kafka_process import KafkaProcess
+from kafka_process import QuickKafka
 
 from barnabas.testing import Broker
 
@@ -37,7 +37,7 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         with Broker(QUICK_GROUPS) as broker:
             yield broker.bootstrap
     else:
-        with KafkaProcess(tmp_path_factory.mktemp("kafka"), QUICK_GROUPS) as kafka:
+        with QuickKafka(tmp_path_factory.mktemp("kafka"), QUICK_GROUPS) as kafka:
             yield kafka.bootstrap
 
 

@@ -10,7 +10,7 @@ import pytest
 from confluent import make_topic
 from confluent_kafka.admin import AdminClient
 from faulty_proxy import FaultyProxy
-from kafka_process import KafkaProcess
+from kafka_process import QuickKafka
 
 from barnabas import Producer
 from barnabas.testing import Broker
@@ -24,7 +24,7 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         with Broker(QUICK) as broker:
             yield broker.bootstrap
     else:
-        with KafkaProcess(tmp_path_factory.mktemp("kafka"), QUICK) as kafka:
+        with QuickKafka(tmp_path_factory.mktemp("kafka"), QUICK) as kafka:
             yield kafka.bootstrap
 
 

@@ -17,7 +17,10 @@ SOURCE = Path(__file__).parents[4] / "src"
 PROGRAM = """
 import sys
 from barnabas import Producer
+from barnabas.client.producer import at_exit
 
+if sys.argv[3] == "later":
+    at_exit.PATIENCE_S = 0.5
 producer = Producer(sys.argv[1], linger_ms=10_000, delivery_timeout_ms=60_000)
 producer.send(sys.argv[2], b"0")
 if sys.argv[3] == "later":
