@@ -1,7 +1,7 @@
 """The broker that foreign clients talk to: one `barnabas server` process a session, or any other by its address.
 
-`BARNABAS_TEST_BOOTSTRAP=host:port pytest tests/clients` runs the same tests against, say, Apache Kafka: a test that
-fails there expects something that Kafka does not do.
+`BARNABAS_TEST_BOOTSTRAP=host:port pytest tests/clients` runs the same tests against, say, Apache Kafka with the
+settings QUICK_GROUPS: a test that fails there expects something that Kafka does not do.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ with warnings.catch_warnings():
     import kafka  # noqa: F401
 
 
-# Kafka's waits for more members and between heartbeats would be most of the time that the tests of groups take.
+# Kafka's waits for more members, between heartbeats and for members that crashed would be most of the time that the
+# tests of groups take.
 QUICK_GROUPS = {
     "group.initial.rebalance.delay.ms": "100",
+    "group.min.session.timeout.ms": "1000",
     "group.consumer.min.heartbeat.interval.ms": "300",
     "group.consumer.heartbeat.interval.ms": "300",
-    "group.consumer.min.session.timeout.ms": "6000",
-    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "2500",
+    "group.consumer.session.timeout.ms": "2500",
 }
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from confluent import produce_all
 from confluent_kafka import Consumer, Producer
-from kafka_process import QuickKafka, run_tool, why_no_kafka
+from kafka_commands import KafkaTools
+from kafka_process import QuickKafka, why_no_kafka
 from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, small_config
 
 from barnabas.cli.dump.command import kafka_main, main
@@ -23,13 +24,13 @@ def ours(*arguments: str) -> tuple[list[str], list[str], int]:
     return out.getvalue().splitlines(), complaints.getvalue().splitlines(), status
 
 
-def same_as_kafka(*arguments: str) -> list[str]:
+def same_as_kafka(tools: KafkaTools, *arguments: str) -> list[str]:
     """The lines of both tools, equal; gives them back."""
-    kafka = run_tool("kafka.tools.DumpLogSegments", *arguments)
-    assert kafka.returncode == 0, kafka.stderr
+    kafka = tools.run_class("kafka.tools.DumpLogSegments", *arguments)
+    assert kafka.status == 0, kafka.err
     lines, complaints, _ = ours(*arguments)
-    assert lines == kafka.stdout.splitlines()
-    assert complaints == kafka.stderr.splitlines()
+    assert lines == kafka.out.splitlines()
+    assert complaints == kafka.err.splitlines()
     return lines
 
 
@@ -45,18 +46,18 @@ def segments(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_files_of_a_log(segments: Path) -> None:
+def test_files_of_a_log(segments: Path, kafka_tools: KafkaTools) -> None:
     suffixes = {".log", ".index", ".timeindex", ".txnindex", ".snapshot"}
     files = ",".join(sorted(str(path) for path in segments.iterdir() if path.suffix in suffixes))
-    lines = same_as_kafka("--files", files, "--print-data-log")
+    lines = same_as_kafka(kafka_tools, "--files", files, "--print-data-log")
     assert sum(line.startswith("| ") for line in lines) == 182
     assert any("endTxnMarker: ABORT coordinatorEpoch: 7" in line for line in lines)
-    same_as_kafka("--files", files)
-    same_as_kafka("--files", files, "--index-sanity-check")
-    same_as_kafka("--files", files, "--verify-index-only", "--deep-iteration", "--skip-record-metadata")
+    same_as_kafka(kafka_tools, "--files", files)
+    same_as_kafka(kafka_tools, "--files", files, "--index-sanity-check")
+    same_as_kafka(kafka_tools, "--files", files, "--verify-index-only", "--deep-iteration", "--skip-record-metadata")
 
 
-def test_damage_is_found_as_kafka_finds_it(segments: Path) -> None:
+def test_damage_is_found_as_kafka_finds_it(segments: Path, kafka_tools: KafkaTools) -> None:
     first, second = sorted(segments.glob("*.log"))[:2]
     index = first.with_suffix(".index")
     entries = bytearray(index.read_bytes())
@@ -68,14 +69,14 @@ def test_damage_is_found_as_kafka_finds_it(segments: Path) -> None:
     content[-5] ^= 1  # a value: the CRC no longer fits
     second.write_bytes(content)
     for paths in (f"{index},{first}", f"{second}"):
-        same_as_kafka("--files", paths, "--deep-iteration")
+        same_as_kafka(kafka_tools, "--files", paths, "--deep-iteration")
     lines, complaints, status = ours("--files", f"{index},{first}")
     assert lines[-1] == f"Found 4 invalid bytes at the end of {first.name}"
     assert complaints[0] == f"Mismatches in :{index}" and status == 1
     assert "isvalid: false" in ours("--files", str(second))[0][-1]
 
 
-def test_internal_topics(tmp_path: Path) -> None:
+def test_internal_topics(tmp_path: Path, kafka_tools: KafkaTools) -> None:
     with Broker(data_dir=tmp_path) as broker:
         address = {"bootstrap.servers": broker.bootstrap}
         produce_all(broker.bootstrap, "orders", [b"one", b"two"])
@@ -93,26 +94,26 @@ def test_internal_topics(tmp_path: Path) -> None:
             consumer.commit(asynchronous=False)
             consumer.close()
     offsets = _written(tmp_path, "__consumer_offsets")
-    lines = same_as_kafka("--files", offsets, "--offsets-decoder")
+    lines = same_as_kafka(kafka_tools, "--files", offsets, "--offsets-decoder")
     assert any('"groupId":"group-consumer"' in line for line in lines)
     assert any('"subscription":{"topics":["orders"]' in line for line in lines)
     transactions = _written(tmp_path, "__transaction_state")
-    lines = same_as_kafka("--files", transactions, "--transaction-log-decoder")
+    lines = same_as_kafka(kafka_tools, "--files", transactions, "--transaction-log-decoder")
     assert any('"transactionalId":"billing"' in line for line in lines)
 
 
-def test_metadata_log_of_kafka(tmp_path: Path) -> None:
+def test_metadata_log_of_kafka(tmp_path: Path, kafka_tools: KafkaTools) -> None:
     kafka = QuickKafka(tmp_path).start()
     address = f"127.0.0.1:{kafka.port}"
     try:
         produce_all(address, "orders", [b"one"])
         for settings in ("SCRAM-SHA-256=[password=secret]", "producer_byte_rate=1024"):
             change = ("--alter", "--entity-type", "users", "--entity-name", "alice", "--add-config", settings)
-            run_tool("kafka.admin.ConfigCommand", "--bootstrap-server", address, *change).check_returncode()
+            kafka_tools.checked("kafka.admin.ConfigCommand", address, *change)
     finally:
         kafka.stop()
     files = [*tmp_path.glob("data/__cluster_metadata-0/*.log"), *tmp_path.glob("data/**/*.checkpoint")]
-    lines = same_as_kafka("--files", ",".join(map(str, files)), "--cluster-metadata-decoder")
+    lines = same_as_kafka(kafka_tools, "--files", ",".join(map(str, files)), "--cluster-metadata-decoder")
     shown = "\n".join(lines)
     for record in ("LeaderChange: ", "USER_SCRAM_CREDENTIAL_RECORD", "CLIENT_QUOTA_RECORD", "REGISTER_BROKER_RECORD"):
         assert record in shown

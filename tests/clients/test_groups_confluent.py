@@ -125,7 +125,7 @@ CRASHING_MEMBER = """
 import sys
 sys.path[:0] = sys.argv[4:]
 from group_members import Member
-member = Member(sys.argv[1], sys.argv[2], [sys.argv[3]])
+member = Member(sys.argv[1], sys.argv[2], [sys.argv[3]], session_timeout_ms=1500)
 told = False
 while True:
     member.poll(0.1)

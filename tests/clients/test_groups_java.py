@@ -17,6 +17,7 @@ from eventually import eventually
 from group_members import Member
 from java_member import JavaMember
 from kafka import KafkaConsumer
+from kafka_commands import KafkaTools
 from kafka_process import run_tool
 
 pytestmark = pytest.mark.java
@@ -27,10 +28,11 @@ PARTITIONS = 6
 Owned = set[tuple[str, int]]
 
 
-def run(tool: str, bootstrap: str, *arguments: str) -> str:
-    done = run_tool(tool, "--bootstrap-server", bootstrap, *arguments)
-    assert done.returncode == 0, f"{tool} {arguments}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+def consume(bootstrap: str, *arguments: str) -> list[str]:
+    """In a process of its own: the class counts what it has read for as long as it lives."""
+    done = run_tool(CONSOLE_CONSUMER, "--bootstrap-server", bootstrap, *arguments)
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
+    return done.stdout.split()
 
 
 @pytest.fixture
@@ -45,12 +47,10 @@ def shared_by(members: list[JavaMember], topic: str) -> bool:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_members_join_leave_and_crash(bootstrap: str, wide_topic: str, protocol: str) -> None:
-    options = ["--group-protocol", protocol]
-    if protocol == "classic":
-        options += ["--session-timeout", "6000"]
+    options = ["--session-timeout", "2500"] if protocol == "classic" else []
     group = f"group-of-{wide_topic}"
     with ExitStack() as stack:
-        members = [JavaMember(bootstrap, group, wide_topic, *options) for _ in range(2)]
+        members = [JavaMember(bootstrap, group, wide_topic, *options, protocol=protocol) for _ in range(2)]
         for member in members:
             stack.callback(member.kill)
         eventually(lambda: shared_by(members, wide_topic), timeout=60)
@@ -58,7 +58,7 @@ def test_members_join_leave_and_crash(bootstrap: str, wide_topic: str, protocol:
         eventually(lambda: sum(member.consumed for member in members) == 10, timeout=30)
         members[0].close()
         eventually(lambda: shared_by(members[1:], wide_topic), timeout=30)
-        third = JavaMember(bootstrap, group, wide_topic, *options)
+        third = JavaMember(bootstrap, group, wide_topic, *options, protocol=protocol)
         stack.callback(third.kill)
         eventually(lambda: shared_by([members[1], third], wide_topic), timeout=60)
         members[1].kill()
@@ -84,23 +84,23 @@ def test_a_static_member_restarts_without_a_rebalance(bootstrap: str, wide_topic
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_console_consumer_and_commands(bootstrap: str, wide_topic: str, protocol: str) -> None:
+def test_console_consumer_and_commands(bootstrap: str, wide_topic: str, protocol: str, kafka_tools: KafkaTools) -> None:
     group = f"group-of-{wide_topic}"
     produce_all(bootstrap, wide_topic, [b"%d" % number for number in range(10)])
     reader = ["--topic", wide_topic, "--group", group, "--from-beginning", "--timeout-ms", "30000"]
     reader += ["--consumer-property", f"group.protocol={protocol}", "--max-messages"]
-    assert run(CONSOLE_CONSUMER, bootstrap, *reader, "6").split() == [str(number) for number in range(6)]
-    assert run(CONSOLE_CONSUMER, bootstrap, *reader, "4").split() == [str(number) for number in range(6, 10)]
-    described = run(GROUPS, bootstrap, "--describe", "--group", group)
+    assert consume(bootstrap, *reader, "6") == [str(number) for number in range(6)]
+    assert consume(bootstrap, *reader, "4") == [str(number) for number in range(6, 10)]
+    described = kafka_tools.checked(GROUPS, bootstrap, "--describe", "--group", group)
     assert re.search(rf"{re.escape(wide_topic)}\s+0\s+10\s+10\s+0", described)
-    assert re.search(rf"{re.escape(group)}.*Empty", run(GROUPS, bootstrap, "--list", "--state"))
+    assert re.search(rf"{re.escape(group)}.*Empty", kafka_tools.checked(GROUPS, bootstrap, "--list", "--state"))
     reset = ["--reset-offsets", "--group", group, "--topic", f"{wide_topic}:0", "--to-offset", "3", "--execute"]
-    run(GROUPS, bootstrap, *reset)
-    assert run(CONSOLE_CONSUMER, bootstrap, *reader, "7").split() == [str(number) for number in range(3, 10)]
-    deleted = run(GROUPS, bootstrap, "--delete-offsets", "--group", group, "--topic", f"{wide_topic}:0")
+    kafka_tools.checked(GROUPS, bootstrap, *reset)
+    assert consume(bootstrap, *reader, "7") == [str(number) for number in range(3, 10)]
+    deleted = kafka_tools.checked(GROUPS, bootstrap, "--delete-offsets", "--group", group, "--topic", f"{wide_topic}:0")
     assert "Successful" in deleted
-    run(GROUPS, bootstrap, "--delete", "--group", group)
-    assert group not in run(GROUPS, bootstrap, "--list")
+    kafka_tools.checked(GROUPS, bootstrap, "--delete", "--group", group)
+    assert group not in kafka_tools.checked(GROUPS, bootstrap, "--list")
 
 
 @contextmanager
@@ -138,7 +138,7 @@ def test_every_client_in_one_group(bootstrap: str, wide_topic: str) -> None:
     """Java, librdkafka, kafka-python and aiokafka agree on `range`; when one crashes the others take over."""
     group = f"group-of-{wide_topic}"
     with ExitStack() as stack:
-        java = JavaMember(bootstrap, group, wide_topic, "--session-timeout", "6000")
+        java = JavaMember(bootstrap, group, wide_topic, "--session-timeout", "2500")
         stack.callback(java.kill)
         rdkafka = Member(bootstrap, group, [wide_topic])
         stack.callback(rdkafka.close)

@@ -12,6 +12,7 @@ from confluent import make_topic, produce_all
 from confluent_kafka.admin import AdminClient
 from eventually import eventually
 from group_members import Member, poll_until
+from kafka_commands import KafkaTools
 from kafka_process import run_tool, tool_command
 from transactions import read_all, transaction, transactional_producer, wait_until_stable, write
 
@@ -28,12 +29,6 @@ def copier(bootstrap: str, source: str, target: str, *options: str) -> list[str]
         *("--consumer-group", f"group-of-{source}", "--transactional-id", f"id-of-{source}"),
         *("--transaction-size", "50", "--enable-random-aborts", *options),
     ]
-
-
-def run(bootstrap: str, *arguments: str) -> str:
-    done = run_tool(TRANSACTIONS, "--bootstrap-server", bootstrap, *arguments)
-    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 @pytest.mark.parametrize("mode", [[], ["--group-mode", "--use-group-metadata"]])
@@ -75,23 +70,28 @@ def test_kill_9_of_broker_and_copier(tmp_path: Path) -> None:
         assert read_all(broker.bootstrap, "out") == values
 
 
-def test_commands_for_transactions(bootstrap: str, topic: str) -> None:
+def test_commands_for_transactions(bootstrap: str, topic: str, kafka_tools: KafkaTools) -> None:
     name = f"id-of-{topic}"
     producer = transactional_producer(bootstrap, name)
     transaction(producer, topic, [b"one"])
-    assert re.search(rf"{re.escape(name)}\s+\d+\s+\d+\s+CompleteCommit", run(bootstrap, "list"))
+    assert re.search(
+        rf"{re.escape(name)}\s+\d+\s+\d+\s+CompleteCommit", kafka_tools.checked(TRANSACTIONS, bootstrap, "list")
+    )
     producer.begin_transaction()
     write(producer, topic, [b"two"])
-    described = run(bootstrap, "describe", "--transactional-id", name)
+    described = kafka_tools.checked(TRANSACTIONS, bootstrap, "describe", "--transactional-id", name)
     assert re.search(rf"{re.escape(name)}.*Ongoing.*{re.escape(topic)}-0", described)
     of_partition = ["--topic", topic, "--partition", "0"]
-    assert re.search(r"\d+\s+\d+\s+\d+\s+\d+\s+\d+\s+2\b", run(bootstrap, "describe-producers", *of_partition))
-    run(bootstrap, "abort", *of_partition, "--start-offset", "2")
+    assert re.search(
+        r"\d+\s+\d+\s+\d+\s+\d+\s+\d+\s+2\b",
+        kafka_tools.checked(TRANSACTIONS, bootstrap, "describe-producers", *of_partition),
+    )
+    kafka_tools.checked(TRANSACTIONS, bootstrap, "abort", *of_partition, "--start-offset", "2")
     wait_until_stable(bootstrap, topic)
     assert read_all(bootstrap, topic, 2) == [b"one"]
 
 
-def test_dump_tool_decodes_both_logs(tmp_path: Path) -> None:
+def test_dump_tool_decodes_both_logs(tmp_path: Path, kafka_tools: KafkaTools) -> None:
     with BarnabasProcess(tmp_path, settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         make_topic(admin, "orders")
@@ -102,22 +102,22 @@ def test_dump_tool_decodes_both_logs(tmp_path: Path) -> None:
             poll_until([member], lambda member=member: member.values)
             member.commit()
             member.close()
-        eventually(lambda: "CompleteCommit" in run(broker.bootstrap, "list"))
-    offsets = dump_of(broker.data, "__consumer_offsets", "--offsets-decoder")
+        eventually(lambda: "CompleteCommit" in kafka_tools.checked(TRANSACTIONS, broker.bootstrap, "list"))
+    offsets = dump_of(kafka_tools, broker.data, "__consumer_offsets", "--offsets-decoder")
     assert re.search(r'"type":"1","data":\{"group":"my-classic-group","topic":"orders","partition":0\}', offsets)
     assert re.search(r'"offset":1,', offsets) and "my-consumer-group" in offsets
     assert re.search(r'"type":"2","data":\{"group":"my-classic-group"\}', offsets) and '"protocol":"range"' in offsets
     assert re.search(r'"type":"5".*my-consumer-group', offsets), "no member of the consumer group"
-    transactions = dump_of(broker.data, "__transaction_state", "--transaction-log-decoder")
+    transactions = dump_of(kafka_tools, broker.data, "__transaction_state", "--transaction-log-decoder")
     assert re.search(r"transactional_?[iI]d.{1,4}my-id", transactions)
     empty, ongoing, prepare_commit, complete_commit = "0", "1", "2", "4"
     states = re.findall(r'"transactionStatus":(\d)', transactions)
     assert states == [empty, ongoing, prepare_commit, complete_commit]
 
 
-def dump_of(data: Path, topic: str, option: str) -> str:
+def dump_of(tools: KafkaTools, data: Path, topic: str, option: str) -> str:
     files = [file for file in sorted(data.glob(f"{topic}-*/*.log")) if file.stat().st_size]
     assert files
-    done = run_tool("kafka.tools.DumpLogSegments", option, "--files", ",".join(map(str, files)))
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return done.stdout
+    done = tools.run_class("kafka.tools.DumpLogSegments", option, "--files", ",".join(map(str, files)))
+    assert done.status == 0, done.out[-2000:] + done.err[-2000:]
+    return done.out

@@ -5,19 +5,34 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+from pathlib import Path
 from typing import Any
 
-from kafka_process import tool_command
+from kafka_process import JARS, tool_command
+
+# Kafka's 3 seconds are as long as a classic member takes to hear of a rebalance. KIP-848 lets the broker say.
+SETTINGS = "heartbeat.interval.ms=200\n"
+
+
+def _quick_settings() -> Path:
+    path = JARS.parent / "java-member.properties"
+    if not path.exists():
+        path.write_text(SETTINGS)
+    return path
 
 
 class JavaMember:
     """`owned` is what it said last; `events` all that it said. Kill it, or close it to let it leave the group."""
 
-    def __init__(self, bootstrap: str, group: str, topic: str, *options: str) -> None:
+    def __init__(self, bootstrap: str, group: str, topic: str, *options: str, protocol: str = "classic") -> None:
+        options = (*options, "--group-protocol", protocol)
+        if protocol == "classic":
+            options = (*options, "--consumer.config", str(_quick_settings()))
         command = tool_command(
             "org.apache.kafka.tools.VerifiableConsumer",
             *("--bootstrap-server", bootstrap, "--group-id", group, "--topic", topic),
             *("--reset-policy", "earliest", *options),
+            classes_like="org.apache.kafka.tools.consumer.ConsoleConsumer",
         )
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.events: list[dict[str, Any]] = []

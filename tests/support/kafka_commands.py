@@ -53,7 +53,7 @@ class KafkaTools:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            tool_command(str(SERVER)),
+            tool_command(str(SERVER), classes_like="org.apache.kafka.tools.consumer.ConsoleConsumer"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -64,8 +64,8 @@ class KafkaTools:
     def run(self, command: str, *arguments: str) -> Printed:
         return self.run_class(COMMANDS[command][0], *arguments)
 
-    def run_class(self, tool: str, *arguments: str) -> Printed:
-        words = [tool, *arguments]
+    def run_class(self, tool: str, *arguments: str, stdin: str = "") -> Printed:
+        words = [stdin, tool, *arguments]
         assert self._process.stdin is not None and self._process.stdout is not None
         with self._turn:
             self._process.stdin.write(" ".join("=" + base64.b64encode(word.encode()).decode() for word in words) + "\n")
@@ -74,6 +74,12 @@ class KafkaTools:
         assert answer, f"the JVM ended (status {self._process.poll()})"
         status, out, err = answer.split()
         return Printed(int(status), *(base64.b64decode(each[1:]).decode() for each in (out, err)))
+
+    def checked(self, tool: str, bootstrap: str, *arguments: str, stdin: str = "") -> str:
+        """What a command prints that has to succeed."""
+        done = self.run_class(tool, "--bootstrap-server", bootstrap, *arguments, stdin=stdin)
+        assert done.status == 0, f"{tool} {arguments}\n{done.out}\n{done.err}"
+        return done.out
 
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):

@@ -33,9 +33,9 @@ PERFORMANCE_TOOL_JVM = ["-Xmx512M", *G1]
 SHORT_TOOL_JVM = ["-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 # A broker for tests that do not measure it, likewise.
 QUICK_BROKER_JVM = ["-Xmx1G", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
-# Classes that the first tool, or the first broker, loaded, mapped by the next ones: half the start-up time.
-CLASS_ARCHIVE = JARS.parent / "tools.jsa"
-BROKER_CLASS_ARCHIVE = JARS.parent / "broker.jsa"
+# Classes that the first run of a tool, or the first broker, loaded, mapped by the next ones: half the start-up time.
+CLASS_ARCHIVES = JARS.parent / "class-archives"
+BROKER_CLASS_ARCHIVE = CLASS_ARCHIVES / "broker.jsa"
 
 LOGGING = """\
 status = error
@@ -90,6 +90,7 @@ class KafkaProcess(ServerProcess):
 
     def start(self, timeout: float = 60.0) -> KafkaProcess:
         self.directory.mkdir(parents=True, exist_ok=True)
+        CLASS_ARCHIVES.mkdir(exist_ok=True)
         self.properties.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
         (self.directory / "log4j2.properties").write_text(LOGGING.format(level="warn"))
         if not (self.data / "meta.properties").exists():
@@ -121,12 +122,20 @@ class QuickKafka(KafkaProcess):
         return status
 
 
-def tool_command(tool: str, *arguments: str, jvm: list[str] = SHORT_TOOL_JVM) -> list[str]:
+def class_archive(tool: str) -> Path:
+    return CLASS_ARCHIVES / f"{tool.rpartition('.')[2]}.jsa"
+
+
+def tool_command(
+    tool: str, *arguments: str, jvm: list[str] = SHORT_TOOL_JVM, classes_like: str | None = None
+) -> list[str]:
+    """`classes_like` names a tool that needs the same classes, for one that nobody lets end by itself."""
     logging = JARS.parent / "tools-log4j2.properties"
     if not logging.exists():
         logging.write_text(LOGGING.format(level="error"))
-    if jvm is SHORT_TOOL_JVM and CLASS_ARCHIVE.exists():
-        jvm = [*jvm, f"-XX:SharedArchiveFile={CLASS_ARCHIVE}"]
+    archive = class_archive(classes_like or tool)
+    if jvm is SHORT_TOOL_JVM and archive.exists():
+        jvm = [*jvm, f"-XX:SharedArchiveFile={archive}"]
     return ["java", *jvm, f"-Dlog4j2.configurationFile={logging}", "-cp", CLASS_PATH, tool, *arguments]
 
 
@@ -142,13 +151,15 @@ def run_tool(
 
     `errors` says what becomes of bytes that are not UTF-8, as in `bytes.decode`.
     """
-    fresh_archive = CLASS_ARCHIVE.with_suffix(f".{os.getpid()}")
-    if jvm is SHORT_TOOL_JVM and not CLASS_ARCHIVE.exists():
+    archive = class_archive(tool)
+    fresh_archive = archive.with_suffix(f".{os.getpid()}")
+    if jvm is SHORT_TOOL_JVM and not archive.exists():
+        CLASS_ARCHIVES.mkdir(exist_ok=True)
         jvm = [*jvm, f"-XX:ArchiveClassesAtExit={fresh_archive}"]
     command = tool_command(tool, *arguments, jvm=jvm)
     done = subprocess.run(
         command, input=stdin, capture_output=True, encoding="utf-8", errors=errors, timeout=timeout, check=False
     )
     if fresh_archive.exists():
-        fresh_archive.replace(CLASS_ARCHIVE)
+        fresh_archive.replace(archive)
     return done

@@ -1,24 +1,29 @@
 /*
  * Runs Apache Kafka's commands one after the other in one JVM: a start-up for a whole module of tests, not one a command.
  *
- * A line on stdin is a class name and its arguments, each in base64, parted by blanks. The answer is one line: the exit
+ * A line on stdin is what the command reads, a class name and its arguments, each in base64, parted by blanks. The answer is one line: the exit
  * status, then stdout and stderr in base64. What a command prints after it asked to exit does not count: the exit is an
  * exception here, and some commands report that too.
  */
 import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.List;
 import org.apache.kafka.common.utils.Exit;
 
 public class ToolServer {
     private static final PrintStream ANSWERS = System.out;
     private static final Printed OUT = new Printed();
     private static final Printed ERR = new Printed();
+    private static final List<Runnable> HOOKS = new ArrayList<>();
     private static String answer;
 
     /** Stays in place from one command to the next: Scala's Console keeps the first stream that it finds. */
@@ -52,12 +57,14 @@ public class ToolServer {
         };
         Exit.setExitProcedure(exit);
         Exit.setHaltProcedure(exit);
+        Exit.setShutdownHookAdder((name, hook) -> HOOKS.add(hook));
         System.setOut(new PrintStream(OUT, true, "UTF-8"));
         System.setErr(new PrintStream(ERR, true, "UTF-8"));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] words = Arrays.stream(line.split(" ")).map(ToolServer::decoded).toArray(String[]::new);
-            run(words[0], Arrays.copyOfRange(words, 1, words.length));
+            System.setIn(new ByteArrayInputStream(words[0].getBytes(StandardCharsets.UTF_8)));
+            run(words[1], Arrays.copyOfRange(words, 2, words.length));
             ANSWERS.println(answer);
             ANSWERS.flush();
         }
@@ -76,6 +83,9 @@ public class ToolServer {
             }
             remember(1);
         }
+        // As at the end of a process: the console producer, for one, sends what it has read only then.
+        HOOKS.forEach(Runnable::run);
+        HOOKS.clear();
     }
 
     private static void remember(int status) {
@@ -92,6 +102,6 @@ public class ToolServer {
     }
 
     private static String decoded(String word) {
-        return new String(Base64.getDecoder().decode(word.substring(1)), java.nio.charset.StandardCharsets.UTF_8);
+        return new String(Base64.getDecoder().decode(word.substring(1)), StandardCharsets.UTF_8);
     }
 }
