@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from confluent import make_topic
 from confluent_kafka.admin import AdminClient
+from spark_start import archived_classes, quick_start
 
 from barnabas.testing import Broker
 
@@ -47,8 +48,14 @@ def why_no_spark() -> str | None:
     return None if int(version) >= 17 else f"Spark needs Java 17 or later, this is {version}"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_spark() -> None:
+    """For the session of these tests, and for the pipelines that some start."""
+    os.environ.update(quick_start())
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory, quick_spark: None) -> Iterator[Any]:
     reason = why_no_spark()
     if reason is not None:
         pytest.skip(reason)
@@ -64,10 +71,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     place = tmp_path_factory.mktemp("spark")
-    session = builder.config("spark.local.dir", str(place)).config("spark.sql.warehouse.dir", str(place)).getOrCreate()
-    register(session)
-    yield session
-    session.stop()
+    builder = builder.config("spark.local.dir", str(place)).config("spark.sql.warehouse.dir", str(place))
+    with archived_classes():
+        session = builder.getOrCreate()
+        register(session)
+        yield session
+        session.stop()
 
 
 @pytest.fixture(scope="session")
