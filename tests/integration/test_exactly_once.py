@@ -28,8 +28,9 @@ from transactions import TIMEOUT, transactional_producer, wait_until_stable, wri
 PARTITIONS = 2
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
 }
+VICTIMS = ["broker and copier", "broker", "copier"]
 COPIER = ROOT / "tests" / "support" / "exactly_once_copier.py"
 JAVA_COPIER = ROOT / "tests" / "foreign" / "java" / "ExactlyOnceCopier.java"
 
@@ -54,15 +55,16 @@ def java_copier(bootstrap: str, classes: Path) -> list[str]:
 
 def test_confluent_kafka(tmp_path: Path) -> None:
     broker = BarnabasProcess(tmp_path, settings=SETTINGS)
-    copy_under_kills(broker, python_copier(broker.bootstrap), rounds=8, longest_seconds=0.7)
+    copy_under_kills(broker, python_copier(broker.bootstrap), rounds=4, longest_seconds=0.4)
 
 
+@pytest.mark.soak
 @pytest.mark.java
 def test_java(tmp_path: Path) -> None:
     if shutil.which("javac") is None:
         pytest.skip("javac is not installed")
     broker = BarnabasProcess(tmp_path, settings=SETTINGS)
-    copy_under_kills(broker, java_copier(broker.bootstrap, tmp_path / "classes"), rounds=4, longest_seconds=0.7)
+    copy_under_kills(broker, java_copier(broker.bootstrap, tmp_path / "classes"), rounds=3, longest_seconds=0.4)
 
 
 @pytest.mark.soak
@@ -94,10 +96,10 @@ def copy_under_kills(broker: BarnabasProcess, command: list[str], rounds: int, l
     writer.start()
     watch.start()
     try:
-        for _ in range(rounds):
+        for turn in range(rounds):
             tend_until(copier, watch, watch.total + 20)
             time.sleep(chance.uniform(0, longest_seconds))
-            victims = chance.choice(["broker", "broker", "copier", "broker and copier"])
+            victims = VICTIMS[turn] if turn < len(VICTIMS) else chance.choice(["broker", *VICTIMS])
             if "copier" in victims:
                 copier.kill()
             if "broker" in victims:
@@ -183,7 +185,7 @@ def test_kill_between_any_two_steps(tmp_path: Path) -> None:
 
 def kill_after(broker: BarnabasProcess, chance: random.Random, number: int, done: int, then: str) -> Transaction:
     may_time_out = then == "is gone"
-    timeout_ms = 1500 if may_time_out else 60_000
+    timeout_ms = 1000 if may_time_out else 60_000
     producer = transactional_producer(broker.bootstrap, "steps", transaction_timeout_ms=timeout_ms, **QUICK)
     transaction = Transaction(producer, number, may_time_out)
     for step in STEPS[: min(done, len(STEPS) - 1)]:

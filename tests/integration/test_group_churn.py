@@ -87,7 +87,7 @@ def scene(directory: Path, strategy: str) -> Iterator[Scene]:
 
 
 def test_members_come_and_go(tmp_path: Path) -> None:
-    churn(tmp_path, rounds=12, most=6)
+    churn(tmp_path, rounds=8, most=5)
 
 
 @pytest.mark.soak
@@ -114,7 +114,7 @@ def churn(directory: Path, rounds: int, most: int) -> None:
                 made.present.pop(chance.randrange(len(made.present))).kill()
             elif happens == "restart":
                 made.restart_broker()
-            time.sleep(chance.uniform(0, 0.6))
+            time.sleep(chance.uniform(0, 0.5))
         made.wait_until_shared()
         made.wait_until_all_is_read()
 

@@ -31,7 +31,7 @@ SETTINGS = {"log.segment.bytes": "1048576", "num.partitions": "1"}
 
 
 def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
-    kill_again_and_again(tmp_path, rounds=6, longest_seconds=0.8)
+    kill_again_and_again(tmp_path, rounds=4, longest_seconds=0.4)
 
 
 @pytest.mark.soak

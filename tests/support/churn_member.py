@@ -35,7 +35,7 @@ def main(bootstrap: str, group: str, topic: str, strategy: str) -> None:
             "partition.assignment.strategy": strategy,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 3000,
+            "session.timeout.ms": 2000,
             "heartbeat.interval.ms": 200,
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 100,

@@ -128,7 +128,7 @@ def churn(made: Scene, chance: random.Random, rounds: int, happenings: list[str]
             made.one_of_them().die()
         elif happens == "restart":
             made.restart_broker()
-        time.sleep(chance.uniform(0, 0.5))
+        time.sleep(chance.uniform(0, 0.4))
 
 
 @every_protocol
@@ -136,7 +136,7 @@ def test_members_come_go_and_freeze(tmp_path: Path, options: dict[str, Any]) -> 
     with scene(tmp_path, options) as (made, chance):
         for _ in range(6):
             made.join()
-        churn(made, chance, 10, ["join", "leave", "freeze"])
+        churn(made, chance, 7, ["join", "leave", "freeze"])
         made.wait_until_all_is_read()
 
 

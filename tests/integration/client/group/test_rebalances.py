@@ -78,7 +78,7 @@ def test_heartbeats_go_on_during_a_long_callback(join: Join, topic: str, options
     quick = {"session_timeout_ms": 1000, "heartbeat_interval_ms": 200} if "group_protocol" not in options else {}
     first = join(**options, **quick)
     poll_until_shared([first], topic, 4)
-    first.diary.on_revocation = lambda: time.sleep(1.5)
+    first.diary.on_revocation = lambda: time.sleep(1.8)
     second = join(**options)
     poll_until_shared([first, second], topic, 4)
     first.diary.on_revocation = None
@@ -89,7 +89,7 @@ def test_heartbeats_go_on_during_a_long_callback(join: Join, topic: str, options
 def test_who_does_not_poll_leaves_and_comes_back(
     join: Join, topic: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    first = join(**options, max_poll_interval_ms=1000)
+    first = join(**options, max_poll_interval_ms=700)
     poll_until_shared([first], topic, 4)
     second = join(**options)
     poll_until_shared([first, second], topic, 4)
@@ -103,9 +103,9 @@ def test_who_does_not_poll_leaves_and_comes_back(
 
 
 def test_a_long_poll_is_a_poll_all_the_while(join: Join, topic: str) -> None:
-    member = join(max_poll_interval_ms=600)
+    member = join(max_poll_interval_ms=400)
     poll_until_shared([member], topic, 4)
-    member.poll(2.0)
+    member.poll(1.0)
     assert not member.diary.of("lost") and len(member.partitions) == 4
 
 
