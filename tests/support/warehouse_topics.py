@@ -88,7 +88,7 @@ def read_topics(bootstrap: str, topics: list[str]) -> list[Fetched]:
         consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in sorted(left)])
         found: list[Fetched] = []
         while left:
-            for message in consumer.consume(10_000, timeout=1.0):
+            for message in consumer.consume(10_000, timeout=0.1):
                 error = message.error()
                 if error is None:
                     place = (message.topic(), message.partition(), message.offset())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from barnabas_process import BarnabasProcess
@@ -13,7 +14,10 @@ from warehouse_ods import send_all
 from warehouse_pipeline import PipelineProcess
 from warehouse_topics import Summary, check_warehouse
 
+from barnabas import Admin
+from barnabas.pipeline.driving import Driver
 from barnabas.pipeline.generator import GeneratorOptions, generate
+from barnabas.pipeline.warehouse import DEFAULT_ROUTING, topics
 
 DAY_MS = 86_400_000
 
@@ -30,25 +34,28 @@ def send_generated(bootstrap: str, seed: int, count: int, devices: int | None = 
     send_all(bootstrap, itertools.islice(generate(options), count))
 
 
-def check(bootstrap: str, pipeline: PipelineProcess) -> Summary:
+def check(bootstrap: str) -> Summary:
     summary = check_warehouse(bootstrap)
     print(summary)
-    assert sum(summary.rows.values()) > summary.ods, pipeline.printed()
+    assert sum(summary.rows.values()) > summary.ods
     return summary
 
 
-def test_generated_and_hand_written_records(broker: BarnabasProcess, tmp_path: Path) -> None:
+def test_generated_and_hand_written_records(spark: Any, broker: BarnabasProcess, tmp_path: Path) -> None:
     """Several batches, so that the state of devices goes from one to the next."""
-    with PipelineProcess(tmp_path, broker.bootstrap, "--max-offsets", "1800") as pipeline:
-        pipeline.command_of("generate", "--count", "1")  # creates the topics
-        send_all(broker.bootstrap, nasty_records())
-        for seed in (1, 2):
-            send_generated(broker.bootstrap, seed, 1200)
-        pipeline.run_once()
-        assert len(pipeline.batches()) >= 2
-        assert {"dwd_start_log", "dwd_order_info", "dim_user_info", "ods_dirty"} <= check(
-            broker.bootstrap, pipeline
-        ).rows.keys()
+    driver = Driver({"bootstrap.servers": broker.bootstrap}, str(tmp_path / "checkpoint"), "compared")
+    with Admin(broker.bootstrap) as admin:
+        for plan in topics(driver.take_routing(DEFAULT_ROUTING), with_sources=True):
+            admin.create_topic(plan.name, plan.partitions, config=plan.config)
+    send_all(broker.bootstrap, nasty_records())
+    for seed in (1, 2):
+        send_generated(broker.bootstrap, seed, 1200)
+    batches: list[dict[str, Any]] = []
+    query = driver.start(spark, max_offsets=1800, trigger={"availableNow": True})
+    assert driver.follow(query, None, batches.append) is None
+    assert len(batches) >= 2
+    summary = check(broker.bootstrap)
+    assert {"dwd_start_log", "dwd_order_info", "dim_user_info", "ods_dirty"} <= summary.rows.keys()
 
 
 @pytest.mark.soak
@@ -62,7 +69,7 @@ def test_on_a_standalone_cluster(broker: BarnabasProcess, tmp_path: Path) -> Non
         send_all(broker.bootstrap, nasty_records())
         send_generated(broker.bootstrap, 3, 1000)
         pipeline.run_once()
-        check(broker.bootstrap, pipeline)
+        check(broker.bootstrap)
         assert all("Asked to launch executor" in cluster.log(f"worker{number}") for number in range(2))
 
 
@@ -79,6 +86,6 @@ def test_more_seeds_in_many_batches(broker: BarnabasProcess, tmp_path: Path, see
         send_all(broker.bootstrap, nasty_records())
         send_generated(broker.bootstrap, seed + 100, 4_000)
         pipeline.run_once(1500)
-        check(broker.bootstrap, pipeline)
+        check(broker.bootstrap)
         names = [path.name for path in (pipeline.checkpoint / "visits" / "ods_base_log-0").iterdir()]
         assert any(name.endswith(".snapshot") for name in names), names
