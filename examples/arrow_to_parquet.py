@@ -20,28 +20,30 @@ import pyarrow.parquet as pq
 from barnabas import Consumer
 
 
-def export(bootstrap: str, topic: str, folder: Path, group: str, rows_a_file: int, until_idle: bool = False) -> int:
-    """For ever; with `until_idle`, until two seconds pass without a record. Returns how many rows were written."""
+def export(
+    bootstrap: str, topic: str, folder: Path, group: str, rows_a_file: int, until_idle: float | None = None
+) -> int:
+    """For ever, or until so many seconds pass without a record. Returns how many rows were written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = 0
     with Consumer(bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
         consumer.assign((topic, each.partition) for each in consumer.partitions_for(topic))
         while True:
-            table = read(consumer, rows_a_file)
+            table = read(consumer, rows_a_file, until_idle or 2.0)
             if table.num_rows:
                 write(table, topic, folder)
                 consumer.commit()
                 written += table.num_rows
-            elif until_idle:
+            elif until_idle is not None:
                 return written
 
 
-def read(consumer: Consumer, rows_a_file: int) -> pa.Table:
-    """As many rows as a file should have, fewer if no more come within two seconds."""
-    parts = [consumer.poll_arrow(timeout=2.0, max_records=rows_a_file)]
+def read(consumer: Consumer, rows_a_file: int, seconds: float) -> pa.Table:
+    """As many rows as a file should have, fewer if no more come within so many seconds."""
+    parts = [consumer.poll_arrow(timeout=seconds, max_records=rows_a_file)]
     rows = parts[0].num_rows
     while parts[-1].num_rows and rows < rows_a_file:
-        parts.append(consumer.poll_arrow(timeout=2.0, max_records=rows_a_file - rows))
+        parts.append(consumer.poll_arrow(timeout=seconds, max_records=rows_a_file - rows))
         rows += parts[-1].num_rows
     return pa.Table.from_batches(parts)
 
@@ -62,7 +64,7 @@ def main() -> None:
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--group", default="arrow-to-parquet")
     arguments.add_argument("--rows", type=int, default=1_000_000, help="rows of a file")
-    arguments.add_argument("--until-idle", action="store_true", help="end when there is nothing more to read")
+    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="end when nothing comes for so long")
     given = arguments.parse_args()
     try:
         rows = export(given.bootstrap, given.topic, given.folder, given.group, given.rows, given.until_idle)

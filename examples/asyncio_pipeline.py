@@ -18,8 +18,10 @@ Work = Callable[[ConsumerRecord], Awaitable[bytes]]
 AT_THE_SAME_TIME = 100
 
 
-async def pipeline(bootstrap: str, source: str, target: str, group: str, work: Work, until_idle: bool = False) -> int:
-    """Until it is cancelled; with `until_idle`, until two seconds pass without a record. Returns how many it did."""
+async def pipeline(
+    bootstrap: str, source: str, target: str, group: str, work: Work, until_idle: float | None = None
+) -> int:
+    """Until it is cancelled, or so many seconds pass without a record. Returns how many records it did."""
     done = 0
     limit = asyncio.Semaphore(AT_THE_SAME_TIME)
 
@@ -32,7 +34,7 @@ async def pipeline(bootstrap: str, source: str, target: str, group: str, work: W
         Consumer(bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False) as consumer,
     ):
         consumer.subscribe([source])
-        async for batch in consumer.batches(timeout=2.0, stop_when_idle=until_idle):
+        async for batch in consumer.batches(timeout=until_idle or 2.0, stop_when_idle=until_idle is not None):
             results = await asyncio.gather(*map(limited, batch))
             deliveries = [
                 await producer.send(target, result, key=record.key)
@@ -57,7 +59,7 @@ def main() -> None:
     arguments.add_argument("source")
     arguments.add_argument("target")
     arguments.add_argument("--group", default="asyncio-pipeline")
-    arguments.add_argument("--until-idle", action="store_true", help="end when there is nothing more to read")
+    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="end when nothing comes for so long")
     given = arguments.parse_args()
     try:
         done = asyncio.run(pipeline(given.bootstrap, given.source, given.target, given.group, price, given.until_idle))

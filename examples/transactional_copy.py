@@ -24,9 +24,9 @@ def copy(
     target: str,
     transactional_id: str,
     transform: Transform,
-    until_idle: bool = False,
+    until_idle: float | None = None,
 ) -> int:
-    """For ever; with `until_idle`, until two seconds pass without a record. Returns how many records were copied."""
+    """For ever, or until so many seconds pass without a record. Returns how many records were copied."""
     copied = 0
     with (
         Producer(bootstrap, transactional_id=transactional_id) as producer,
@@ -39,7 +39,7 @@ def copy(
         ) as consumer,
     ):
         consumer.subscribe([source])
-        for batch in consumer.batches(timeout=2.0, stop_when_idle=until_idle):
+        for batch in consumer.batches(timeout=until_idle or 2.0, stop_when_idle=until_idle is not None):
             try:
                 with producer.transaction():
                     for record in batch:
@@ -72,7 +72,7 @@ def main() -> None:
     arguments.add_argument("source")
     arguments.add_argument("target")
     arguments.add_argument("--transactional-id", default="transactional-copy")
-    arguments.add_argument("--until-idle", action="store_true", help="end when there is nothing more to read")
+    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="end when nothing comes for so long")
     given = arguments.parse_args()
     try:
         copied = copy(given.bootstrap, given.source, given.target, given.transactional_id, bill, given.until_idle)

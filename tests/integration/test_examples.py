@@ -21,6 +21,7 @@ from barnabas.testing import Broker
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNT = 1200
+UNTIL_IDLE = ("--until-idle", "0.8")
 TESTED_WITH_THE_CONSUMER = {"consumer_per_thread", "one_consumer_many_workers"}
 TESTED_HERE = {"asyncio_pipeline", "transactional_copy", "group_lag", "arrow_to_parquet"}
 
@@ -74,21 +75,21 @@ def test_every_example_is_tested() -> None:
 
 
 def test_asyncio_pipeline(broker: Broker) -> None:
-    printed = run("asyncio_pipeline", broker.bootstrap, "orders", "priced", "--until-idle")
+    printed = run("asyncio_pipeline", broker.bootstrap, "orders", "priced", *UNTIL_IDLE)
     assert printed == f"{COUNT} records worked on\n"
     assert values(broker.bootstrap, "priced") == [v + b" for 3 coins" for v in values(broker.bootstrap, "orders")]
-    assert run("asyncio_pipeline", broker.bootstrap, "orders", "priced", "--until-idle") == "0 records worked on\n"
+    assert run("asyncio_pipeline", broker.bootstrap, "orders", "priced", *UNTIL_IDLE) == "0 records worked on\n"
 
 
 def test_transactional_copy(broker: Broker) -> None:
-    assert run("transactional_copy", broker.bootstrap, "orders", "bills", "--until-idle") == f"{COUNT} records copied\n"
+    assert run("transactional_copy", broker.bootstrap, "orders", "bills", *UNTIL_IDLE) == f"{COUNT} records copied\n"
     assert values(broker.bootstrap, "bills") == [b"bill for " + v for v in values(broker.bootstrap, "orders")]
 
 
 def test_transactional_copy_repeats_what_was_aborted(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     example = load("transactional_copy")
     broker.fault("TxnOffsetCommit", error="TRANSACTION_ABORTABLE", count=2)
-    assert example.copy(broker.bootstrap, "orders", "bills", "copy", example.bill, until_idle=True) == COUNT
+    assert example.copy(broker.bootstrap, "orders", "bills", "copy", example.bill, until_idle=0.8) == COUNT
     assert capsys.readouterr().out.count("again, because the transaction was aborted") == 2
     assert values(broker.bootstrap, "bills") == [b"bill for " + v for v in values(broker.bootstrap, "orders")]
 
@@ -103,7 +104,7 @@ def test_group_lag(broker: Broker) -> None:
 
 
 def test_arrow_to_parquet(broker: Broker, tmp_path: Path) -> None:
-    printed = run("arrow_to_parquet", broker.bootstrap, "orders", tmp_path, "--rows", "500", "--until-idle")
+    printed = run("arrow_to_parquet", broker.bootstrap, "orders", tmp_path, "--rows", "500", *UNTIL_IDLE)
     assert printed == f"{COUNT} rows written\n"
     assert exported(tmp_path) == values(broker.bootstrap, "orders")
 
@@ -112,10 +113,10 @@ def test_arrow_to_parquet_after_a_crash_before_the_commit(broker: Broker, tmp_pa
     example = load("arrow_to_parquet")
     broker.fault("OffsetCommit", error="GROUP_AUTHORIZATION_FAILED", count=None)
     with pytest.raises(Exception, match="not authorized"):
-        example.export(broker.bootstrap, "orders", tmp_path, "parquet", 700, until_idle=True)
+        example.export(broker.bootstrap, "orders", tmp_path, "parquet", 700, until_idle=0.8)
     assert list(tmp_path.glob("*.parquet"))
     broker.clear_faults()
-    assert example.export(broker.bootstrap, "orders", tmp_path, "parquet", 300, until_idle=True) == COUNT
+    assert example.export(broker.bootstrap, "orders", tmp_path, "parquet", 300, until_idle=0.8) == COUNT
     assert exported(tmp_path) == values(broker.bootstrap, "orders")
 
 

@@ -3,7 +3,7 @@
 All fenced blocks of a page are run in their order against one broker: `python` blocks share their names; a
 `print(...)  # text` must print that text; functions `test_...` are called with the page's broker. `console` blocks are
 for bash: the lines below a `$ command` are what it prints, where `...` stands for anything. Blocks in another language
-are not run. The address localhost:9092 is replaced by the broker's.
+are not run. The address localhost:9092 is replaced by the broker's, and who waits until nothing comes waits less long.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ NOT_RUN = ("", "text", "properties")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXPECTED = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 ADDRESS = "localhost:9092"
+PATIENCE = re.compile(r"timeout=\d+\.\d(?=, stop_when_idle=True)")
 ADDRESS_SHOWN = "127.0.0.1:9092"
 """As a broker calls itself."""
 
@@ -75,7 +76,7 @@ def run_blocks(blocks: list[Block], broker: Broker, commands: Path, folder: Path
 
 
 def run_python(block: Block, broker: Broker, names: dict[str, Any]) -> None:
-    code = block.text.replace(ADDRESS, broker.bootstrap)
+    code = PATIENCE.sub("timeout=1.0", block.text.replace(ADDRESS, broker.bootstrap))
     printed = io.StringIO()
     before = set(names)
     # Line numbers of a traceback are those of the page.
