@@ -16,10 +16,14 @@ from random import Random
 from typing import NamedTuple
 
 from confluent_kafka import Producer
+from eventually import eventually
 from warehouse_broker import VICTIMS, Trap, TrapBroker, sprung
 from warehouse_pipeline import PipelineProcess
 from warehouse_topics import Summary, check_warehouse
 
+from barnabas import Admin
+from barnabas.cli.commands.pipeline_topics import DEFAULT_NAME
+from barnabas.client.admin.types import OffsetSpec
 from barnabas.pipeline.generator import GeneratorOptions, generate
 
 STEPS = ["INIT_PRODUCER_ID", "OFFSET_FETCH", "PRODUCE", "TXN_OFFSET_COMMIT", "END_TXN"]
@@ -102,7 +106,8 @@ class KillRun:
         self.starts: Counter[str] = Counter()
         self._started = time.monotonic()
 
-    def run(self, kills: list[Kill]) -> Summary:
+    def run(self, kills: list[Kill], *, is_restarted: bool = True) -> Summary:
+        """`is_restarted`: what is left is for a new run, after one more kill; else for the one that got over them."""
         print(f"seed {self.seed}; {len(kills)} kills, in this order:")
         for kill in kills:
             print("  ", *kill)
@@ -119,12 +124,22 @@ class KillRun:
             finally:
                 traffic.stop()
             self.say(f"{traffic.sent} records sent; the rest is taken")
-            if self.pipeline.alive:
+            if is_restarted:
                 self.pipeline.kill()
-            self.pipeline.run_once(self.patience_s)
+                self.pipeline.run_once(self.patience_s)
+            else:
+                eventually(self._is_all_taken, timeout=self.patience_s)
+                assert self.pipeline.stop() == 0, self.pipeline.printed()[-2000:]
             summary = check_warehouse(self.broker.bootstrap)
         self.say(f"all equal: {summary}; starts: {dict(self.starts)}")
         return summary
+
+    def _is_all_taken(self) -> bool:
+        assert self.pipeline.alive, self.pipeline.printed()[-2000:]
+        with Admin(self.broker.bootstrap) as admin:
+            done = admin.list_group_offsets(DEFAULT_NAME)
+            ends = admin.list_offsets(dict.fromkeys(done, OffsetSpec.LATEST))
+        return all(ends[tp].offset == note.offset for tp, note in done.items())
 
     def say(self, text: str) -> None:
         print(f"{time.monotonic() - self._started:7.1f} s  {text}", flush=True)
@@ -143,6 +158,8 @@ class KillRun:
                 )
             assert time.monotonic() < deadline, f"{kill} did not come; {self.pipeline.printed()[-600:]}"
             time.sleep(0.02)
+        if kill.victim == "broker":
+            eventually(lambda: not self.broker.alive)  # it tells what it does before it does it
         self.say(f"{number}. {done['trap']}: {len(done['killed'])} killed; batches {self.pipeline.batches()[-2:]}")
 
     def _tend(self) -> None:

@@ -17,6 +17,7 @@ from warehouse_topics import Summary, check_warehouse
 from barnabas import Admin
 from barnabas.pipeline.driving import Driver
 from barnabas.pipeline.generator import GeneratorOptions, generate
+from barnabas.pipeline.routing import parse_routing
 from barnabas.pipeline.warehouse import DEFAULT_ROUTING, topics
 
 DAY_MS = 86_400_000
@@ -41,19 +42,40 @@ def check(bootstrap: str) -> Summary:
     return summary
 
 
-def test_generated_and_hand_written_records(spark: Any, broker: BarnabasProcess, tmp_path: Path) -> None:
-    """Several batches, so that the state of devices goes from one to the next."""
-    driver = Driver({"bootstrap.servers": broker.bootstrap}, str(tmp_path / "checkpoint"), "compared")
-    with Admin(broker.bootstrap) as admin:
-        for plan in topics(driver.take_routing(DEFAULT_ROUTING), with_sources=True):
+def create_topics(bootstrap: str) -> None:
+    with Admin(bootstrap) as admin:
+        for plan in topics(parse_routing(DEFAULT_ROUTING), with_sources=True):
             admin.create_topic(plan.name, plan.partitions, config=plan.config)
-    send_all(broker.bootstrap, nasty_records())
-    for seed in (1, 2):
-        send_generated(broker.bootstrap, seed, 1200)
-    batches: list[dict[str, Any]] = []
+
+
+def run_once(spark: Any, bootstrap: str, checkpoint: Path) -> list[int]:
+    """By a new driver, which knows what is in the checkpoint; its batches."""
+    driver = Driver({"bootstrap.servers": bootstrap}, str(checkpoint), "compared")
+    driver.take_routing(DEFAULT_ROUTING)
+    batches: list[int] = []
     query = driver.start(spark, max_offsets=1800, trigger={"availableNow": True})
-    assert driver.follow(query, None, batches.append) is None
-    assert len(batches) >= 2
+    assert driver.follow(query, None, lambda batch: batches.append(batch["batch"])) is None
+    return batches
+
+
+def forget_last_commit(checkpoint: Path) -> None:
+    """As if the driver had died between the tasks' commits and its own note in the checkpoint."""
+    last = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdecimal())
+    (checkpoint / "commits" / str(last)).unlink()
+    (checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
+
+
+def test_generated_and_hand_written_records(spark: Any, broker: BarnabasProcess, tmp_path: Path) -> None:
+    """Several batches, so that the state of devices goes from one to the next; and one of them twice."""
+    create_topics(broker.bootstrap)
+    checkpoint = tmp_path / "checkpoint"
+    send_all(broker.bootstrap, nasty_records())
+    send_generated(broker.bootstrap, 1, 1200)
+    first = run_once(spark, broker.bootstrap, checkpoint)
+    forget_last_commit(checkpoint)
+    send_generated(broker.bootstrap, 2, 1200)
+    second = run_once(spark, broker.bootstrap, checkpoint)
+    assert len(second) >= 2 and second[0] == first[-1]
     summary = check(broker.bootstrap)
     assert {"dwd_start_log", "dwd_order_info", "dim_user_info", "ods_dirty"} <= summary.rows.keys()
 

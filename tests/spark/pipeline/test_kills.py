@@ -13,6 +13,18 @@ from warehouse_cluster import SparkCluster
 from warehouse_kills import Kill, KillRun, plan_kills
 
 
+def test_executor_and_broker_killed_in_a_commit(tmp_path: Path) -> None:
+    kills = [
+        Kill("executor", "END_TXN", after=True, number=2),
+        Kill("broker", "TXN_OFFSET_COMMIT", after=True, number=3),
+    ]
+    run = KillRun(tmp_path, seed=5, rate=60)
+    summary = run.run(kills, is_restarted=False)
+    assert summary.ods > 100
+    assert run.starts == {"pipeline": 1, "broker": 1}, "Spark and the clients get over it by themselves"
+
+
+@pytest.mark.soak
 def test_executor_broker_and_driver_killed_in_a_commit(tmp_path: Path) -> None:
     kills = [
         Kill("executor", "END_TXN", after=True, number=2),
