@@ -22,8 +22,8 @@ SLOW_WITH_KAFKA = (
 QUICK_WITH_KAFKA = "tests/integration/client/producer/test_send.py"
 
 
-# A busy machine is not a fault of what is tested.
-settings.register_profile("untimed", deadline=None)
+# A busy machine is not a fault of what is tested. Each run has new examples: many runs see many.
+settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 

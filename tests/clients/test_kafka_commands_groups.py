@@ -105,9 +105,11 @@ def test_offsets_are_reset(both: SideBySide, tmp_path: Path) -> None:
         ["--topic", "bills", "--shift-by", "1", "--dry-run"],
     ):
         both.same_of_twins("consumer-groups", *reset, *words, **TWINS, any_order=True)
-        described = both.same_of_twins("consumer-groups", "--describe", "--group", "TWIN", **TWINS, any_order=True)
-        assert described, "what was done is the same as well"
+        if "--execute" in words:
+            described = both.same_of_twins("consumer-groups", "--describe", "--group", "TWIN", **TWINS, any_order=True)
+            assert described, "what was done is the same as well"
     for words in (
+        ["--describe", "--group", "TWIN"],
         ["--delete-offsets", "--group", "TWIN", "--topic", "orders:0"],
         ["--describe", "--group", "TWIN"],
         ["--delete", "--group", "TWIN", "--group", "no-such-group"],

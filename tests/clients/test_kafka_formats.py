@@ -66,7 +66,7 @@ class Written(NamedTuple):
 @pytest.fixture(scope="module")
 def kafkas(tmp_path_factory: pytest.TempPathFactory) -> Written:
     """What a Kafka left that made a snapshot after each change, and never shortened its log."""
-    settings = {"metadata.log.max.record.bytes.between.snapshots": "1"}
+    settings = {"metadata.log.max.record.bytes.between.snapshots": "1", "offsets.topic.num.partitions": "3"}
     with QuickKafka(tmp_path_factory.mktemp("kafka"), settings) as kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
         make_topic(admin, "latest-state", 3, {"cleanup.policy": "compact", "segment.ms": "3600000"})
@@ -140,7 +140,7 @@ def test_barnabas_serves_what_kafka_wrote(kafkas: Written, tmp_path: Path, snaps
         assert produce_all(barnabas.bootstrap, TOPIC, [b"goes on"], enable_idempotence=True) == [len(values)]
         admin = AdminClient({"bootstrap.servers": barnabas.bootstrap})
         topics = {name: len(topic.partitions) for name, topic in admin.list_topics(timeout=10).topics.items()}
-        assert topics == {TOPIC: 1, TAKEN_OVER: 1, "latest-state": 3, "__consumer_offsets": 50}
+        assert topics == {TOPIC: 1, TAKEN_OVER: 1, "latest-state": 3, "__consumer_offsets": 3}
         assert settings_of(admin, "latest-state") == {"cleanup.policy": "compact", "segment.ms": "3600000"}
         assert settings_of(admin, TOPIC) == {"segment.bytes": str(SEGMENT_BYTES)}
         assert committed(barnabas.bootstrap) == 123

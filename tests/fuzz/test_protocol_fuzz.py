@@ -203,7 +203,7 @@ def fuzz(seconds: float, errors: ErrorLog) -> None:
 
 
 def test_hostile_requests(errors: ErrorLog) -> None:
-    fuzz(8, errors)
+    fuzz(4, errors)
 
 
 @pytest.mark.soak

@@ -39,7 +39,8 @@ public class WordCount {
         settings.put(StreamsConfig.STATE_DIR_CONFIG, arguments[4]);
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         // Streams leaves no group when it stops: its successor waits for the session to end.
-        settings.put("session.timeout.ms", "6000");
+        settings.put("session.timeout.ms", "2000");
+        settings.put("heartbeat.interval.ms", "200");
         settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.String().getClass());
         settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.String().getClass());
         settings.put("auto.offset.reset", "earliest");

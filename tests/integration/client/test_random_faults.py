@@ -306,7 +306,7 @@ RUNS = {
 
 @pytest.mark.parametrize("kind", RUNS)
 def test_random_faults(broker: Broker, proxy: FaultyProxy, kind: str) -> None:
-    RUNS[kind](broker, proxy, SEED or 20, 2.5)
+    RUNS[kind](broker, proxy, SEED or 20, 1.5)
 
 
 @pytest.mark.soak

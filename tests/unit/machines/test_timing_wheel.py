@@ -106,7 +106,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(start_ms=st.one_of(st.integers(0, 1 << 40), st.just((1 << 36) - 1)), steps=steps)
 def test_behaves_like_a_sorted_list(start_ms: int, steps: list[tuple[str, int]]) -> None:
     wheel: TimingWheel[int] = TimingWheel(start_ms=start_ms)

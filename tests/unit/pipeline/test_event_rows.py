@@ -120,7 +120,7 @@ def test_generated_events() -> None:
 
 
 @needs_both
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(EVENTS, min_size=1, max_size=3), st.booleans(), st.sampled_from([None, 1]))
 def test_any_event(events: list[Any], ascii_only: bool, indent: int | None) -> None:
     values: list[bytes | None] = [

@@ -168,14 +168,14 @@ CAPTURED |= st.fixed_dictionaries({"payload": CAPTURED})
 
 
 @given(st.lists(EVENTS, max_size=5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_random_events(events: list[Any]) -> None:
     values = [("ods_base_log", b"key", json.dumps(event).encode()) for event in events]
     check(values, parse_routing(ROUTING_FILE), Reference(ROUTES))
 
 
 @given(CHANGES | CAPTURED)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_random_changes(change: Any) -> None:
     value = ("ods_base_db", b"key", json.dumps(change).encode())
     check([value], parse_routing(ROUTING_FILE), Reference(ROUTES))
@@ -189,7 +189,7 @@ def test_keys_of_several_columns(first: str, second: str) -> None:
 
 
 @given(st.binary(max_size=30) | JSON.map(lambda tree: json.dumps(tree).encode()))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_random_bytes(value: bytes) -> None:
     for topic in ("ods_base_log", "ods_base_db"):
         check([(topic, None, value)], parse_routing(ROUTING_FILE), Reference(ROUTES))

@@ -34,7 +34,7 @@ def _row(record: Any) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     fetches=st.lists(
         st.lists(st.tuples(RECORDS, st.sampled_from(CompressionType), st.booleans()), max_size=3), max_size=3

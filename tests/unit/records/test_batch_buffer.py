@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from barnabas.records import BatchBuilder, CompressionType, crc_matches, read_header, read_records
 
-TWINS_SHARE = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TWINS_SHARE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 BYTES = st.none() | st.binary(max_size=200) | st.integers(0, 70_000).map(bytes)
 TIMESTAMPS = st.integers(0, 1 << 42) | st.integers(-(1 << 63), (1 << 63) - 1)

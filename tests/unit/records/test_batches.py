@@ -101,7 +101,7 @@ def test_endless_varints_are_refused() -> None:
             decode(b"\x80" * size + b"\x00", 0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(contents=st.lists(CONTENTS, min_size=1, max_size=6), codec=st.sampled_from(CODECS), base=st.integers(0, 2**60))
 def test_round_trip(contents: list, codec: CompressionType, base: int) -> None:  # type: ignore[type-arg]
     batch = build(contents, compression=codec, base_offset=base)
@@ -113,7 +113,7 @@ def test_round_trip(contents: list, codec: CompressionType, base: int) -> None: 
     assert crc_matches(batch, 0, header)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(contents=st.lists(CONTENTS, min_size=1, max_size=6))
 def test_plain_bytes_equal_those_of_kafka_python_and_aiokafka(contents: list) -> None:  # type: ignore[type-arg]
     theirs = KafkaPythonBuilder(
@@ -248,7 +248,7 @@ def test_hostile_bytes_give_only_kafka_errors(codec: CompressionType) -> None:
             read_records(batch[:position], 1 << 16)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(payload=st.binary(max_size=120), count=st.integers(-(2**31), 2**31 - 1) | st.integers(0, 5))
 def test_random_payloads_give_only_kafka_errors(payload: bytes, count: int) -> None:
     header = read_header(build(CONTENT))._replace(record_count=count)

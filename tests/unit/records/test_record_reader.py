@@ -33,7 +33,7 @@ def _taken(reader: Any, n: int) -> list[Any]:
     return taken
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     batches=st.lists(st.tuples(RECORDS, st.sampled_from(CompressionType), st.booleans()), min_size=1, max_size=4),
     start=st.integers(0, 20),

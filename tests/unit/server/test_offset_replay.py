@@ -81,7 +81,7 @@ ALMOST = [
 
 
 @given(st.lists(batches, max_size=6))
-@settings(max_examples=300)
+@settings(max_examples=120)
 @example([(False, ALMOST)])
 @example([(False, [(KEY, PLAIN), (KEY, None), (OTHER, PLAIN)])])
 @example([(False, [(KEY, PLAIN)]), (True, [(KEY, PLAIN)]), (False, [(OTHER, PLAIN)])])

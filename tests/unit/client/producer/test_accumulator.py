@@ -163,7 +163,7 @@ def test_a_flush_waits_for_all_parts_of_a_split_batch() -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_order_and_memory_whatever_happens(data: st.DataObject) -> None:
     """Appends, sends, retries, splits and completions in any order: a partition's records stay in order, once each."""
     world = World(partitions=2)

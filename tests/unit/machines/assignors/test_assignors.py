@@ -62,14 +62,14 @@ def check_complete(counts: Mapping[str, int], members: Members, assigned: Mappin
 
 @pytest.mark.parametrize("assign", ASSIGNORS)
 @given(group=groups(owning=True))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_partition_has_one_subscribed_owner(assign, group):  # type: ignore[no-untyped-def]
     counts, members = group
     check_complete(counts, members, assign(counts, members))
 
 
 @given(group=groups(owning=True))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_sticky_is_balanced(group: tuple[dict[str, int], Members]) -> None:
     counts, members = group
     assigned = assign_sticky(counts, members)
@@ -81,7 +81,7 @@ def test_sticky_is_balanced(group: tuple[dict[str, int], Members]) -> None:
 
 
 @given(group=groups(owning=True))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_sticky_moves_nothing_that_is_balanced(group: tuple[dict[str, int], Members]) -> None:
     counts, members = group
     once = assign_sticky(counts, members)
@@ -90,7 +90,7 @@ def test_sticky_moves_nothing_that_is_balanced(group: tuple[dict[str, int], Memb
 
 
 @given(group=groups(owning=True, same_topics=True))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_sticky_keeps_as_much_as_can_be_kept(group: tuple[dict[str, int], Members]) -> None:
     counts, members = group
     assigned = assign_sticky(counts, members)
@@ -103,7 +103,7 @@ def test_sticky_keeps_as_much_as_can_be_kept(group: tuple[dict[str, int], Member
 
 
 @given(group=groups(owning=True), leaving=st.integers(0, 6))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_when_a_member_leaves_equal_members_keep_theirs(group: tuple[dict[str, int], Members], leaving: int) -> None:
     counts, members = group
     members = {member_id: replace(member, topics=TOPICS) for member_id, member in members.items()}
@@ -116,7 +116,7 @@ def test_when_a_member_leaves_equal_members_keep_theirs(group: tuple[dict[str, i
 
 
 @given(group=groups(owning=True))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_cooperative_sticky_gives_nothing_that_another_still_holds(group: tuple[dict[str, int], Members]) -> None:
     """Each round is followed by another while something is left out, as consumers do."""
     counts, members = group

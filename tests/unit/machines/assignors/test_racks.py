@@ -130,7 +130,7 @@ def least_far_count(group: Group) -> int:
 
 
 @given(group=groups(same_topics=True))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_sticky_is_as_near_as_the_balance_allows(group: Group) -> None:
     counts, members, racks = group
     assigned = assign_sticky(counts, members, racks)
@@ -144,7 +144,7 @@ def test_sticky_is_as_near_as_the_balance_allows(group: Group) -> None:
 
 
 @given(group=groups())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_sticky_with_racks_keeps_the_loads(group: Group) -> None:
     """And so the balance, whatever the members have subscribed to; never is it farther than without racks."""
     counts, members, racks = group
@@ -159,7 +159,7 @@ def test_sticky_with_racks_keeps_the_loads(group: Group) -> None:
 
 
 @given(group=groups())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_two_members_could_swap_to_be_nearer(group: Group) -> None:
     counts, members, racks = group
     if not matters(group):
@@ -173,7 +173,7 @@ def test_no_two_members_could_swap_to_be_nearer(group: Group) -> None:
 
 
 @given(group=groups())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_nothing_moves_that_is_near_and_balanced(group: Group) -> None:
     counts, members, racks = group
     once = assign_sticky(counts, members, racks)
@@ -182,7 +182,7 @@ def test_nothing_moves_that_is_near_and_balanced(group: Group) -> None:
 
 
 @given(group=groups())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_cooperative_sticky_gives_nothing_that_another_still_holds(group: Group) -> None:
     counts, members, racks = group
     for generation in range(2, 8):
@@ -221,7 +221,7 @@ def test_what_nobody_had_moves_rather_than_what_somebody_has() -> None:
 
 
 @given(group=groups(owning=False))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_range_stays_even_and_co_partitioned(group: Group) -> None:
     counts, members, racks = group
     assigned = assign_range(counts, members, racks)

@@ -42,7 +42,7 @@ class Model:
 
 
 @given(st.lists(steps, max_size=40))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_offsets_are_those_of_the_model(history: list[tuple[str, Place, int]]) -> None:
     offsets, model = Offsets(), Model()
     for number, (what, place, producer_id) in enumerate(history):

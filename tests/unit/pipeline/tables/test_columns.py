@@ -85,7 +85,7 @@ def test_facts_dimensions_and_errors_take_the_long_way() -> None:
         assert try_log_table(table_task(topic, (b"k", b'{"mid":"m"}'))) is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(RECORDS)
 def test_both_ways_are_one(values: list[bytes | None]) -> None:
     check(table_task(PAGE, *((b"k", value) for value in values)))

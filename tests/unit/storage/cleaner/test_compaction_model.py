@@ -69,7 +69,7 @@ def common_step(compacted: CompactedLog, step: tuple) -> None:  # type: ignore[t
         compacted.reopen()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(steps=st.lists(STEPS, max_size=25), map_entries=st.sampled_from([1, 3, 1_000]))
 def test_last_value_of_each_key(steps: list, map_entries: int) -> None:  # type: ignore[type-arg]
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +91,7 @@ def test_last_value_of_each_key(steps: list, map_entries: int) -> None:  # type:
         model.check(compacted, end_offset)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(steps=st.lists(TRANSACTION_STEPS, max_size=30))
 def test_read_committed_sees_the_last_committed_value_of_each_key(steps: list) -> None:  # type: ignore[type-arg]
     with tempfile.TemporaryDirectory() as folder:

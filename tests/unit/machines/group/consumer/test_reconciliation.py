@@ -75,7 +75,7 @@ def test_an_unknown_state_starts_over() -> None:
     held=st.frozensets(st.integers(0, 5)),
     owned=st.none() | st.frozensets(st.integers(0, 5)),
 )
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_never_takes_what_others_hold_nor_drops_what_it_owns(
     assigned: frozenset[int], target: frozenset[int], held: frozenset[int], owned: frozenset[int] | None
 ) -> None:

@@ -25,7 +25,7 @@ def combined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @given(regex=st.recursive(ATOMS, combined, max_leaves=8), name=NAMES)
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_as_python_where_they_agree(regex: str, name: str) -> None:
     assert compile_regex(regex).matches(name) == (re.fullmatch(regex, name) is not None)
 
@@ -95,7 +95,7 @@ def test_work_is_bounded() -> None:
 
 
 @given(regex=st.text(alphabet=string.printable, max_size=20), name=NAMES)
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_any_text_is_an_expression_or_an_error(regex: str, name: str) -> None:
     try:
         compile_regex(regex).matches(name)
