@@ -68,4 +68,5 @@ def archived_classes() -> Iterator[None]:
     gateway.proc.stdin.close()  # which ends the JVM; it writes the archive then
     gateway.proc.wait()
     SparkContext._gateway = SparkContext._jvm = None
-    fresh.replace(archive)
+    if fresh.exists():
+        fresh.replace(archive)
