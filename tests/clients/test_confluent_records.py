@@ -125,7 +125,7 @@ def test_positions_beginning_end_offset_and_timestamp(bootstrap: str, topic: str
 
 def test_reading_from_the_end_sees_only_what_comes_later(bootstrap: str, topic: str) -> None:
     produce_all(bootstrap, topic, [b"old"] * 5)
-    consumer = Consumer(consumer_settings(bootstrap) | {"enable.partition.eof": True})
+    consumer = Consumer(consumer_settings(bootstrap) | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
     consumer.assign([TopicPartition(topic, 0, OFFSET_END)])
     reached_end = consumer.poll(10)
     assert reached_end is not None and reached_end.error().code() == KafkaError._PARTITION_EOF

@@ -152,7 +152,8 @@ def test_kill_9_with_a_transaction_open(tmp_path: Path) -> None:
     with BarnabasProcess(tmp_path, settings=settings) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         make_topic(admin, "orders")
-        producer = transactional_producer(broker.bootstrap, "orders")
+        quick = {"reconnect_backoff_ms": 20, "reconnect_backoff_max_ms": 100, "retry_backoff_ms": 20}
+        producer = transactional_producer(broker.bootstrap, "orders", **quick)
         transaction(producer, "orders", [b"one"])
         producer.begin_transaction()
         write(producer, "orders", [b"two"])

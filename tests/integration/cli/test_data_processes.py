@@ -173,7 +173,7 @@ def test_as_kcat_prints(broker: Broker, topic: str, words: list[str]) -> None:
         producer.send(topic, None, key=b"null")
         if "-Z" not in words:  # kcat prints NULL for what is empty too
             producer.send(topic, b"", key=None)
-    kcat = ["kcat", "-q", "-b", broker.bootstrap, "-C", "-t", topic, "-e", *words]
+    kcat = ["kcat", "-q", "-b", broker.bootstrap, "-X", "fetch.wait.max.ms=20", "-C", "-t", topic, "-e", *words]
     expected = subprocess.run(kcat, capture_output=True, timeout=60, check=True).stdout
     with barnabas("consume", topic, "-b", broker.bootstrap, "-e", *words) as reader:
         out, err = reader.communicate(timeout=60)
