@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent import make_topic
 from confluent_kafka.admin import AdminClient
-from spark_start import archived_classes, quick_start
+from spark_start import maybe_archive_classes, quick_start
 
 from barnabas.testing import Broker
 
@@ -52,6 +52,9 @@ def why_no_spark() -> str | None:
 def quick_spark() -> None:
     """For the session of these tests, and for the pipelines that some start."""
     os.environ.update(quick_start())
+    if why_no_spark() is None:
+        maybe_archive_classes()
+        os.environ.update(quick_start())
 
 
 @pytest.fixture(scope="session")
@@ -72,11 +75,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory, quick_spark: None) -> Iterat
         builder = builder.config(name, value)
     place = tmp_path_factory.mktemp("spark")
     builder = builder.config("spark.local.dir", str(place)).config("spark.sql.warehouse.dir", str(place))
-    with archived_classes():
-        session = builder.getOrCreate()
-        register(session)
-        yield session
-        session.stop()
+    session = builder.getOrCreate()
+    register(session)
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

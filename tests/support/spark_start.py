@@ -3,14 +3,14 @@
 Two things take most of a start, and both are left out by what is in the environment (`quick_start`):
 - Spark gives its Python processes PySpark as a zip of sources, which each of them compiles anew. In a SPARK_HOME
   without that zip they import the PySpark that is installed, which is compiled.
-- Its JVM loads some ten thousand classes. An archive that an earlier session left has them ready (`archived_classes`).
+- Its JVM loads some ten thousand classes. An archive has them ready (`maybe_archive_classes`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
 from pathlib import Path
 
 BUILD = Path(__file__).resolve().parents[2] / ".build"
@@ -18,6 +18,20 @@ HOME = BUILD / "spark-home"
 CLASS_ARCHIVES = BUILD / "class-archives"
 # No session of a test lives long enough for the optimising compiler.
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:cds=off -Xlog:cds+dynamic=off"
+
+
+SESSION = """
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.driver.extraJavaOptions", sys.argv[1]).getOrCreate()
+spark.range(3).selectExpr("id + 1").collect()
+gateway = spark.sparkContext._gateway
+spark.stop()
+gateway.shutdown()
+gateway.proc.stdin.close()  # which ends the JVM, and then it writes the archive
+gateway.proc.wait()
+"""
 
 
 def quick_start() -> dict[str, str]:
@@ -47,26 +61,13 @@ def home_without_zip() -> Path:
     return HOME
 
 
-@contextlib.contextmanager
-def archived_classes() -> Iterator[None]:
-    """Around a session from its start to its end. If there is no archive, it leaves one: the first worker's, if several
-    share the tests, because that takes half a minute.
-    """
+def maybe_archive_classes() -> None:
+    """Once, in half a minute; by the first worker, if several share the tests."""
     archive = class_archive()
     if archive.exists() or os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
-        yield
         return
-    from pyspark import SparkContext
-
     CLASS_ARCHIVES.mkdir(parents=True, exist_ok=True)
     fresh = archive.with_suffix(f".{os.getpid()}")
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{JVM} -XX:ArchiveClassesAtExit={fresh}"
-    yield
-    gateway = SparkContext._gateway
-    assert gateway is not None
-    gateway.shutdown()
-    gateway.proc.stdin.close()  # which ends the JVM; it writes the archive then
-    gateway.proc.wait()
-    SparkContext._gateway = SparkContext._jvm = None
+    subprocess.run([sys.executable, "-c", SESSION, f"-XX:ArchiveClassesAtExit={fresh}"], env=os.environ, check=False)
     if fresh.exists():
         fresh.replace(archive)
