@@ -70,9 +70,9 @@ def test_members_share_and_take_over(bootstrap: str, shared_topic: str, protocol
     "settings",
     [
         {"partition_assignment_strategy": "range"},
-        {"partition_assignment_strategy": "roundrobin"},
+        pytest.param({"partition_assignment_strategy": "roundrobin"}, marks=pytest.mark.soak),
         {"partition_assignment_strategy": "cooperative-sticky"},
-        {"group_protocol": "consumer", "group_remote_assignor": "range"},
+        pytest.param({"group_protocol": "consumer", "group_remote_assignor": "range"}, marks=pytest.mark.soak),
         {"group_protocol": "consumer", "group_remote_assignor": "uniform"},
     ],
 )

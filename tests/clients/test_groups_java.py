@@ -83,7 +83,7 @@ def test_a_static_member_restarts_without_a_rebalance(bootstrap: str, wide_topic
         assert not [event for event in stays.events[seen:] if event["name"].startswith("partitions_")]
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", ["classic", pytest.param("consumer", marks=pytest.mark.soak)])
 def test_console_consumer_and_commands(bootstrap: str, wide_topic: str, protocol: str, kafka_tools: KafkaTools) -> None:
     group = f"group-of-{wide_topic}"
     produce_all(bootstrap, wide_topic, [b"%d" % number for number in range(10)])

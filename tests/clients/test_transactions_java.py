@@ -31,7 +31,7 @@ def copier(bootstrap: str, source: str, target: str, *options: str) -> list[str]
     ]
 
 
-@pytest.mark.parametrize("mode", [[], ["--group-mode", "--use-group-metadata"]])
+@pytest.mark.parametrize("mode", [pytest.param([], marks=pytest.mark.soak), ["--group-mode", "--use-group-metadata"]])
 def test_consume_transform_produce(bootstrap: str, admin: AdminClient, topic: str, mode: list[str]) -> None:
     target = make_topic(admin, f"{topic}.out")
     values = [b"%d" % number for number in range(COUNT)]

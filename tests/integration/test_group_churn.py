@@ -119,6 +119,7 @@ def churn(directory: Path, rounds: int, most: int) -> None:
         made.wait_until_all_is_read()
 
 
+@pytest.mark.soak
 def test_a_frozen_member_loses_its_partitions_and_may_not_commit(tmp_path: Path) -> None:
     with scene(tmp_path, "cooperative-sticky") as made:
         frozen, *others = [made.join() for _ in range(3)]

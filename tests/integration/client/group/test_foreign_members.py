@@ -10,14 +10,14 @@ from barnabas_members import OurMember, poll_until_shared
 from foreign_members import foreign_member
 
 COMPANY = [
-    ("confluent", "range"),
+    pytest.param("confluent", "range", marks=pytest.mark.soak),
     ("confluent", "roundrobin"),
     ("confluent", "cooperative-sticky"),
     ("confluent", "kip848"),
     ("kafka-python", "range"),
     ("kafka-python", "sticky"),
-    ("kafka-python", "cooperative-sticky"),
-    ("aiokafka", "roundrobin"),
+    pytest.param("kafka-python", "cooperative-sticky", marks=pytest.mark.soak),
+    pytest.param("aiokafka", "roundrobin", marks=pytest.mark.soak),
     ("aiokafka", "sticky"),
 ]
 
