@@ -35,8 +35,10 @@ LAST_VERSION: Final = 18
 BUFFERED_FETCHES: Final = 4
 """So many times max.partition.fetch.bytes may be buffered of a partition before it is not asked for any more."""
 
-ANSWER_BYTES: Final = 4 << 20
+ANSWER_BYTES: Final = 8 << 20
 """An answer is worth its round trip at this size: with few partitions each may fill more of it than its default."""
+BUFFERED_ANSWERS: Final = 2
+"""The bound of a partition where answers are that large."""
 
 BUFFERED_BYTES: Final = 8 << 20
 """With more than this ready for the user, nothing is asked for: it is enough to keep going while a response travels."""
@@ -70,7 +72,9 @@ class Fetcher:
         self._active: dict[int, asyncio.Task[None]] = {}
         self._read_committed = options.isolation_level == "read_committed"
         self._least_answer_bytes = 0 if "max_partition_fetch_bytes" in options.given else ANSWER_BYTES
-        self._partition_bound = BUFFERED_FETCHES * max(options.max_partition_fetch_bytes, self._least_answer_bytes)
+        self._partition_bound = max(
+            BUFFERED_FETCHES * options.max_partition_fetch_bytes, BUFFERED_ANSWERS * self._least_answer_bytes
+        )
         self._total_bound = min(options.fetch_max_bytes // 2, BUFFERED_BYTES)
         self._closing = False
         self.fetch_count = 0

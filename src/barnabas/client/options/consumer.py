@@ -117,7 +117,7 @@ class ConsumerOptions(CommonOptions):
     )
     max_partition_fetch_bytes: int = int32(
         1_048_576,
-        "Bytes of one partition in one answer. Unless given, up to 4 MiB are asked for where few partitions are read.",
+        "Bytes of one partition in one answer. Unless given, up to 8 MiB are asked for where few partitions are read.",
         at_least(0),
         importance=HIGH,
     )

@@ -179,8 +179,8 @@ def test_no_more_is_asked_for_than_may_be_buffered() -> None:
 @pytest.mark.parametrize(
     ("partitions", "options", "asked"),
     [
-        ([A], {}, 4 << 20),
-        ([A, B], {}, 2 << 20),
+        ([A], {}, 8 << 20),
+        ([A, B], {}, 4 << 20),
         ([A], {"max_partition_fetch_bytes": 1 << 20}, 1 << 20),
         ([TopicPartition("t", number) for number in range(9)], {}, 1 << 20),
     ],
