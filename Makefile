@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
+# Else every test process compiles all test files anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run demo test check soak bench docs format clean
 .DEFAULT_GOAL := run

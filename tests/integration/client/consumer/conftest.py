@@ -64,7 +64,8 @@ def topic(judge: AdminClient, name: str) -> str:
 @pytest.fixture(scope="session")
 def fill(bootstrap: str) -> Iterator[Fill]:
     """Writes values to a partition and returns them."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1})
+    # Idempotent: else a batch that is refused because the topic is new, and sent again, comes after later ones.
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1, "enable.idempotence": True})
 
     def write(topic: str, values: Iterable[bytes] | int, partition: int = 0, **about: Any) -> list[bytes]:
         made = [b"%05d" % number for number in range(values)] if isinstance(values, int) else list(values)

@@ -60,7 +60,9 @@ def test_every_record_once_and_in_order(reader: Consumer, topic: str, fill: Any)
 def test_every_codec(new_consumer: NewConsumer, topic: str, bootstrap: str, codec: str) -> None:
     from confluent_kafka import Producer
 
-    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 20})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 20, "enable.idempotence": True}
+    )
     for number in range(500):
         producer.produce(topic, b"%d" % number * 20, partition=0)
     producer.flush(30)
