@@ -58,7 +58,7 @@ install_kafka() {
   fi
   done_for kafka "$here/pom.xml" && return
   say "copying Apache Kafka's jars into .build/kafka with Maven"
-  rm -rf "$build/kafka" "$build/streams" "$build/tools.jsa"
+  rm -rf "$build/kafka" "$build/streams" "$build/class-archives"
   if { copy_jars runtime kafka && copy_jars provided streams; } >"$build/kafka.log" 2>&1; then
     mark_done kafka "$here/pom.xml"
   else
