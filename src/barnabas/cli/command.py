@@ -70,15 +70,19 @@ def guarded(program: str, work: Callable[[], int | None]) -> int:
         raise
 
 
+def default_bootstrap() -> str:
+    """Where to connect to if neither a flag nor a file says it."""
+    return os.environ.get("BARNABAS_BOOTSTRAP") or DEFAULT_BOOTSTRAP
+
+
 def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("connection")
-    default = os.environ.get("BARNABAS_BOOTSTRAP", DEFAULT_BOOTSTRAP)
     group.add_argument(
         "-b",
         "--bootstrap-server",
         metavar="HOST:PORT",
-        default=default,
-        help=f"brokers to connect to (default $BARNABAS_BOOTSTRAP or {DEFAULT_BOOTSTRAP})",
+        help=f"brokers to connect to (default bootstrap.servers of the options below, $BARNABAS_BOOTSTRAP,"
+        f" {DEFAULT_BOOTSTRAP})",
     )
     group.add_argument("--command-config", metavar="FILE", help="client options as Kafka's properties (TLS, SASL, ...)")
     group.add_argument(

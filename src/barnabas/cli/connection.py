@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from barnabas.cli.command import UsageError, key_values
+from barnabas.cli.command import UsageError, default_bootstrap, key_values
 from barnabas.cli.log_level import log_level
 from barnabas.client.admin import Admin
 from barnabas.config.properties import parse_properties
 
 
 def client_config(options: argparse.Namespace) -> dict[str, str]:
-    """Client options by Kafka's names: --command-config, then -X, then the address and the time-out."""
+    """Client options by Kafka's names: --command-config, then -X over it. Addresses: -b, -X, the file, the default."""
     config: dict[str, str] = {}
     if options.command_config:
         try:
@@ -22,7 +22,9 @@ def client_config(options: argparse.Namespace) -> dict[str, str]:
             reason = error.strerror if isinstance(error, OSError) else f"it is not a file of properties ({error})"
             raise UsageError(f"cannot read {options.command_config}: {reason}") from None
     config.update(key_values(options.client_options, "-X"))
-    config["bootstrap.servers"] = options.bootstrap_server
+    if options.bootstrap_server is not None:
+        config["bootstrap.servers"] = options.bootstrap_server
+    config.setdefault("bootstrap.servers", default_bootstrap())
     return config
 
 

@@ -74,13 +74,13 @@ def all_names() -> Names:
 
 def names_now(kind: str, line: str) -> list[str]:
     """Sorted; nothing if the broker does not answer: whoever presses TAB wants no error in between."""
-    from barnabas.cli.command import DEFAULT_BOOTSTRAP
+    from barnabas.cli.command import default_bootstrap
     from barnabas.cli.log_level import log_level
     from barnabas.client.admin import Admin
     from barnabas.errors import KafkaError
 
     config = {"default.api.timeout.ms": ANSWER_WITHIN_MS, "request.timeout.ms": ANSWER_WITHIN_MS}
-    config["bootstrap.servers"] = _bootstrap(line) or DEFAULT_BOOTSTRAP
+    config["bootstrap.servers"] = _bootstrap(line) or default_bootstrap()
     try:
         with log_level(), Admin.from_config(config) as admin:
             return sorted(admin.list_topics() if kind == TOPICS else admin.list_groups())
@@ -89,11 +89,10 @@ def names_now(kind: str, line: str) -> list[str]:
 
 
 def _bootstrap(line: str) -> str | None:
-    import os
     import re
 
     given = re.findall(r"\s(?:-b\s*|--bootstrap-server[\s=]+)(\S+)", line)
-    return given[-1] if given else os.environ.get("BARNABAS_BOOTSTRAP")
+    return given[-1] if given else None
 
 
 def _parsers() -> Parsers:
