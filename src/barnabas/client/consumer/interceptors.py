@@ -1,4 +1,8 @@
-"""Calls the user's interceptors, one after the other; what one raises is logged, never passed on."""
+"""Calls the user's interceptors, one after the other; what one raises is logged, never passed on.
+
+Nor is what it returns, unless that is a list: positions have moved by then, and a forgotten `return` would lose every
+record without a word.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -20,9 +24,14 @@ class Interceptors:
     def on_consume(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         for on_consume in self._on_consume:
             try:
-                records = on_consume(records)
+                changed = on_consume(records)
             except Exception:
                 logger.exception("an interceptor failed on %d records", len(records))
+                continue
+            if isinstance(changed, list):
+                records = changed
+            else:
+                logger.error("an interceptor's on_consume returned %s, not a list", type(changed).__name__)
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], error: KafkaError | None) -> None:
