@@ -13,7 +13,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.cli.standard_output import seeing_output_out
 
 if TYPE_CHECKING:
     from barnabas.errors import KafkaError
@@ -52,16 +55,16 @@ def run(noun: str, description: str, verbs: Sequence[Verb], arguments: Sequence[
 
 def guarded(program: str, work: Callable[[], int | None]) -> int:
     """Do the work and turn what it raises into a line and an exit status."""
+    return seeing_output_out(program, lambda: _status(program, work))
+
+
+def _status(program: str, work: Callable[[], int | None]) -> int:
     try:
         return work() or OK
     except UsageError as error:
         return _fail(program, error, USAGE_ERROR)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough (`| head`). Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
     except Exception as error:
         from barnabas.errors import KafkaError
 
@@ -134,5 +137,7 @@ def _in_words(error: "KafkaError") -> str:
 
 
 def _fail(program: str, reason: object, status: int) -> int:
-    print(f"{program}: {reason}", file=sys.stderr)
+    # Somebody may have gone who read this too (`2>&1 | head`): the status is the same.
+    with suppress(OSError):
+        print(f"{program}: {reason}", file=sys.stderr)
     return status

@@ -4,6 +4,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from barnabas.cli.standard_output import seeing_output_out
+
 COMMANDS = {
     "server": ("barnabas.cli.server", "run a broker"),
     "topic": ("barnabas.cli.commands.topic", "create, list, describe, alter, delete topics; offsets; records"),
@@ -27,6 +29,10 @@ USAGE_ERROR = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
+    return seeing_output_out("barnabas", lambda: _run(words))
+
+
+def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(_help())
         return 0 if words else USAGE_ERROR

@@ -10,6 +10,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from barnabas.cli.standard_output import seeing_output_out
+
 
 def main(arguments: Sequence[str]) -> int:
     """`barnabas log dump`."""
@@ -33,6 +35,10 @@ def parser() -> argparse.ArgumentParser:
 
 def kafka_main(arguments: Sequence[str] | None = None) -> int:
     """`kafka-dump-log.sh`."""
+    return seeing_output_out("kafka-dump-log.sh", lambda: _run(_kafka_parser().parse_args(arguments)))
+
+
+def _kafka_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kafka-dump-log.sh",
         description="This tool helps to parse a log file and dump its contents to the console.",
@@ -43,7 +49,7 @@ def kafka_main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.set_defaults(json=False)
     _add_shared(parser)
-    return _run(parser.parse_args(arguments))
+    return parser
 
 
 def _add_shared(parser: argparse.ArgumentParser) -> None:

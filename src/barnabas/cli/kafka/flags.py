@@ -12,10 +12,12 @@ wrong use included. The difference from Kafka: `--help` prints to stdout and is 
 Nothing here imports the clients: `--help` must not wait for them.
 """
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
+
+from barnabas.cli.standard_output import leave_quietly as leave_quietly
+from barnabas.cli.standard_output import seeing_output_out
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 KAFKA_VERSION = "4.1.0"
@@ -121,6 +123,9 @@ class Tool:
         work: Callable[[Options], int | None],
     ) -> int:
         words = list(sys.argv[1:] if arguments is None else arguments)
+        return seeing_output_out(self.program, lambda: self._run(words, check, work))
+
+    def _run(self, words: list[str], check: Callable[[Options], None], work: Callable[[Options], int | None]) -> int:
         try:
             options = self.parse(words)
             if not words:
@@ -143,9 +148,6 @@ class Tool:
             return FAILED
         except KeyboardInterrupt:
             return INTERRUPTED
-        except BrokenPipeError:
-            leave_quietly()
-            return OK
 
     def parse(self, words: Sequence[str]) -> Options:
         given: dict[str, list[str | None]] = {}
@@ -198,11 +200,6 @@ def _converted(flag: Flag, value: str) -> Any:
         return flag.type(value)
     except ValueError:
         raise BadValue(f"Cannot parse argument '{value}' of option {flag.name}") from None
-
-
-def leave_quietly() -> None:
-    """Whoever read our output has seen enough (`| head`): Python would complain once more when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def refuse(message: str) -> NoReturn:

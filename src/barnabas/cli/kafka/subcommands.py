@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
-from barnabas.cli.kafka.flags import FAILED, INTERRUPTED, KAFKA_VERSION, OK, WrongUse, leave_quietly
+from barnabas.cli.kafka.flags import FAILED, INTERRUPTED, KAFKA_VERSION, OK, WrongUse
+from barnabas.cli.standard_output import seeing_output_out
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -63,6 +64,10 @@ def _add_connection(parser: Parser, default: str | None) -> None:
 
 def run(parser: Parser, arguments: Sequence[str] | None, work: Callable[[argparse.Namespace], int | None]) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
+    return seeing_output_out(parser.prog, lambda: _status(parser, words, work))
+
+
+def _status(parser: Parser, words: list[str], work: Callable[[argparse.Namespace], int | None]) -> int:
     if not words:
         parser.print_help(sys.stderr)
         return FAILED
@@ -74,9 +79,6 @@ def run(parser: Parser, arguments: Sequence[str] | None, work: Callable[[argpars
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        leave_quietly()
-        return OK
 
 
 @contextmanager
