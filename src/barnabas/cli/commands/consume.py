@@ -67,15 +67,21 @@ def consume(options: argparse.Namespace) -> None:
     bounds = ReadRange.parse(options.offset, options.exit)
     _check(options, bounds)
     write = json_line if options.json else compiled(_layout(options), b"NULL" if options.null else b"")
+    reset = "earliest" if bounds.start in (BEGINNING, STORED) else "latest"
     own = {
         "group.id": options.group,
         "isolation.level": options.isolation_level,
-        "auto.offset.reset": "earliest" if bounds.start in (BEGINNING, STORED) else "latest",
+        "auto.offset.reset": reset if bounds.given else None,
+        # A group that a file names is somebody else's: a look at the records must not move its offsets.
+        "enable.auto.commit": "false" if options.group is None else None,
+    }
+    defaults = {
+        "auto.offset.reset": reset,
         "allow.auto.create.topics": "false",
         # The end of a consumer waits for the answer it has asked for: where the end is near, a short time.
         "fetch.max.wait.ms": "50" if bounds.at_end or options.count is not None else None,
     }
-    with consumer_client(options, own) as consumer:
+    with consumer_client(options, own, defaults) as consumer:
         partitions: Partitions | GroupPartitions
         if options.group is not None:
             consumer.subscribe(_subscription(consumer, options.topics))

@@ -101,11 +101,9 @@ def consume(options: argparse.Namespace) -> int:
 
     _check_positive(options, "records", "idle_ms")
     load = ReadLoad(options.topic, options.records, options.idle_ms, detailed=options.detailed and not options.json)
-    own = {
-        "group.id": options.group or f"perf-consumer-{os.urandom(4).hex()}",
-        "auto.offset.reset": "latest" if options.from_latest else "earliest",
-    }
-    with consumer_client(options, own) as consumer:
+    own = {"group.id": options.group, "auto.offset.reset": "latest" if options.from_latest else None}
+    defaults = {"group.id": f"perf-consumer-{os.urandom(4).hex()}", "auto.offset.reset": "earliest"}
+    with consumer_client(options, own, defaults) as consumer:
         if not options.json:
             print(load.header(), flush=True)
         totals = read_load(consumer, load, lambda line: print(line, flush=True))
