@@ -68,7 +68,9 @@ class ProduceBroker:
             if batch in self._written:
                 answer.base_offset = self._written[batch]
                 return
-            epoch, expected = self._next_sequence.get((tp, header.producer_id), (header.producer_epoch, 0))
+            # As real brokers do: from a producer that the partition does not know any first sequence is taken.
+            unknown = (header.producer_epoch, header.base_sequence)
+            epoch, expected = self._next_sequence.get((tp, header.producer_id), unknown)
             if header.base_sequence != (expected if epoch == header.producer_epoch else 0):
                 answer.error_code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
                 return

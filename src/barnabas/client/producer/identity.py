@@ -45,15 +45,21 @@ class ProducerIdentity:
         self.bump_required = False
 
     def may_send(self, batch: ProducerBatch) -> bool:
-        """Whether this batch, the first of its queue, keeps the order if it goes now."""
+        """Whether this batch, the first of its queue, keeps the order if it goes now.
+
+        The first of an epoch goes alone until it is acknowledged. A broker that does not know the producer takes any
+        sequence as its first: were sequence 0 refused for a moment and the next already behind it taken, 0 could never
+        be written any more.
+        """
         if not self.known or (self.bump_required and not self.transactional):
             return False  # a transactional producer settles what was sent, and gets its epoch when it has aborted
         sequences = self.partitions.get(batch.tp)
         if sequences is None:
             return True
         if not batch.has_sequence:
-            stale = sequences.producer != self.producer and bool(sequences.in_flight)
-            return not stale and batch.tp not in self._unresolved
+            if sequences.in_flight and (sequences.producer != self.producer or sequences.none_acked):
+                return False
+            return batch.tp not in self._unresolved
         # A retry goes alone: the ones behind it wait until it is settled, or they would arrive with a hole before them.
         first = sequences.first_in_flight
         return first in (NO_SEQUENCE, batch.base_sequence)

@@ -44,6 +44,11 @@ class PartitionSequences:
     def first_in_flight(self) -> int:
         return self.in_flight[0].base_sequence if self.in_flight else NO_SEQUENCE
 
+    @property
+    def none_acked(self) -> bool:
+        """Of this epoch: the broker may not know the producer yet."""
+        return self.last_acked_sequence == NO_LAST_ACKED
+
     def take(self, batch: SequencedBatch) -> int:
         """The sequence of a batch that is sent for the first time."""
         sequence = self.next_sequence
@@ -60,7 +65,7 @@ class PartitionSequences:
 
     def acked(self, batch: SequencedBatch, base_offset: int) -> None:
         last = add_to_sequence(batch.base_sequence, batch.record_count - 1)
-        if self.last_acked_sequence == NO_LAST_ACKED or 0 < sequence_before(last, self.last_acked_sequence) < 2**30:
+        if self.none_acked or 0 < sequence_before(last, self.last_acked_sequence) < 2**30:
             self.last_acked_sequence = last
         if base_offset >= 0:
             self.last_acked_offset = max(self.last_acked_offset, base_offset + batch.record_count - 1)
@@ -68,7 +73,7 @@ class PartitionSequences:
 
     def is_next(self, sequence: int) -> bool:
         """Whether nothing is missing between what was acknowledged and this."""
-        expected = 0 if self.last_acked_sequence == NO_LAST_ACKED else add_to_sequence(self.last_acked_sequence, 1)
+        expected = 0 if self.none_acked else add_to_sequence(self.last_acked_sequence, 1)
         return sequence == expected
 
     def start_at_beginning(self, producer: tuple[int, int]) -> None:

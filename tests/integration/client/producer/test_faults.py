@@ -166,6 +166,19 @@ def test_errors_that_pass(error: str, idempotent: bool, new_producer: NewProduce
         producer.close()
 
 
+@pytest.mark.parametrize("error", ["NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS", "KAFKA_STORAGE_ERROR"])
+def test_an_error_that_passes_for_the_first_batch_of_a_burst(error: str, new_producer: NewProducer) -> None:
+    """The partition does not know the producer yet: what is behind the first must not be taken in its place."""
+    with Broker() as broker:
+        producer = new_producer(broker.bootstrap, batch_size=0, linger_ms=0, **QUICK)
+        producer.partitions_for("t")
+        broker.fault("Produce", error=error, count=1)
+        values = send_in_small_batches(producer, "t", 200)
+        producer.flush(60)
+        assert everything(broker.bootstrap, "t", 200) == values
+        producer.close()
+
+
 @pytest.mark.parametrize("error", ["OUT_OF_ORDER_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"])
 def test_a_lost_place_in_the_sequence_begins_a_new_epoch(error: str, new_producer: NewProducer) -> None:
     with Broker() as broker:

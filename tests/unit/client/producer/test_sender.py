@@ -131,6 +131,32 @@ def test_order_on_retry(
     assert broker.values("t") == [b"%d" % number for number in range(-1, 40)]
 
 
+@pytest.mark.parametrize(
+    "error", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR]
+)
+def test_a_first_batch_that_is_refused_for_now_is_not_overtaken(
+    cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending], error: ErrorCode
+) -> None:
+    """The broker would take the second as the first that it sees of this producer, and the first never again."""
+    all_queued = asyncio.Event()
+
+    async def when_all_are_queued(node_id: int, request: Any) -> Any:
+        answer = broker._on_produce(node_id, request)
+        await all_queued.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)  # the sender has its turns meanwhile
+        return answer
+
+    cluster.always(ApiKey.PRODUCE, when_all_are_queued)
+    made = sending(cluster, batch_size=0)
+    broker.errors.append(error)
+    deliveries = [made.send("t", b"%d" % number, partition=0) for number in range(40)]
+    made.io.call(all_queued.set)
+    made.flush()
+    assert [each.exception(0) for each in deliveries] == [None] * 40
+    assert broker.values("t") == [b"%d" % number for number in range(40)]
+
+
 def test_an_answer_that_was_lost_is_not_a_second_record(
     cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
 ) -> None:

@@ -68,7 +68,26 @@ def test_sequences_go_on_at_zero_after_the_last() -> None:
     assert sequences.last_acked_sequence == 2 and sequences.is_next(3) and sequences.last_acked_offset == 107
 
 
+@pytest.mark.parametrize("transactional", [False, True])
+def test_until_the_first_of_an_epoch_is_acknowledged_none_follows_it(transactional: bool) -> None:
+    """A broker that does not know the producer takes any sequence as its first, and then no earlier one."""
+    identity = ProducerIdentity(transactional=transactional)
+    for epoch in (0, 1):
+        identity.assign(7, epoch)
+        identity.reset_sequences()
+        (first,) = sent(identity, 10)
+        fresh: Any = Batch()
+        assert not identity.may_send(fresh) and identity.may_send(first)
+        identity.on_acked(first, 0)
+        assert identity.may_send(fresh)
+        identity.give_sequence(fresh)
+        another: Any = Batch()
+        assert identity.may_send(another), "from then on as many as may be in flight"
+
+
 def test_a_retry_goes_alone(identity: ProducerIdentity) -> None:
+    (before,) = sent(identity, 1)
+    identity.on_acked(before, 0)
     first, second = sent(identity, 10, 5)
     fresh: Any = Batch()
     assert identity.may_send(first) and not identity.may_send(second) and identity.may_send(fresh)
