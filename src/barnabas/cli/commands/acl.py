@@ -9,7 +9,7 @@ delete, what is left out matches everything; delete takes --all before it remove
 """
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -121,9 +121,14 @@ def create_arguments(parser: argparse.ArgumentParser) -> None:
 def create(options: argparse.Namespace) -> None:
     rules = _rules(options)
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
 
-    with admin_client(options) as admin:
+    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_created(options, done)):
         admin.create_acls(rules)
+    _print_created(options, rules)
+
+
+def _print_created(options: argparse.Namespace, rules: "Collection[AclBinding]") -> None:
     if not options.json:
         print(f"created {counted(len(rules), 'rule')}")
     _print_rules(options, rules)
@@ -137,6 +142,7 @@ def delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 def delete(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
 
     named = _resources(options) or options.principal or options.operation or options.host or options.permission
     if bool(named) == options.all:
@@ -144,9 +150,15 @@ def delete(options: argparse.Namespace) -> None:
     filters = _filters(options)
     with admin_client(options) as admin:
         if options.dry_run:
-            found = {rule for each in filters for rule in admin.describe_acls(each)}
+            deleted = {each: admin.describe_acls(each) for each in filters}
         else:
-            found = {rule for rules in admin.delete_acls(filters).values() for rule in rules}
+            with telling_what_was_done(lambda done: _print_deleted(options, done)):
+                deleted = admin.delete_acls(filters)
+    _print_deleted(options, deleted)
+
+
+def _print_deleted(options: argparse.Namespace, deleted: "Mapping[AclFilter, Iterable[AclBinding]]") -> None:
+    found = {rule for rules in deleted.values() for rule in rules}
     if not options.json:
         print(f"{'would delete' if options.dry_run else 'deleted'} {counted(len(found), 'rule')}")
     if found or options.json:

@@ -1,7 +1,7 @@
 """`barnabas group`: list and describe groups, their members and lag; delete groups and offsets; reset offsets."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, run
@@ -151,16 +151,15 @@ def delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 def delete(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
-    from barnabas.client.admin import AdminError
+    from barnabas.cli.partial_success import telling_what_was_done
 
-    with admin_client(options) as admin:
-        try:
-            admin.delete_groups(options.groups)
-        except AdminError as error:
-            for group_id in error.results:
-                print(f"deleted {group_id}")
-            raise
-    for group_id in options.groups:
+    with admin_client(options) as admin, telling_what_was_done(_print_deleted):
+        admin.delete_groups(options.groups)
+    _print_deleted(options.groups)
+
+
+def _print_deleted(group_ids: Iterable[str]) -> None:
+    for group_id in group_ids:
         print(f"deleted {group_id}")
 
 
@@ -174,14 +173,20 @@ def delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
 def delete_offsets(options: argparse.Namespace) -> None:
     from barnabas.cli.commands.group_reset import chosen_partitions
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
 
     with admin_client(options) as admin:
         stored = admin.list_group_offsets(options.group)
         wanted = [key for key in chosen_partitions(options.topic, stored) if key in stored]
         if not wanted:
             raise UsageError(f"group {options.group} has no offsets for {', '.join(options.topic)}")
-        admin.delete_group_offsets(options.group, wanted)
-    for key in wanted:
+        with telling_what_was_done(_print_deleted_offsets):
+            admin.delete_group_offsets(options.group, wanted)
+    _print_deleted_offsets(wanted)
+
+
+def _print_deleted_offsets(partitions: Iterable[TopicPartition]) -> None:
+    for key in partitions:
         print(f"deleted the offset of {key}")
 
 

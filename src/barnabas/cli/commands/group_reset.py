@@ -42,6 +42,7 @@ def reset_arguments(parser: argparse.ArgumentParser) -> None:
 
 def reset_offsets(options: argparse.Namespace) -> int | None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
 
     if not (options.topic or options.all_topics or options.from_file):
         raise UsageError("say which partitions: --topic TOPIC, --topic TOPIC:0,1 or --all-topics")
@@ -50,9 +51,24 @@ def reset_offsets(options: argparse.Namespace) -> int | None:
         stored = admin.list_group_offsets(options.group)
         wanted = _wanted(admin, options, stored)
         in_the_way = group is not None and bool(group.members)
-        if options.execute and not in_the_way:
-            admin.alter_group_offsets(options.group, wanted)
-    changed = options.execute and not in_the_way
+        changed = options.execute and not in_the_way
+        if changed:
+            with telling_what_was_done(
+                lambda done: _print_offsets(options, group, stored, {key: wanted[key] for key in done}, changed=True)
+            ):
+                admin.alter_group_offsets(options.group, wanted)
+    _print_offsets(options, group, stored, wanted, changed=changed)
+    return _refuse(options) if options.execute and in_the_way else None
+
+
+def _print_offsets(
+    options: argparse.Namespace,
+    group: "GroupDescription | None",
+    stored: "GroupOffsets",
+    wanted: Offsets,
+    *,
+    changed: bool,
+) -> None:
     rows = [
         {"topic": key.topic, "partition": key.partition, "current_offset": _offset(stored.get(key)), "new_offset": new}
         for key, new in sorted(wanted.items())
@@ -68,7 +84,6 @@ def reset_offsets(options: argparse.Namespace) -> int | None:
             print(f"done: {counted(len(rows), 'offset')} of group {options.group} set")
         elif not options.execute:
             print(DRY_RUN)
-    return _refuse(options) if options.execute and in_the_way else None
 
 
 def _describe(admin: "Admin", group_id: str) -> "GroupDescription | None":

@@ -4,7 +4,7 @@ A partition is TOPIC:NUMBER; a plan is TOPIC:NUMBER=BROKER,BROKER,... or a file 
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from barnabas.cli.command import FAILED, OK, UsageError, Verb, add_json_argument, run
 from barnabas.cli.output import counted, print_json, print_table
@@ -28,10 +28,15 @@ def _plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 def reassign(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
 
     plan = _plan(options)
-    with admin_client(options) as admin:
+    with admin_client(options) as admin, telling_what_was_done(_print_moving):
         admin.alter_partition_reassignments(plan)
+    _print_moving(plan)
+
+
+def _print_moving(plan: Collection[TopicPartition]) -> None:
     print(f"began to move {counted(len(plan), 'partition')}; `barnabas partition verify` shows how far it is")
 
 
@@ -73,12 +78,18 @@ def cancel_arguments(parser: argparse.ArgumentParser) -> None:
 
 def cancel(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
 
     if options.all == bool(options.partitions):
         raise UsageError("name partitions, or give --all")
     with admin_client(options) as admin:
         keys = [partition_of(each) for each in options.partitions] or list(admin.list_partition_reassignments())
-        admin.alter_partition_reassignments(dict.fromkeys(keys))
+        with telling_what_was_done(_print_cancelled):
+            admin.alter_partition_reassignments(dict.fromkeys(keys))
+    _print_cancelled(keys)
+
+
+def _print_cancelled(keys: Collection[TopicPartition]) -> None:
     print(f"cancelled the moves of {counted(len(keys), 'partition')}")
 
 
@@ -91,12 +102,17 @@ def elect_arguments(parser: argparse.ArgumentParser) -> None:
 
 def elect(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
 
     if options.all == bool(options.partitions):
         raise UsageError("name partitions, or give --all")
     keys = [partition_of(each) for each in options.partitions] or None
-    with admin_client(options) as admin:
+    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_elected(options, done)):
         elected = admin.elect_leaders(keys, election_type="unclean" if options.unclean else "preferred")
+    _print_elected(options, elected)
+
+
+def _print_elected(options: argparse.Namespace, elected: Mapping[TopicPartition, bool]) -> None:
     if options.json:
         print_json([{"topic": key.topic, "partition": key.partition, "elected": won} for key, won in elected.items()])
         return

@@ -1,12 +1,15 @@
 """`barnabas topic`: create, list, describe, alter, delete topics; their offsets; deleting records."""
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
 from barnabas.cli.commands.topic_offsets import DELETE_RECORDS, OFFSETS
 from barnabas.cli.output import counted, print_fields, print_json, print_table
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.types import ConfigResource, CreatedTopic
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,6 +34,7 @@ def create_arguments(parser: argparse.ArgumentParser) -> None:
 
 def create(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
     from barnabas.client.admin.types import NewTopic
 
     assignments = None
@@ -48,8 +52,12 @@ def create(options: argparse.Namespace) -> None:
         )
         for name in options.names
     ]
-    with admin_client(options) as admin:
+    with admin_client(options) as admin, telling_what_was_done(lambda made: _print_created(options, made)):
         made = admin.create_topics(topics, validate_only=options.dry_run, if_not_exists=options.if_not_exists)
+    _print_created(options, made)
+
+
+def _print_created(options: argparse.Namespace, made: "Mapping[str, CreatedTopic]") -> None:
     if options.json:
         print_json(list(made.values()))
         return
@@ -142,6 +150,7 @@ def alter_arguments(parser: argparse.ArgumentParser) -> None:
 
 def alter(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
     from barnabas.client.admin.types import ConfigChange, ConfigResource
 
     change = ConfigChange(
@@ -152,11 +161,14 @@ def alter(options: argparse.Namespace) -> None:
     )
     if not (change.set or change.delete or change.append or change.subtract):
         raise UsageError("nothing to do: give --set, --unset, --append or --subtract")
-    with admin_client(options) as admin:
-        admin.alter_configs(
-            {ConfigResource.topic(name): change for name in options.names}, validate_only=options.dry_run
-        )
-    for name in options.names:
+    changes = {ConfigResource.topic(name): change for name in options.names}
+    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_altered(options, done)):
+        admin.alter_configs(changes, validate_only=options.dry_run)
+    _print_altered(options, changes)
+
+
+def _print_altered(options: argparse.Namespace, topics: "Iterable[ConfigResource]") -> None:
+    for name in (topic.name for topic in topics):
         print(f"{name} could be altered (dry run, nothing changed)" if options.dry_run else f"altered {name}")
 
 

@@ -1,6 +1,7 @@
 """`barnabas topic offsets` and `barnabas topic delete-records`: offsets of partitions, and cutting their start."""
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument
@@ -97,6 +98,7 @@ def delete_records_arguments(parser: argparse.ArgumentParser) -> None:
 
 def delete_records(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
 
     if (options.file is None) == (options.name is None):
         raise UsageError("give a topic with --before, or --file")
@@ -104,13 +106,16 @@ def delete_records(options: argparse.Namespace) -> None:
         raise UsageError("say up to where with --before OFFSET (or --before latest)")
     with admin_client(options) as admin:
         wanted = _from_file(options.file) if options.file else _from_options(admin, options)
-        low_watermarks = admin.delete_records(wanted)
+        with telling_what_was_done(lambda done: _print_deleted(options, done)):
+            low_watermarks = admin.delete_records(wanted)
+    _print_deleted(options, low_watermarks)
+
+
+def _print_deleted(options: argparse.Namespace, low_watermarks: Mapping[TopicPartition, int]) -> None:
+    rows = [(key.topic, key.partition, earliest) for key, earliest in low_watermarks.items()]
     if options.json:
-        print_json(
-            [{"topic": key.topic, "partition": key.partition, "earliest": low_watermarks[key]} for key in wanted]
-        )
+        print_json([dict(zip(("topic", "partition", "earliest"), row)) for row in rows])
     else:
-        rows = [(key.topic, key.partition, low_watermarks[key]) for key in wanted]
         print_table(["TOPIC", "PARTITION", "EARLIEST"], rows)
 
 

@@ -9,7 +9,7 @@ A password is salted and hashed in this process; the brokers never see it, and n
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import FAILED, UsageError, Verb, add_json_argument, key_values, run
@@ -109,18 +109,25 @@ def delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 def delete(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.cli.partial_success import telling_what_was_done
     from barnabas.client.admin.types import ScramDeletion
 
     chosen = _mechanisms(options.mechanism)
     with admin_client(options) as admin:
         found = admin.describe_user_scram_credentials(options.users)
-        admin.alter_user_scram_credentials(
-            ScramDeletion(user=user, mechanism=each)
-            for user in found
-            for each in chosen or [credential.mechanism for credential in found[user]]
-        )
+        with telling_what_was_done(_print_deleted):
+            admin.alter_user_scram_credentials(
+                ScramDeletion(user=user, mechanism=each)
+                for user in found
+                for each in chosen or [credential.mechanism for credential in found[user]]
+            )
     for user in options.users:
         print(f"deleted {user}" + (f": {', '.join(options.mechanism)}" if chosen else ""))
+
+
+def _print_deleted(credentials: "Iterable[tuple[str, ScramMechanism]]") -> None:
+    for user, mechanism in credentials:
+        print(f"deleted {user}: {_mechanism_text(mechanism)}")
 
 
 def quota_arguments(parser: argparse.ArgumentParser) -> None:
