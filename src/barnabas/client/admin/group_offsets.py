@@ -12,6 +12,7 @@ from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic
 from barnabas.client.admin.types import GroupOffsets
 from barnabas.client.cluster import CoordinatorKind
+from barnabas.client.consumer.arguments import offsets_of
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.retry import Deadline
 from barnabas.errors import ErrorCode, KafkaError
@@ -89,10 +90,7 @@ class GroupOffsetCalls(AdminCalls):
         timeout: float | None = None,
     ) -> None:
         """Store offsets for a group, which is made if need be. Its members must be stopped first."""
-        wanted = {
-            TopicPartition(*key): given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
-            for key, given in offsets.items()
-        }
+        wanted = offsets_of(offsets)
         deadline = self._deadline(timeout)
 
         async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:

@@ -9,8 +9,17 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from barnabas.client.consumer.arguments import (
+    Partition,
+    offset_of,
+    offsets_of,
+    partition_of,
+    partitions_of,
+    pattern_of,
+    topics_of,
+)
 from barnabas.client.consumer.commits import CommitCallback, Offsets
-from barnabas.client.consumer.core_base import Partition, logger, partitions_of
+from barnabas.client.consumer.core_base import logger
 from barnabas.client.consumer.core_lookups import LookupCore
 from barnabas.client.consumer.group import GroupMetadata
 from barnabas.client.consumer.group.driver import MembershipDriver
@@ -43,16 +52,14 @@ class ConsumerCore(LookupCore):
             membership = self._runtime.membership
             if membership is None:
                 raise IllegalStateError("subscribe needs a group_id; without a group, assign partitions by hand")
-            if isinstance(topics, str):
-                raise TypeError("subscribe takes a list of topics: write [topic]")
             if isinstance(topics, re.Pattern | SubscriptionPattern):
                 if isinstance(topics, SubscriptionPattern) and self.options.group_protocol != "consumer":
                     raise IllegalStateError("a SubscriptionPattern needs group_protocol='consumer'; or re.compile it")
-                self._subscription.subscribe_pattern(topics)
+                self._subscription.subscribe_pattern(pattern_of(topics))
                 self._rebalances.listener = listener
                 membership.subscribe(None, topics)
                 return
-            names = frozenset(topics)
+            names = topics_of(topics)
             if not names:
                 raise ValueError("subscribe needs at least one topic; to end a subscription call unsubscribe()")
             self._subscription.subscribe(names)
@@ -62,8 +69,9 @@ class ConsumerCore(LookupCore):
     def assign(self, partitions: Iterable[Partition]) -> None:
         """Exactly these partitions, without a rebalance. One that was assigned before keeps its position."""
         with self._guard:
+            chosen = partitions_of(partitions)
             self._commits.maybe_auto_commit(now=True)
-            self._subscription.assign(partitions_of(partitions))
+            self._subscription.assign(chosen)
             self._on_assignment()
 
     async def unsubscribe(self) -> None:
@@ -119,34 +127,30 @@ class ConsumerCore(LookupCore):
 
     def seek(self, partition: Partition, offset: int | OffsetAndMetadata) -> None:
         """poll goes on there. With an OffsetAndMetadata its leader epoch is checked, which detects a truncated log."""
-        where = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
-        if where.offset < 0:
-            raise ValueError(
-                f"an offset is not negative: {where.offset}; for the ends see seek_to_beginning, seek_to_end"
-            )
+        where = offset_of(offset, hint="; for the ends see seek_to_beginning, seek_to_end")
         with self._guard:
-            self._subscription.seek(TopicPartition(*partition), where.offset, where.leader_epoch)
+            self._subscription.seek(partition_of(partition), where.offset, where.leader_epoch)
             self._on_assignment()
 
-    def seek_to_beginning(self, partitions: Iterable[Partition] = ()) -> None:
-        """To the first record there is; of all assigned partitions if none is named."""
+    def seek_to_beginning(self, partitions: Iterable[Partition] | None = None) -> None:
+        """To the first record there is; of all assigned partitions if left out, of no partition if that is empty."""
         self._seek_to(EARLIEST, partitions)
 
-    def seek_to_end(self, partitions: Iterable[Partition] = ()) -> None:
-        """After the last record (with read_committed: before the first open transaction)."""
+    def seek_to_end(self, partitions: Iterable[Partition] | None = None) -> None:
+        """After the last record (with read_committed: before the first open transaction); of all if left out."""
         self._seek_to(LATEST, partitions)
 
-    def _seek_to(self, reset: OffsetReset, partitions: Iterable[Partition]) -> None:
+    def _seek_to(self, reset: OffsetReset, partitions: Iterable[Partition] | None) -> None:
         with self._guard:
-            self._subscription.request_reset(partitions_of(partitions) or self._subscription.assignment(), reset)
+            self._subscription.request_reset(self._chosen(partitions), reset)
             self._on_assignment()
 
     async def seek_to_time(
-        self, timestamp_ms: int, partitions: Iterable[Partition] = (), *, timeout: float | None = None
+        self, timestamp_ms: int, partitions: Iterable[Partition] | None = None, *, timeout: float | None = None
     ) -> None:
         """To the first record of each partition at or after that time; to the end where there is none."""
         with self._guard:
-            chosen = partitions_of(partitions) or sorted(self._subscription.assignment())
+            chosen = self._chosen(partitions)
             for entry in chosen:
                 self._subscription.state(entry)
             found = await self.offsets_for_times(dict.fromkeys(chosen, timestamp_ms), timeout=timeout)
@@ -181,20 +185,17 @@ class ConsumerCore(LookupCore):
             raise IllegalStateError("there is no group to commit to: give the consumer a group_id")
         if offsets is None:
             return self._subscription.consumed()
-        return {
-            TopicPartition(*entry): offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
-            for entry, offset in offsets.items()
-        }
+        return offsets_of(offsets)
 
     async def committed(
-        self, partitions: Iterable[Partition] = (), *, timeout: float | None = None
+        self, partitions: Iterable[Partition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has stored for these partitions (default: those assigned); None where nothing is."""
         with self._guard:
             committer = self._runtime.committer
             if committer is None:
                 raise IllegalStateError("nothing is committed without a group: give the consumer a group_id")
-            chosen = partitions_of(partitions) or sorted(self._subscription.assignment())
+            chosen = self._chosen(partitions)
             deadline = self._deadline(timeout)
             return await self._on_io(committer.fetch(chosen, timeout_ms=deadline.remaining_ms), deadline)
 

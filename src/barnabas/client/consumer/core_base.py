@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.arguments import Partition, partitions_of
 from barnabas.client.consumer.collector import Collector
 from barnabas.client.consumer.commits import Commits, Offsets, error_of
 from barnabas.client.consumer.cursor import RecordCursor
@@ -31,13 +32,6 @@ T = TypeVar("T")
 logger = logging.getLogger("barnabas.client.consumer")
 
 LATE_MS = 1000
-
-Partition = TopicPartition | tuple[str, int]
-"""Wherever a partition is asked for, a plain tuple will do."""
-
-
-def partitions_of(given: Iterable[Partition]) -> list[TopicPartition]:
-    return [TopicPartition(*entry) for entry in given]
 
 
 class CoreBase:
@@ -101,6 +95,10 @@ class CoreBase:
     def _deadline(self, timeout: float | None) -> Deadline:
         """Of a call that was given this many seconds, or none."""
         return Deadline(self.options.default_api_timeout_ms if timeout is None else timeout * 1000, self._clock)
+
+    def _chosen(self, partitions: Iterable[Partition] | None) -> list[TopicPartition]:
+        """All that are assigned unless some are named; none is none: a listener may be given nothing."""
+        return sorted(self._subscription.assignment()) if partitions is None else partitions_of(partitions)
 
     async def _on_io(self, coroutine: Coroutine[Any, Any, T], deadline: Deadline) -> T:
         """Runs it on the I/O thread while the user's side waits; a wake-up or a cancellation ends it."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barnabas.client.consumer.core_base import Partition, partitions_of
+from barnabas.client.consumer.arguments import Partition, partition_of, partitions_of, timestamp_of
 from barnabas.client.consumer.offset_reset import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from barnabas.client.consumer.offsets import OffsetAndTimestamp
 from barnabas.client.consumer.polling import PollingCore
@@ -16,7 +16,7 @@ class LookupCore(PollingCore):
     async def position(self, partition: Partition, *, timeout: float | None = None) -> int:
         """The offset of the next record that poll will return; waits until it is known."""
         with self._guard:
-            state = self._subscription.state(TopicPartition(*partition))
+            state = self._subscription.state(partition_of(partition))
             deadline = self._deadline(timeout)
             self._runtime.kick()
             while not state.has_position:
@@ -54,24 +54,22 @@ class LookupCore(PollingCore):
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """For each partition the first record at or after its time in ms; None if there is none."""
         with self._guard:
-            asked = {TopicPartition(*entry): timestamp for entry, timestamp in timestamps.items()}
-            if any(timestamp < 0 for timestamp in asked.values()):
-                raise ValueError("times are milliseconds since 1970, not negative; see beginning_offsets, end_offsets")
+            asked = {partition_of(entry): timestamp_of(timestamp) for entry, timestamp in timestamps.items()}
             deadline = self._deadline(timeout)
             found = await self._on_io(self._runtime.lookup.list_offsets(asked, deadline), deadline)
             return {entry: None if found[entry].offset < 0 else OffsetAndTimestamp(*found[entry]) for entry in asked}
 
     def current_lag(self, partition: Partition) -> int | None:
         """How far the position is behind the end, as of the last fetch; None before the first."""
-        state = self._subscription.state(TopicPartition(*partition))
+        state = self._subscription.state(partition_of(partition))
         return state.lag(self.options.isolation_level == "read_committed")
 
     async def lag(
-        self, partitions: Iterable[Partition] = (), *, timeout: float | None = None
+        self, partitions: Iterable[Partition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """How far the positions are behind the end, asked of the brokers now; of all assigned if none is named."""
+        """How far the positions are behind the end, asked of the brokers now; of all assigned if left out."""
         with self._guard:
-            chosen = partitions_of(partitions) or sorted(self._subscription.assignment())
+            chosen = self._chosen(partitions)
             deadline = self._deadline(timeout)
             ends = await self.end_offsets(chosen, timeout=timeout)
             return {

@@ -275,3 +275,11 @@ def test_defaults_of_the_broker_need_a_broker_that_knows_them() -> None:
     run(core_of(cluster).create_topic("a", 2, 1))
     (request,) = cluster.requests_of(ApiKey.CREATE_TOPICS)
     assert isinstance(request, CreateTopicsRequest) and request.topics[0].num_partitions == 2
+
+
+@pytest.mark.parametrize(("given", "kind"), [(-5, ValueError), ("5", TypeError), (2**63, ValueError)])
+def test_an_offset_that_would_wipe_a_position_is_refused(given: Any, kind: type[Exception]) -> None:
+    cluster = FakeCluster(topics={"t": 1})
+    with pytest.raises(kind, match="an offset is"):
+        run(core_of(cluster).alter_group_offsets("g", {("t", 0): given}))
+    assert cluster.requests == []
