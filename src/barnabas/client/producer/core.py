@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Mapping
 
 from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.arguments import offsets_of
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError, UnknownTopicError
 from barnabas.client.io_thread import IoThread
@@ -155,11 +156,7 @@ class ProducerCore:
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: GroupMetadata
     ) -> None:
         """Commits what a consumer has read as a part of this transaction: the next offsets to read."""
-        named = {
-            TopicPartition(*tp): each if isinstance(each, OffsetAndMetadata) else OffsetAndMetadata(each)
-            for tp, each in offsets.items()
-        }
-        await self._transactional().send_offsets(named, group_metadata)
+        await self._transactional().send_offsets(offsets_of(offsets), group_metadata)
 
     async def close(self, timeout: float | None = None) -> None:
         """Sends what is buffered, waits for it up to `timeout` seconds and ends; the rest fails with ClosedError."""
