@@ -1,9 +1,10 @@
 """The command line of the dump: `barnabas log dump FILE...` and `kafka-dump-log.sh --files ...`.
 
-Both print Kafka's lines; `barnabas log dump --json` prints one JSON object for each batch or record. Exit status 1
-means that something does not fit: an index and its segment, offsets that do not follow each other, a file that cannot
-be read. (Kafka's tool ends with 0 whatever it finds.) The words only: what is done is in dumping.py, imported when the
-words are understood, so that --help need not wait for the storage.
+Both print Kafka's lines; `barnabas log dump --json` prints one JSON object for each batch, record or entry. Exit status
+1 means that something does not fit: an index and its segment, offsets that do not follow each other, a CRC, bytes after
+the last batch, a batch or a file that cannot be read. Under Kafka's name it is as with Kafka: 1 only for the last two.
+The words only: what is done is in dumping.py, imported when the words are understood, so that --help need not wait for
+the storage.
 """
 
 import argparse
@@ -17,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     """`barnabas log dump`."""
     options = parser().parse_args(arguments)
     options.files = options.paths
-    return _run(options)
+    return _run(options, as_kafka=False)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,14 +29,14 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "paths", metavar="FILE", nargs="+", type=Path, help=".log .index .timeindex .txnindex .snapshot"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a batch or record (segments only)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a batch, record or entry")
     _add_shared(parser)
     return parser
 
 
 def kafka_main(arguments: Sequence[str] | None = None) -> int:
     """`kafka-dump-log.sh`."""
-    return seeing_output_out("kafka-dump-log.sh", lambda: _run(_kafka_parser().parse_args(arguments)))
+    return seeing_output_out("kafka-dump-log.sh", lambda: _run(_kafka_parser().parse_args(arguments), as_kafka=True))
 
 
 def _kafka_parser() -> argparse.ArgumentParser:
@@ -67,7 +68,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip-record-metadata", action="store_true", help="keys and values alone")
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, *, as_kafka: bool) -> int:
     from barnabas.cli.dump.dumping import dump
 
-    return dump(options)
+    return dump(options, as_kafka=as_kafka)

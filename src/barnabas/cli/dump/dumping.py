@@ -1,22 +1,25 @@
 """The dump itself: files by their kind, lines to stdout, faults to the exit status. Called by command.py."""
 
 import argparse
-import base64
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from barnabas.cli.dump import decoders, files, text
-from barnabas.cli.dump.indexes import IndexFaults, offset_index_lines, time_index_lines
+from barnabas.cli.dump.faults import Faults
+from barnabas.cli.dump.indexes import offset_index_rows, time_index_rows
+from barnabas.cli.dump.json_form import JsonForm
 from barnabas.cli.dump.quorum import metadata_decoder
+from barnabas.cli.dump.rows import Row
+from barnabas.cli.dump.segments import DAMAGED, segment_lines
+from barnabas.storage.producer_snapshot import CorruptSnapshotError
 from barnabas.storage.sparse_index import CorruptIndexError
 
-FAULT_FOUND = 1
 WRONG_USE = 2
 
 
-def dump(options: argparse.Namespace) -> int:
+def dump(options: argparse.Namespace, *, as_kafka: bool) -> int:
     if options.max_bytes is None:
         options.max_bytes = files.ALL
     try:
@@ -25,19 +28,14 @@ def dump(options: argparse.Namespace) -> int:
         known = "StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder"
         print(f"There is no decoder {error.args[0]!r} here; there are {known}.", file=sys.stderr)
         return WRONG_USE
-    faults = IndexFaults()
-    failed = False
+    faults = Faults(as_kafka=as_kafka)
     for path in options.files:
         if not options.json:
             print(f"Dumping {path}")
-        try:
-            for line in _lines(path, options, decoder, faults):
-                print(line)
-        except (OSError, CorruptIndexError, files.UnreadableFileError, ValueError) as error:
-            print(f"{path} cannot be read: {error}", file=sys.stderr)
-            failed = True
+        for line in _readable_lines(path, options, decoder, faults):
+            print(line)
     faults.report()
-    return FAULT_FOUND if failed or faults.any else 0
+    return faults.status
 
 
 def _decoder(options: argparse.Namespace) -> decoders.Decoder | None:
@@ -52,62 +50,41 @@ def _decoder(options: argparse.Namespace) -> decoders.Decoder | None:
     return None
 
 
-def _lines(
-    path: Path, options: argparse.Namespace, decoder: decoders.Decoder | None, faults: IndexFaults
+def _readable_lines(
+    path: Path, options: argparse.Namespace, decoder: decoders.Decoder | None, faults: Faults
 ) -> Iterator[str]:
-    checks = {"sanity_only": options.index_sanity_check, "verify_only": options.verify_index_only}
+    """Ends where the file does, or where it cannot be read. Whether a line can be printed is no matter of the file."""
+    try:
+        yield from _lines(path, options, decoder, faults)
+    except CorruptSnapshotError as error:
+        if faults.as_kafka:
+            print(error, file=sys.stderr)
+        else:
+            faults.unreadable_file(path, error)
+    except (OSError, CorruptIndexError, files.UnreadableFileError, *DAMAGED) as error:
+        faults.unreadable_file(path, error)
+
+
+def _lines(path: Path, options: argparse.Namespace, decoder: decoders.Decoder | None, faults: Faults) -> Iterator[str]:
     if path.suffix in (".log", ".checkpoint"):
-        return _segment_lines(path, options, decoder, faults)
+        form = JsonForm(decoder) if options.json else text.TextForm(decoder, options.skip_record_metadata)
+        deep = options.deep_iteration or decoder is not None
+        return segment_lines(path, form, faults, deep=deep, max_bytes=options.max_bytes)
+    rows = _rows(path, options, faults)
+    if options.json:
+        return (json.dumps({"file": str(path), **row.fields}) for row in rows if row.fields is not None)
+    return (row.text for row in rows)
+
+
+def _rows(path: Path, options: argparse.Namespace, faults: Faults) -> Iterator[Row]:
+    checks = {"sanity_only": options.index_sanity_check, "verify_only": options.verify_index_only}
     if path.suffix == ".index":
-        return offset_index_lines(path, faults, **checks)
+        return offset_index_rows(path, faults, **checks)
     if path.suffix == ".timeindex":
-        return time_index_lines(path, faults, **checks)
+        return time_index_rows(path, faults, **checks)
     if path.suffix == ".txnindex":
-        return text.transaction_index_lines(path)
+        return text.transaction_index_rows(path)
     if path.suffix == ".snapshot":
-        return text.producer_snapshot_lines(path)
+        return text.producer_snapshot_rows(path)
     print(f"Ignoring unknown file {path}", file=sys.stderr)
     return iter(())
-
-
-def _segment_lines(
-    path: Path, options: argparse.Namespace, decoder: decoders.Decoder | None, faults: IndexFaults
-) -> Iterator[str]:
-    deep = options.deep_iteration or decoder is not None
-    if options.json:
-        yield from _json_lines(path, deep, decoder, options.max_bytes)
-        return
-    gaps: list[tuple[int, int]] = []
-    yield from text.log_lines(
-        path,
-        deep=deep,
-        decoder=decoder,
-        skip_metadata=options.skip_record_metadata,
-        max_bytes=options.max_bytes,
-        gaps=gaps,
-    )
-    if gaps:
-        faults.gaps[path] = gaps
-
-
-def _json_lines(path: Path, deep: bool, decoder: decoders.Decoder | None, max_bytes: int) -> Iterator[str]:
-    for batch in files.batches(files.read_content(path, max_bytes)):
-        row = {
-            "file": str(path),
-            "position": batch.position,
-            **batch.header._asdict(),
-            "last_offset": batch.header.last_offset,
-            "valid": batch.is_valid,
-        }
-        yield json.dumps(row)
-        if not deep:
-            continue
-        for record in batch.records():
-            key, payload = decoder(record) if decoder else (_base64(record.key), _base64(record.value))
-            headers = [[name, _base64(value)] for name, value in record.headers]
-            row = {"offset": record.offset, "timestamp": record.timestamp, "key": key, "value": payload}
-            yield json.dumps({**row, "headers": headers})
-
-
-def _base64(content: bytes | None) -> str | None:
-    return None if content is None else base64.b64encode(content).decode()

@@ -1,6 +1,5 @@
 """The lines of Kafka's dump tool: scripts parse them, so they are the same to the letter."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -9,35 +8,38 @@ from barnabas.cli.dump import files
 from barnabas.cli.dump.decoders import Decoder
 from barnabas.cli.dump.files import Batch
 from barnabas.cli.dump.quorum import control_words
+from barnabas.cli.dump.rows import Row
 from barnabas.records import Record, TimestampType
-from barnabas.records.compression import CompressionType
+from barnabas.records.compression import compression_type
 from barnabas.records.control import control_type, read_marker
-from barnabas.storage.producer_snapshot import CorruptSnapshotError, decode_snapshot
+from barnabas.storage.producer_snapshot import decode_snapshot
 from barnabas.storage.transaction_index import ENTRY as TRANSACTION_ENTRY
 
 _SEQUENCES: Final = 1 << 31
 _NO_SEQUENCE: Final = -1
 
 
-def log_lines(
-    path: Path, *, deep: bool, decoder: Decoder | None, skip_metadata: bool, max_bytes: int, gaps: list[tuple[int, int]]
-) -> Iterator[str]:
-    """A segment or a snapshot of the metadata log; `gaps` gets the offsets that do not follow each other."""
-    yield _title(path)
-    content = files.read_content(path, max_bytes)
-    valid_bytes, last_offset = 0, -1
-    for batch in files.batches(content):
-        yield batch_line(batch)
-        valid_bytes = batch.position + batch.header.size_in_bytes
-        if not deep:
-            continue
-        for record in batch.records():
-            if last_offset not in (-1, record.offset - 1):
-                gaps.append((last_offset, record.offset))
-            last_offset = record.offset
-            yield record_line(batch, record, decoder, skip_metadata)
-    if len(content) > valid_bytes and max_bytes == files.ALL:
-        yield f"Found {len(content) - valid_bytes} invalid bytes at the end of {path.name}"
+class TextForm:
+    """The form of a segment that Kafka's command prints."""
+
+    def __init__(self, decoder: Decoder | None, skip_metadata: bool) -> None:
+        self._decoder = decoder
+        self._skip_metadata = skip_metadata
+
+    def title(self, path: Path) -> Iterator[str]:
+        yield _title(path)
+
+    def batch(self, path: Path, batch: Batch) -> str:
+        return batch_line(batch)
+
+    def record(self, batch: Batch, record: Record) -> str:
+        return record_line(batch, record, self._decoder, self._skip_metadata)
+
+    def damage(self, path: Path, batch: Batch, reason: str) -> Iterator[str]:
+        return iter(())
+
+    def invalid_tail(self, path: Path, position: int, count: int) -> str:
+        return f"Found {count} invalid bytes at the end of {path.name}"
 
 
 def _title(path: Path) -> str:
@@ -58,7 +60,7 @@ def batch_line(batch: Batch) -> str:
         f"partitionLeaderEpoch: {header.partition_leader_epoch} isTransactional: {_word(header.is_transactional)} "
         f"isControl: {_word(header.is_control)} deleteHorizonMs: {_optional(header.delete_horizon_ms)} "
         f"position: {batch.position} {timestamp_name(batch)}: {header.max_timestamp} size: {header.size_in_bytes} "
-        f"magic: {header.magic} compresscodec: {CompressionType(header.compression).name.lower()} crc: {header.crc} "
+        f"magic: {header.magic} compresscodec: {compression_type(header.compression).name.lower()} crc: {header.crc} "
         f"isvalid: {_word(batch.is_valid)}"
     )
 
@@ -98,35 +100,47 @@ def timestamp_name(batch: Batch) -> str:
     return "LogAppendTime" if batch.header.timestamp_type is TimestampType.LOG_APPEND_TIME else "CreateTime"
 
 
-def transaction_index_lines(path: Path) -> Iterator[str]:
+def transaction_index_rows(path: Path) -> Iterator[Row]:
     content = path.read_bytes()
     whole = len(content) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size
     for version, producer_id, first, last, stable in TRANSACTION_ENTRY.iter_unpack(content[:whole]):
-        yield (
+        line = (
             f"version: {version} producerId: {producer_id} firstOffset: {first} lastOffset: {last} "
             f"lastStableOffset: {stable}"
         )
+        ends = {"first_offset": first, "last_offset": last, "last_stable_offset": stable}
+        yield Row(line, {"version": version, "producer_id": producer_id, **ends})
 
 
-def producer_snapshot_lines(path: Path) -> Iterator[str]:
-    try:
-        entries = decode_snapshot(path.read_bytes())
-    except CorruptSnapshotError as error:
-        print(error, file=sys.stderr)
-        return
-    for entry in entries:
+def producer_snapshot_rows(path: Path) -> Iterator[Row]:
+    """Raises CorruptSnapshotError."""
+    for entry in decode_snapshot(path.read_bytes()):
         first = None if entry.current_txn_first_offset < 0 else entry.current_txn_first_offset
         line = (
             f"producerId: {entry.producer_id} producerEpoch: {entry.epoch} coordinatorEpoch: {entry.coordinator_epoch} "
             f"currentTxnFirstOffset: {_optional(first)} lastTimestamp: {entry.last_timestamp} "
         )
+        fields = {
+            "producer_id": entry.producer_id,
+            "producer_epoch": entry.epoch,
+            "coordinator_epoch": entry.coordinator_epoch,
+            "current_txn_first_offset": first,
+            "last_timestamp": entry.last_timestamp,
+        }
         if entry.batches:
             batch = entry.batches[0]
             line += (
                 f"firstSequence: {batch.first_sequence} lastSequence: {batch.last_sequence} "
                 f"lastOffset: {batch.last_offset} offsetDelta: {batch.offset_delta} timestamp: {batch.timestamp}"
             )
-        yield line
+            fields |= {
+                "first_sequence": batch.first_sequence,
+                "last_sequence": batch.last_sequence,
+                "last_offset": batch.last_offset,
+                "offset_delta": batch.offset_delta,
+                "timestamp": batch.timestamp,
+            }
+        yield Row(line, fields)
 
 
 def _size(content: bytes | None) -> int:
