@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from barnabas.client.errors import AbortableTransactionError
 from barnabas.client.facade import blocking
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
@@ -76,8 +77,17 @@ class Producer(SendPath):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Self]:
-        """Commits at the end of the block, aborts if it raises. The first one initializes the transactional id."""
-        self.begin_transaction()
+        """Commits at the end of the block, aborts if it raises. The first one initializes the transactional id.
+
+        An end that takes longer than max.block.ms raises ClientTimeoutError and goes on; the next transaction waits
+        for it. Whether a commit was done is then told by `commit_transaction`, called again, or by the next
+        transaction: it raises AbortableTransactionError if not.
+        """
+        try:
+            self.begin_transaction()
+        except AbortableTransactionError:  # the last one, whose commit took too long
+            self._abort_quietly()
+            raise
         try:
             yield self
         except BaseException:

@@ -5,25 +5,26 @@ transaction.version. With 1 each partition and group is added by a request befor
 (KIP-890) writing adds them, and every end of a transaction raises the epoch, so that a late request of the last one can
 never touch the next.
 
-A call that takes longer than max.block.ms raises and goes on in the background; calling it again waits again.
+A call that takes longer than max.block.ms raises and goes on in the background; calling it again waits again, and so
+does the beginning of the next transaction.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.errors import (
     AbortableTransactionError,
-    ClientTimeoutError,
     IllegalStateError,
     TransactionAbortedError,
 )
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
 from barnabas.client.producer.identity import ProducerIdentity
+from barnabas.client.producer.pending_call import PendingCall
 from barnabas.client.producer.queues import PartitionQueue
 from barnabas.client.producer.transaction_errors import is_fatal, needs_new_epoch
 from barnabas.client.producer.transaction_requests import GroupMetadata, TransactionRequests
@@ -75,7 +76,7 @@ class Transactions:
         self._to_add: set[TopicPartition] = set()
         self._adding: asyncio.Task[None] | None = None
         self._sending_offsets: asyncio.Task[Any] | None = None
-        self._pending: tuple[str, asyncio.Task[Any]] | None = None
+        self._pending = PendingCall(options.max_block_ms, self._requests.trouble)
         accumulator.on_new_batch = self._on_new_batch
 
     # What the sender asks
@@ -106,45 +107,49 @@ class Transactions:
     # What the user calls
 
     async def init(self) -> None:
-        if self.state.status not in (S.UNINITIALIZED, S.READY) and not self._is_pending("init_transactions"):
+        if self.state.status not in (S.UNINITIALIZED, S.READY) and not self._pending.is_("init_transactions"):
             self.state.check_usable()
             raise IllegalStateError(
                 f"init_transactions() comes before a transaction, and the producer is {self.state.status.value}"
             )
-        await self._bounded("init_transactions", self._init)
+        await self._pending.run("init_transactions", self._init)
 
     async def begin(self) -> None:
         self.state.check_usable()
-        self._check_nothing_pending("begin_transaction")
+        if not self._pending.is_("send_offsets"):
+            await self._pending.settle()
+        if self.state.status in (S.FATAL_ERROR, S.ABORTABLE_ERROR):
+            self.state.check_may_send()
         if self.state.status is S.UNINITIALIZED:
             await self.init()
         self._choose_protocol()
         self.state.move_to(S.IN_TRANSACTION)
 
     async def commit(self) -> None:
-        if not self._is_pending("commit_transaction"):
+        if not self._pending.is_("commit_transaction"):
             self.state.check_may_send()
-        await self._bounded("commit_transaction", self._commit)
+        await self._pending.run("commit_transaction", self._commit)
 
     async def abort(self) -> None:
-        if not self._is_pending("abort_transaction"):
+        if not self._pending.is_("abort_transaction"):
             self.state.check_usable()
             if self.state.status not in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
                 raise IllegalStateError(f"there is no transaction to abort: the producer is {self.state.status.value}")
-        if self._is_pending("send_offsets"):
-            self._pending = None  # they are of no use any more; the abort waits for the attempt that is on its way
-        await self._bounded("abort_transaction", self._abort)
+        if self._pending.is_("send_offsets"):
+            self._pending.forget()  # they are of no use any more; the abort waits for the attempt that is on its way
+        await self._pending.run("abort_transaction", self._abort)
 
     async def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> None:
         self.state.check_may_send()
         if offsets:
-            await self._bounded("send_offsets", lambda: self._send_offsets(offsets, group))
+            about = (dict(offsets), group)
+            await self._pending.run("send_offsets", lambda: self._send_offsets(offsets, group), about)
 
     async def leave(self) -> None:
         """The producer is being closed: an open transaction is aborted, so that readers need not wait for it."""
-        if self._pending is not None and self._pending[0] != "send_offsets":
-            await asyncio.wait([self._pending[1]])
-        elif self.state.status in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
+        if not self._pending.is_("send_offsets"):
+            await self._pending.ended()
+        if self.state.status in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
             await self._abort()
 
     # Behind the calls
@@ -230,6 +235,7 @@ class Transactions:
             self.fail(error)
 
     async def _send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> None:
+        self.state.check_may_send()  # others may have had to be waited for
         self._sending_offsets = asyncio.current_task()
         try:
             if not self._v2:
@@ -278,26 +284,3 @@ class Transactions:
     def _choose_protocol(self) -> None:
         self._v2 = self._cluster.features.get("transaction.version", 0) >= 2
         self._on_protocol(self._v2)
-
-    def _is_pending(self, name: str) -> bool:
-        return self._pending is not None and self._pending[0] == name
-
-    def _check_nothing_pending(self, name: str) -> None:
-        if self._pending is not None and self._pending[0] != name:
-            raise IllegalStateError(f"{self._pending[0]}() has not finished: call it again before {name}()")
-
-    async def _bounded(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Waits for max.block.ms; what takes longer goes on, and the same call waits for it again."""
-        self._check_nothing_pending(name)
-        if self._pending is None:
-            self._pending = (name, asyncio.ensure_future(work()))
-        task = self._pending[1]
-        done, _ = await asyncio.wait([task], timeout=self._options.max_block_ms / 1000)
-        if not done:
-            raise ClientTimeoutError(
-                f"{name}() has not finished within max.block.ms ({self._options.max_block_ms}): call it again to wait"
-                f" on, or close the producer{self._requests.trouble()}"
-            )
-        if self._pending is not None and self._pending[1] is task:
-            self._pending = None
-        task.result()
