@@ -7,7 +7,7 @@ on with the range it knows; then it is asked again in the newest version that bo
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from barnabas import __version__
 from barnabas.client.errors import UnreachableError, UnsupportedVersionError, error_for
@@ -57,6 +57,18 @@ class BrokerVersions:
     def offers(self, api_key: ApiKey) -> bool:
         return api_key in self.ranges
 
+    def encode(self, request: Any, version: int) -> bytes:
+        """The request in that version. Raises UnsupportedVersionError if only a newer one can say this.
+
+        A value that no version can hold, a text for a number for instance, is the caller's mistake: TypeError.
+        """
+        try:
+            return encode(request, version)
+        except ValueError as error:
+            if error.__cause__ is None or _later_version_holds(request, version):
+                raise UnsupportedVersionError(f"{self.address} is too old for this: {error}") from error
+            raise TypeError(str(error)) from error
+
 
 async def ask_versions(connection: Requests) -> BrokerVersions:
     """Raises UnreachableError where the peer does not answer as a broker would."""
@@ -83,6 +95,16 @@ async def _ask(connection: Requests, version: int) -> ApiVersionsResponse:
         return decode(ApiVersionsResponse, version, body)[0]
     except ProtocolError as error:
         raise UnreachableError(connection.address, f"the answer is not that of a Kafka broker ({error})") from error
+
+
+def _later_version_holds(request: Any, version: int) -> bool:
+    for later in range(version + 1, request.__schema__.max_version + 1):
+        try:
+            encode(request, later)
+        except ValueError:
+            continue
+        return True
+    return False
 
 
 def _title(api_key: ApiKey) -> str:

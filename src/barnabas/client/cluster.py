@@ -16,7 +16,7 @@ from barnabas.client.addresses import canonical_names, parse_address
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
 from barnabas.client.coordinators import LAST_VERSION_WITH_ONE_KEY, CoordinatorKind, Coordinators
-from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError, UnsupportedVersionError
+from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError
 from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
 from barnabas.client.metadata_updates import MetadataUpdates
 from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id
@@ -27,7 +27,7 @@ from barnabas.client.topic_wait import wait_for_leader, wait_for_topic
 from barnabas.clock import Clock, SystemClock
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.compiler import decode, encode
+from barnabas.protocol.compiler import decode
 from barnabas.protocol.message_types import response_type
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
@@ -116,16 +116,13 @@ class ClusterClient:
     ) -> Any:
         """The decoded answer of that node, in the newest version that both sides know.
 
-        Raises UnreachableError (no connection, or it was lost), ClientTimeoutError, UnsupportedVersionError. Error
-        codes in the answer are the caller's to look at.
+        Raises UnreachableError (no connection, or it was lost), ClientTimeoutError, UnsupportedVersionError; TypeError
+        if no version can hold the request. Error codes in the answer are the caller's to look at.
         """
         api_key: ApiKey = request.__schema__.api_key
         connection = await self._connection(node_id, timeout_ms)
         version = connection.versions.pick(api_key, min_version=min_version, max_version=max_version)
-        try:
-            body = encode(request, version)
-        except ValueError as error:
-            raise UnsupportedVersionError(f"{connection.address} is too old for this: {error}") from error
+        body = connection.versions.encode(request, version)
         answer = await connection.post(api_key, version, (body,), timeout_ms=timeout_ms)
         try:
             response, _ = decode(response_type(api_key), version, answer)

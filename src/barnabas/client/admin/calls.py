@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from barnabas.client.admin.attempts import AnswerLost, Attempts, K, Outcome, V
 from barnabas.client.admin.errors import admin_error
 from barnabas.client.cluster import ClusterClient, CoordinatorKind
-from barnabas.client.errors import ClientTimeoutError, UnreachableError, UnsupportedVersionError
+from barnabas.client.errors import ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.node_connections import coordinator_id, is_coordinator_id
 from barnabas.client.options import AdminOptions
@@ -58,9 +58,6 @@ class AdminCalls:
             return await self._cluster.send(node_id, request, timeout_ms=timeout_ms, **versions)
         except (UnreachableError, ClientTimeoutError) as error:
             raise AnswerLost(error) from error
-        except UnsupportedVersionError as error:
-            _check_types(error)
-            raise
 
     async def _call(
         self,
@@ -264,10 +261,3 @@ def several(keys: Iterable[T]) -> list[T]:
     if isinstance(keys, str | bytes):
         raise TypeError(f"expected several, in a list: [{keys!r}] instead of {keys!r}")
     return list(keys)
-
-
-def _check_types(error: UnsupportedVersionError) -> None:
-    """Whether the request did not fit its version because a value has the wrong type: then that is what to say."""
-    refused = error.__cause__
-    if isinstance(refused, ValueError) and refused.__cause__ is not None:
-        raise TypeError(str(refused)) from refused

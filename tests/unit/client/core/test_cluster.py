@@ -26,6 +26,7 @@ from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopic
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest
 from barnabas.testing import Broker
 from barnabas.types import TopicPartition
 
@@ -173,6 +174,24 @@ def test_versions_that_the_broker_does_not_speak(broker: Broker) -> None:
             await cluster.send(0, HeartbeatRequest(), max_version=2, min_version=3)
         with pytest.raises(UnsupportedVersionError, match="too old"):
             await cluster.send(0, HeartbeatRequest(group_instance_id="i"), max_version=1)
+
+    run(broker.bootstrap, use)
+
+
+@pytest.mark.parametrize(("given", "words"), [("5", "integer"), (1.5, "integer"), (2**31, "number|range")])
+def test_a_value_that_no_version_can_hold_is_not_blamed_on_the_broker(broker: Broker, given: Any, words: str) -> None:
+    async def use(cluster: ClusterClient) -> None:
+        for max_version in (None, 1):
+            with pytest.raises(TypeError, match=words):
+                await cluster.send(0, HeartbeatRequest(generation_id=given), max_version=max_version)
+
+    run(broker.bootstrap, use)
+
+
+def test_null_where_only_later_versions_take_it_is_a_matter_of_age(broker: Broker) -> None:
+    async def use(cluster: ClusterClient) -> None:
+        with pytest.raises(UnsupportedVersionError, match="too old"):
+            await cluster.send(0, OffsetFetchRequest(group_id="g", topics=None), max_version=1)
 
     run(broker.bootstrap, use)
 
