@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.standard_output import seeing_output_out
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class UsageError(Exception):
 
 
 def run(noun: str, description: str, verbs: Sequence[Verb], arguments: Sequence[str]) -> int:
-    options = parser_of(noun, description, verbs).parse_args(arguments)
+    options = parser_of(noun, description, verbs).parse(arguments)
     verb: Verb = options.verb
     return guarded(f"barnabas {noun} {verb.name}", lambda: verb.run(options))
 
@@ -112,8 +113,8 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def parser_of(noun: str, description: str, verbs: Sequence[Verb]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"barnabas {noun}", description=description)
+def parser_of(noun: str, description: str, verbs: Sequence[Verb]) -> CommandParser:
+    parser = CommandParser(prog=f"barnabas {noun}", description=description)
     words = parser.add_subparsers(metavar="VERB", required=True)
     for verb in verbs:
         child = words.add_parser(verb.name, help=verb.summary, description=_sentence(verb.summary))

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.command_parser import CommandParser
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -21,7 +23,7 @@ OK, FAILED, USAGE_ERROR = 0, 1, 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
+    options = _parser().parse(arguments)
     import asyncio
     import logging
 
@@ -45,8 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         return runner.run(_serve(config, options.metadata))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="barnabas server", description="Run one broker until Ctrl-C or SIGTERM.")
+def _parser() -> CommandParser:
+    parser = CommandParser(prog="barnabas server", description="Run one broker until Ctrl-C or SIGTERM.")
     parser.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:9092)")
     parser.add_argument("--data-dir", metavar="DIR", help="where the logs are kept (default ./barnabas-data)")
     parser.add_argument("--node-id", metavar="N", help="this broker's id (default 0)")

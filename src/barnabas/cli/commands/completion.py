@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from barnabas.cli.command import OK, parser_of
+from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.commands.completion_scripts import GROUPS, TOPICS, Key, Names, Words, bash_script, fish_script
 
 SHELLS = ("bash", "zsh", "fish")
@@ -24,8 +25,8 @@ Parsers = dict[Key, argparse.ArgumentParser]
 __all__ = ["all_names", "all_words", "bash_script", "fish_script", "main", "parser"]
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+def parser() -> CommandParser:
+    made = CommandParser(
         prog="barnabas completion",
         description="Print what makes a shell complete these words. For bash: source <(barnabas completion bash)",
     )
@@ -35,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parser().parse_args(arguments)
+    options = parser().parse(arguments)
     if options.shell in KINDS:
         print("".join(f"{name}\n" for name in names_now(options.shell, options.line)), end="")
         return OK

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import UsageError, add_connection_arguments, guarded
+from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.data.read_range import BEGINNING, STORED, ReadRange
 from barnabas.cli.data.short_options import getopt_words
 
@@ -27,12 +28,12 @@ given in milliseconds or like 2026-01-31T12:00. s@ and e@ may be given together.
 
 def main(arguments: Sequence[str]) -> int:
     reader = parser()
-    options = reader.parse_args(getopt_words(reader, arguments))
+    options = reader.parse(getopt_words(reader, arguments))
     return guarded("barnabas consume", lambda: consume(options))
 
 
-def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> CommandParser:
+    parser = CommandParser(
         prog="barnabas consume",
         description="Print records of topics until Ctrl-C, or as many as were asked for.",
         epilog=FORMAT_HELP,

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from barnabas.cli.command import guarded
+from barnabas.cli.command_parser import CommandParser
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -12,12 +13,12 @@ def main(arguments: Sequence[str]) -> int:
         from barnabas.cli.dump.command import main as dump
 
         return guarded("barnabas log dump", lambda: dump(arguments[1:]))
-    parser().parse_args(arguments)
+    parser().parse(arguments)
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="barnabas log", description="Files of a log: segments, indexes, snapshots.")
+def parser() -> CommandParser:
+    parser = CommandParser(prog="barnabas log", description="Files of a log: segments, indexes, snapshots.")
     words = parser.add_subparsers(metavar="VERB", required=True)
     words.add_parser("dump", help="show what stands in the files of a log", add_help=False)
     return parser

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.command import FAILED, UsageError, add_connection_arguments, add_json_argument, guarded
+from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import messages
 from barnabas.cli.data.short_options import getopt_words
@@ -24,12 +25,12 @@ Headers = list[tuple[str, bytes | None]]
 
 def main(arguments: Sequence[str]) -> int:
     reader = parser()
-    options = reader.parse_args(getopt_words(reader, arguments))
+    options = reader.parse(getopt_words(reader, arguments))
     return guarded("barnabas produce", lambda: produce(options))
 
 
-def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> CommandParser:
+    parser = CommandParser(
         prog="barnabas produce", description="Send each line of stdin, or of files, to a topic as a record."
     )
     parser.add_argument("topic", metavar="TOPIC")

@@ -11,18 +11,19 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.standard_output import seeing_output_out
 
 
 def main(arguments: Sequence[str]) -> int:
     """`barnabas log dump`."""
-    options = parser().parse_args(arguments)
+    options = parser().parse(arguments)
     options.files = options.paths
     return _run(options, as_kafka=False)
 
 
-def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> CommandParser:
+    parser = CommandParser(
         prog="barnabas log dump",
         description="Shows what stands in the files of a log: segments, indexes, snapshots.",
     )

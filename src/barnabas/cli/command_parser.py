@@ -1,0 +1,46 @@
+"""Python's parser of command lines, as Barnabas's own commands use it.
+
+Words and options may be mixed (`produce orders -p 0 FILE`), a mistyped one is answered with the nearest there is, and
+the usage shown is that of the verb, not of its noun. Call `parse`, not `parse_args`.
+"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+
+class CommandParser(argparse.ArgumentParser):
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """Ends the process with status 2 and a line that says what is wrong, or with 0 after --help."""
+        verbs = self._verbs()
+        if not verbs:
+            # Mixed, Python forgets what a `--` was for; then the words stand together, as they always could.
+            mixed = "--" not in words
+            options, unknown = (self.parse_known_intermixed_args if mixed else self.parse_known_args)(words)
+            if unknown:
+                self.error(self._unrecognized(unknown))
+            return options
+        first = words[0] if words else ""
+        # Python mixes words and options only where there are no verbs: so the verb's own parser does it.
+        if first in verbs:
+            return verbs[first].parse(words[1:])
+        if first and not first.startswith("-"):
+            self.error(f"there is no verb {first!r}{_hint(first, verbs)}; there are {', '.join(verbs)}")
+        return self.parse_args(words)
+
+    def _verbs(self) -> "dict[str, CommandParser]":
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                return dict(action.choices)
+        return {}
+
+    def _unrecognized(self, unknown: Sequence[str]) -> str:
+        known = [text for action in self._actions for text in action.option_strings if text.startswith("--")]
+        hints = "".join(_hint(word.partition("=")[0], known) for word in unknown if word.startswith("--"))
+        return f"unrecognized arguments: {' '.join(unknown)}{hints}"
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
