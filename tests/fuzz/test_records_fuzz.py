@@ -111,6 +111,22 @@ def _read_arrow(twin: ModuleType, data: bytes, start: int, aborted: Any) -> tupl
     return rows.drop_columns("timestamp").to_pylist(), rows["timestamp"].cast("int64").to_pylist(), code, position
 
 
+def _read_arriving(data: bytes, start: int, aborted: Any, seed: random.Random) -> tuple[Any, ...]:
+    """As `_read_arrow`, from bytes that arrive piece by piece and may be written over."""
+    reader = native.ArrowReader().another()
+    buffer = bytearray(data)
+    reader.begin(buffer, "t", 0, start, aborted=aborted, in_place=True)
+    code, position = None, start
+    try:
+        for size in (*sorted(seed.choices(range(len(data) + 1), k=3)), len(data)):
+            position = reader.read(size)
+    except KafkaError as error:
+        code, position = error.code, start
+    rows = reader.finish()
+    rows.validate(full=True)
+    return rows.drop_columns("timestamp").to_pylist(), rows["timestamp"].cast("int64").to_pylist(), code, position
+
+
 def test_damage_is_survived_and_seen_alike() -> None:
     origin = random.randrange(1 << 32)
     for turn in range(ROUNDS):
@@ -125,6 +141,7 @@ def test_damage_is_survived_and_seen_alike() -> None:
         if turn % 3 == 0:
             rows = _read_arrow(native, data, start, aborted)
             assert rows == _read_arrow(_pure, data, start, aborted), why
+            assert rows == _read_arriving(data, start, aborted, seed), why
             assert [row["offset"] for row in rows[0]] == [fields[2] for fields in seen[0]], why
 
 

@@ -1,5 +1,6 @@
 """ArrowReader of both twins against RecordReader: the same records, in columns."""
 
+import random
 import sys
 from datetime import UTC, datetime, timedelta
 from types import ModuleType
@@ -55,6 +56,111 @@ def test_the_same_records_in_columns(codec: ModuleType, fetches: list[Any], star
     rows = reader.finish()
     rows.validate(full=True)
     assert rows.to_pylist() == [_row(record) for record in expected]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    batches=st.lists(
+        st.tuples(RECORDS, st.sampled_from([CompressionType.NONE] * 4 + [CompressionType.LZ4])), min_size=1, max_size=4
+    ),
+    start=st.integers(0, 12),
+    in_place=st.booleans(),
+    pieces=st.lists(st.integers(1, 20_000), max_size=6),
+)
+def test_bytes_that_are_still_arriving(
+    codec: ModuleType,
+    batches: list[Any],
+    start: int,
+    in_place: bool,
+    pieces: list[int],
+) -> None:
+    data, offset = b"", 0
+    for records, compression in batches:
+        data += batch(offset, records, codec=compression)
+        offset += len(records)
+    data += values(offset, b"not all of it arrives")[:-1]
+    expected = codec.RecordReader(data, "t", 5, start).take(1000)
+    reader = codec.ArrowReader().another()
+    buffer = bytearray(len(data))
+    reader.begin(memoryview(buffer), "t", 5, start, in_place=in_place)
+    arrived = 0
+    for size in (*pieces, len(data)):
+        end = min(arrived + size, len(data))
+        buffer[arrived:end] = data[arrived:end]
+        arrived = end
+        position = reader.read(arrived)
+        assert reader.count == sum(record.offset < position for record in expected)
+    assert position == max(offset, start)
+    assert in_place or buffer == data
+    rows = reader.finish()
+    rows.validate(full=True)
+    assert rows.to_pylist() == [_row(record) for record in expected]
+
+
+def test_values_in_place_are_their_own_column(codec: ModuleType) -> None:
+    """Nobody else may use the buffer, and the next answer in it is not seen."""
+    reader = codec.ArrowReader()
+    buffer = bytearray(b"".join(values(20 * n, *[b"%03d" % n * 300] * 20) for n in range(20)))
+    reader.begin(buffer, "t", 0, in_place=True)
+    assert reader.read(len(buffer) // 2) < reader.read(len(buffer)) == 400
+    rows = reader.finish()
+    if "_native" in codec.__name__:
+        assert buffer.startswith(b"000" * 300 * 20 + b"001")
+        with pytest.raises(BufferError):
+            buffer.clear()
+    # Other readers, and the same one, go on with other memory.
+    reader.add(values(0, b"other"), "t", 1)
+    assert reader.finish()["value"].to_pylist() == [b"other"]
+    rows.validate(full=True)
+    assert rows["value"].to_pylist() == [b"%03d" % n * 300 for n in range(20) for _ in range(20)]
+
+
+def test_small_values_do_not_hold_on_to_a_large_buffer(codec: ModuleType) -> None:
+    reader = codec.ArrowReader()
+    buffer = bytearray(batch(0, [(1, b"k" * 5000, b"small", ())] * 20))
+    reader.begin(buffer, "t", 0, in_place=True)
+    reader.read(len(buffer))
+    rows = reader.finish()
+    reader = None
+    buffer.clear()
+    assert rows["value"].to_pylist() == [b"small"] * 20
+    assert rows["key"].to_pylist() == [b"k" * 5000] * 20
+
+
+def test_in_place_is_a_permission_only(codec: ModuleType) -> None:
+    """Bytes that cannot be written over, a reader that has rows already, another add afterwards."""
+    data = values(0, b"a" * 300, b"b" * 300)
+    reader = codec.ArrowReader()
+    reader.begin(data, "t", 0, in_place=True)
+    assert reader.read(len(data)) == 2
+    kept = bytearray(data)
+    reader.begin(kept, "t", 1, in_place=True)
+    assert reader.read(len(kept)) == 2
+    assert kept == data
+    assert reader.finish()["partition"].to_pylist() == [0, 0, 1, 1]
+    reader.begin(kept, "t", 2, in_place=True)
+    reader.read(len(kept))
+    reader.add(data, "t", 3)
+    rows = reader.finish()
+    assert rows["value"].to_pylist() == [b"a" * 300, b"b" * 300] * 2
+    assert rows["partition"].to_pylist() == [2, 2, 3, 3]
+
+
+def test_a_fault_in_bytes_that_arrive(codec: ModuleType) -> None:
+    bad = bytearray(values(2, b"c"))
+    bad[-2] ^= 1
+    data = bytearray(values(0, b"a", b"b") + bad + values(3, b"d"))
+    reader = codec.ArrowReader()
+    reader.begin(data, "t", 4, in_place=True)
+    assert [reader.read(size) for size in (70, len(data) - 1, len(data))] == [0, 2, 2]
+    assert reader.finish()["value"].to_pylist() == [b"a", b"b"]
+    reader.begin(bad, "t", 4, 2, in_place=True)
+    with pytest.raises(KafkaError, match="t-4 at offset 2: the CRC"):
+        reader.read(len(bad))
+    assert reader.read(len(bad)) == 2
+    assert reader.finish().num_rows == 0
+    with pytest.raises(RuntimeError, match="begin comes before read"):
+        reader.read(1)
 
 
 def test_the_schema(codec: ModuleType) -> None:
@@ -133,6 +239,21 @@ def test_a_fault_after_good_records(codec: ModuleType) -> None:
     assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
     assert reader.finish()["value"].to_pylist() == [b"a", b"b"]
     assert codec.ArrowReader(check_crcs=False).add(data, "t", 4) == 3
+
+
+def test_the_checksum_of_every_length(codec: ModuleType) -> None:
+    """Short and long data are summed up in different ways, and each way has its rest."""
+    reader = codec.ArrowReader()
+    content = random.Random(3).randbytes(3000)
+    for size in (*range(1100), *range(2800, 3000)):
+        assert reader.add(values(0, content[:size]), "t", 0) == 1
+    longest = bytearray(values(0, content))
+    for place in (0, 255, 256, 1500, len(content) - 1):
+        longest[-2 - place] ^= 1
+        with pytest.raises(KafkaError, match="CRC"):
+            reader.add(longest, "t", 0)
+        longest[-2 - place] ^= 1
+    assert reader.add(longest, "t", 0) == 1
 
 
 def test_header_keys_that_are_no_text(codec: ModuleType) -> None:

@@ -1,7 +1,7 @@
 """Columns as Arrow lays them out, except that nulls are a byte a row: filled by arrow_reader.pyx."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memcpy
+from libc.string cimport memmove
 
 from barnabas.records._native.memory cimport Block, drop, reserve
 
@@ -44,11 +44,11 @@ cdef inline bint reserve_binary(BinaryColumn* column, size_t rows, size_t more) 
 
 
 cdef inline void put_binary(BinaryColumn* column, const uint8_t* data, int32_t length) noexcept nogil:
-    """The room is reserved."""
+    """The room is reserved. In a column that is filled in place it overlaps what is read."""
     column.valid.data[column.valid.size] = length >= 0
     column.valid.size += 1
     if length > 0:
-        memcpy(column.data.data + column.data.size, data, <size_t>length)
+        memmove(column.data.data + column.data.size, data, <size_t>length)
         column.data.size += <size_t>length
     elif length < 0:
         column.null_count += 1

@@ -52,6 +52,7 @@ cdef class FetchedBatches:
     def __cinit__(self, buffer, int64_t start_offset, aborted, bint check_crcs):
         PyObject_GetBuffer(buffer, &self.view, PyBUF_SIMPLE)
         self.source = buffer
+        self.limit = self.view.len
         self.next_offset = start_offset
         self.leader_epoch = -1
         self.check_crcs = check_crcs
@@ -65,7 +66,7 @@ cdef class FetchedBatches:
 
     cdef bint at_end(self) noexcept nogil:
         """No whole batch follows."""
-        cdef Py_ssize_t left = self.view.len - self.position
+        cdef Py_ssize_t left = self.limit - self.position
         if left <= MAGIC_OFFSET:
             return True
         return left < LOG_OVERHEAD + <Py_ssize_t>get_int32(<const uint8_t*>self.view.buf + self.position + 8)
@@ -73,7 +74,7 @@ cdef class FetchedBatches:
     cdef void estimate(self, size_t* records, size_t* payload_bytes) noexcept nogil:
         """Upper bounds for the whole batches that follow and are not compressed, by their unchecked headers."""
         cdef const uint8_t* data = <const uint8_t*>self.view.buf + self.position
-        cdef Py_ssize_t left = self.view.len - self.position
+        cdef Py_ssize_t left = self.limit - self.position
         cdef Py_ssize_t size
         while left >= HEADER_SIZE:
             size = LOG_OVERHEAD + <Py_ssize_t>get_int32(data + 8)

@@ -29,6 +29,14 @@ class ArrowReader:
         self.leader_epoch: int | None = None
         self._columns: tuple[list[Any], ...] = tuple([] for _ in range(8))
         self._payload_bytes = 0
+        self._batches: FetchedBatches | None = None
+        self._where = ("", -1)
+        self._run_start = 0
+        self._stopped = False
+
+    def another(self) -> "ArrowReader":
+        """An empty reader that shares its memory with this one."""
+        return ArrowReader(check_crcs=self._check_crcs, max_column_bytes=self._max_column_bytes)
 
     @property
     def count(self) -> int:
@@ -49,20 +57,50 @@ class ArrowReader:
         from the returned position. Stops early also at a fault after good records; to add again from there raises it.
         `leader_epoch` is then that of the last batch read.
         """
-        batches = FetchedBatches(buffer, start_offset, aborted, self._check_crcs)
-        count = self.count
+        self.begin(buffer, topic, partition, start_offset, aborted=aborted)
+        return self.read(len(memoryview(buffer)))
+
+    def begin(
+        self,
+        buffer: Buffer,
+        topic: str,
+        partition: int,
+        start_offset: int = 0,
+        *,
+        aborted: Sequence[tuple[int, int]] | None = None,
+        in_place: bool = False,
+    ) -> None:
+        """As `add`, for bytes that are still arriving in the buffer: each `read` says how many are there.
+
+        In place: the buffer is nobody else's, and values may be moved to its front, where they become their column. It
+        must not be read again then. (Here they are copied all the same.)
+        """
+        self._batches = FetchedBatches(buffer, start_offset, aborted, self._check_crcs)
+        self._where = (topic, partition)
+        self._run_start = self.count
+        self._stopped = False
         self.full = False
         self.leader_epoch = None
+
+    def read(self, arrived: int) -> int:
+        """Reads the whole batches within so many bytes, and returns the position after them."""
+        batches = self._batches
+        if batches is None:
+            raise RuntimeError("begin comes before read")
+        if self._stopped:
+            return batches.next_offset
+        batches.limit = arrived
         try:
             while (batch := batches.next_batch()) is not None:
                 if self.count and self._payload_bytes + len(batch[1]) > self._max_column_bytes:
-                    self.full = True
+                    self.full = self._stopped = True
                     break
                 self._payload_bytes += len(batch[1])
-                self._add_batch(batches, *batch, topic, partition)
+                self._add_batch(batches, *batch, *self._where)
         except KafkaError as error:
-            if self.count == count:
-                raise read_fault(topic, partition, batches.next_offset, error) from None
+            self._stopped = True
+            if self.count == self._run_start:
+                raise read_fault(*self._where, batches.next_offset, error) from None
         self.leader_epoch = batches.leader_epoch
         return batches.next_offset
 
