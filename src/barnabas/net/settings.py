@@ -31,6 +31,8 @@ class Listener:
 class NetworkSettings:
     socket_request_max_bytes: int = 104_857_600
     socket_send_buffer_bytes: int = 102_400
+    same_host_send_buffer_bytes: int = -1
+    """In place of the one above for peers on this machine: Kafka's default is for networks."""
     socket_receive_buffer_bytes: int = 102_400
     socket_listen_backlog_size: int = 50
     max_connections: int = UNLIMITED

@@ -285,6 +285,9 @@ class Broker:
         return NetworkSettings(
             socket_request_max_bytes=config.socket_request_max_bytes,
             socket_send_buffer_bytes=config.socket_send_buffer_bytes,
+            same_host_send_buffer_bytes=(
+                config.socket_send_buffer_bytes if "socket.send.buffer.bytes" in config.given else -1
+            ),
             socket_receive_buffer_bytes=config.socket_receive_buffer_bytes,
             socket_listen_backlog_size=config.socket_listen_backlog_size,
             max_connections=config.max_connections,

@@ -89,9 +89,16 @@ def test_if_one_listener_cannot_bind_none_stays() -> None:
     run(test)
 
 
-def test_sockets_have_the_options_asked_for() -> None:
+@pytest.mark.parametrize("same_host", [True, False])
+def test_sockets_have_the_options_asked_for(monkeypatch: pytest.MonkeyPatch, same_host: bool) -> None:
     async def test() -> None:
-        settings = NetworkSettings(socket_send_buffer_bytes=50_000, socket_receive_buffer_bytes=40_000)
+        settings = NetworkSettings(
+            socket_send_buffer_bytes=1_000 if same_host else 50_000,
+            same_host_send_buffer_bytes=50_000 if same_host else 1_000,
+            socket_receive_buffer_bytes=40_000,
+        )
+        if not same_host:
+            monkeypatch.setattr("barnabas.net.server.is_same_host", lambda sock: False)
         async with network(Handler(), settings) as net:
             client = await net.connect()
             await client.ask(b"x")
@@ -100,6 +107,11 @@ def test_sockets_have_the_options_asked_for() -> None:
             # Linux doubles what it is asked for.
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in (50_000, 100_000)
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in (40_000, 80_000)
+            if hasattr(socket, "TCP_CONGESTION"):
+                control = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+                with socket.socket() as other:
+                    usual = other.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+                assert control == (b"reno" if same_host else usual)
 
     run(test)
 

@@ -134,7 +134,10 @@ class NetworkSettings(SettingsTable):
     )
     socket_request_max_bytes: int = int32(104_857_600, "Largest request that is read.", at_least(1), importance=HIGH)
     socket_send_buffer_bytes: int = int32(
-        102_400, "Size of a socket's send buffer; -1 leaves it to the system.", importance=HIGH
+        102_400,
+        "Size of a socket's send buffer; -1 leaves it to the system. Left at its default, it is left to the system for"
+        " connections within this machine.",
+        importance=HIGH,
     )
     unstable_api_versions_enable: bool = boolean(
         False,
