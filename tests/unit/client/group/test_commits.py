@@ -14,6 +14,7 @@ from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.coordinators import CoordinatorKind
 from barnabas.client.errors import (
     AuthorizationError,
+    ClientTimeoutError,
     CommitFailedError,
     FencedError,
     RebalanceInProgressError,
@@ -361,3 +362,69 @@ def test_only_what_was_not_stored_is_committed_again() -> None:
 def response(*codes: ErrorCode) -> OffsetCommitResponse:
     partitions = [OffsetCommitResponsePartition(partition_index=n, error_code=code) for n, code in enumerate(codes)]
     return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=partitions)])
+
+
+async def superseded(cluster: FakeCluster, commits: OffsetCommitter, offset: int) -> asyncio.Task[None]:
+    """A commit that is refused for now, and that knows of a later one before it is tried again: not done."""
+    loading = committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    cluster.always(ApiKey.OFFSET_COMMIT, loading)
+    earlier = asyncio.create_task(commits.commit({T0: OffsetAndMetadata(offset)}))
+    await cluster.request_of(ApiKey.OFFSET_COMMIT)
+    return earlier
+
+
+@pytest.mark.parametrize("ends_by", ["cancellation", "failure"])
+def test_one_left_to_a_later_commit_is_made_if_that_comes_to_nothing(ends_by: str) -> None:
+    """Else its callback hears of a success, and nothing is stored."""
+    cluster = FakeCluster()
+
+    async def main() -> None:
+        commits = committer(cluster, None)
+        earlier = await superseded(cluster, commits, 10)
+        later = asyncio.create_task(commits.commit({T0: OffsetAndMetadata(20)}))
+        for number in range(1, 6):
+            await cluster.request_of(ApiKey.OFFSET_COMMIT, number)
+        assert not earlier.done()
+        if ends_by == "cancellation":
+            later.cancel()
+            await asyncio.wait([later])
+        else:
+            cluster.answer(ApiKey.OFFSET_COMMIT, committed(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+            with pytest.raises(AuthorizationError):
+                await later
+        cluster.always(ApiKey.OFFSET_COMMIT, committed())
+        await earlier
+
+    run(main())
+    assert offsets_of(cluster.requests_of(ApiKey.OFFSET_COMMIT)[-1]) == {0: 10}
+
+
+def test_one_left_to_a_later_commit_is_done_with_it() -> None:
+    cluster = FakeCluster()
+
+    async def main() -> None:
+        commits = committer(cluster, None)
+        earlier = await superseded(cluster, commits, 10)
+        later = asyncio.create_task(commits.commit({T0: OffsetAndMetadata(20)}))
+        await cluster.request_of(ApiKey.OFFSET_COMMIT, 2)
+        cluster.always(ApiKey.OFFSET_COMMIT, committed())
+        await asyncio.gather(earlier, later)
+
+    run(main())
+    assert [offsets_of(each)[0] for each in cluster.requests_of(ApiKey.OFFSET_COMMIT)].count(10) <= 2
+    assert offsets_of(cluster.requests_of(ApiKey.OFFSET_COMMIT)[-1]) == {0: 20}
+
+
+def test_one_left_to_a_later_commit_waits_no_longer_than_it_may() -> None:
+    cluster = FakeCluster()
+
+    async def main() -> None:
+        commits = committer(cluster, None, default_api_timeout_ms=50)
+        earlier = await superseded(cluster, commits, 10)
+        later = asyncio.create_task(commits.commit({T0: OffsetAndMetadata(20)}, timeout_ms=60_000))
+        with pytest.raises(ClientTimeoutError, match="later commit"):
+            await earlier
+        later.cancel()
+        await asyncio.wait([later])
+
+    run(main())

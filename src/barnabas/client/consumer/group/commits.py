@@ -3,7 +3,7 @@
 Used by the consumer (commit, auto-commit, positions, `committed`), on the I/O loop. With a membership every request is
 made in the name of the member, so that one that was thrown out cannot overwrite what its successor has committed. A
 commit that has to be tried again is given up when the group has moved on and the partitions are not ours any more, and
-leaves out what a later commit is about: offsets do not go back.
+leaves out what a later commit has stored: offsets do not go back.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.group import commit_texts
+from barnabas.client.consumer.group.commit_order import CommitOrder
 from barnabas.client.consumer.group.coordinator_link import CoordinatorLink
 from barnabas.client.consumer.group.driver import MembershipDriver
 from barnabas.client.consumer.group.machine import GroupMetadata
@@ -42,8 +43,7 @@ class OffsetCommitter:
         self._link = CoordinatorLink(cluster, options)
         self._options = options
         self._membership = membership
-        self._newest: dict[TopicPartition, object] = {}
-        """The commit that was the last to be asked for."""
+        self._order = CommitOrder()
 
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], *, timeout_ms: int | None = None
@@ -53,24 +53,34 @@ class OffsetCommitter:
             return
         started_as = self._committing_identity(None, offsets)
         left = dict(offsets)
-        myself = object()
-        self._newest.update(dict.fromkeys(left, myself))
+        number = self._order.enter(offsets)
+        try:
+            await self._retrying(lambda deadline: self._commit_left(number, left, started_as, deadline), timeout_ms)
+        finally:
+            self._order.leave(number, offsets)
 
-        async def attempt(deadline: Deadline) -> None:
+    async def _commit_left(
+        self, number: int, left: dict[TopicPartition, OffsetAndMetadata], started_as: GroupMetadata, deadline: Deadline
+    ) -> None:
+        """One attempt; what was stored, by this commit or a later one, is taken out."""
+        while left:
             # Before the look at later commits, not after: one of them might overtake this one while it waits.
             await self._link.ready(deadline)
-            for partition in [each for each in left if self._newest.get(each) is not myself]:
+            for partition in [each for each in left if self._order.is_outdated(number, each)]:
                 del left[partition]
-            if not left:
-                return
-            identity = self._committing_identity(started_as, left)
-            response = await self._send(commit_request(identity, left), MAX_VERSION, deadline)
+            due = {each: offset for each, offset in left.items() if self._order.is_due(number, each)}
+            if not due:
+                if left:
+                    await self._order.change(deadline)
+                continue
+            identity = self._committing_identity(started_as, due)
+            response = await self._send(commit_request(identity, due), MAX_VERSION, deadline)
             failed = commit_errors(response)
-            for partition in [each for each in left if each not in failed]:
+            stored = [each for each in due if each not in failed]
+            self._order.stored(number, stored)
+            for partition in stored:
                 del left[partition]
             self._check_commit(identity, failed)
-
-        await self._retrying(attempt, timeout_ms)
 
     async def fetch(
         self, partitions: Collection[TopicPartition], *, timeout_ms: int | None = None
