@@ -2,8 +2,9 @@
 
 Owned by one `Connection`. A small buffer takes what comes first; it holds whole small answers, or the start of a large
 one, whose rest is then received into a buffer of its own. Frames are handed out as views of buffers that nothing else
-uses, so their reader may keep them as long as it likes; large buffers are used again once nobody looks at them, because
-fresh pages cost more than it takes to fill them.
+uses, so their reader may keep them as long as it likes, and write to them; large buffers are used again once nobody
+looks at them, because fresh pages cost more than it takes to fill them. Whoever wants to read a large frame piece by
+piece, while it is in the cache, is told of each piece.
 """
 
 import contextlib
@@ -20,13 +21,18 @@ START_BYTES = 8 * 1024
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 FIRST_FRAME_MAX_BYTES = 1 << 20
 FRAME_MAX_BYTES = 1 << 30
-WAKE_UP_BYTES = 256 * 1024
+WAKE_UP_BYTES = 1024 * 1024
 """In the middle of a large frame the loop is woken for so much at once, and not for every segment."""
+WINDOW_BYTES = 4 * WAKE_UP_BYTES
+"""So much may be on its way at least. To wait for a number of bytes makes Linux open the window that far, but no
+further: the sender would stand still while what is there is read."""
 KEPT_BUFFERS = 4
 KEPT_BUFFER_BYTES = 512 * 1024
 """Buffers from this size on are used again, and are a multiple of it."""
 _NOBODY_ELSE = 3
 """References to a buffer that nobody looks at: the list of buffers, a variable, the argument of getrefcount."""
+OnPart = Callable[[memoryview, int], None]
+"""Takes a large frame that is not complete, and how many of its bytes have arrived. It must not raise."""
 
 
 class Incoming:
@@ -37,22 +43,31 @@ class Incoming:
         "_large",
         "_large_filled",
         "_on_frame",
+        "_on_part",
         "_socket",
         "_start",
         "_wake_up_bytes",
+        "_window_is_open",
         "max_bytes",
     )
 
-    def __init__(self, sock: socket.socket, on_frame: Callable[[memoryview], None]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        on_frame: Callable[[memoryview], None],
+        on_part: OnPart = lambda frame, arrived: None,
+    ) -> None:
         self._socket = sock
         self._is_tls = isinstance(sock, ssl.SSLSocket)
         self._on_frame = on_frame
+        self._on_part = on_part
         self._start = memoryview(bytearray(START_BYTES))
         self._filled = 0
         self._large: memoryview | None = None
         self._large_filled = 0
         self._buffers: list[bytearray] = []
         self._wake_up_bytes = 1
+        self._window_is_open = False
         self.max_bytes = FIRST_FRAME_MAX_BYTES
         """Until the peer has shown that it is a broker, little is believed."""
 
@@ -76,6 +91,8 @@ class Incoming:
                 if received == len(room):
                     self._large = None
                     self._on_frame(large)
+                else:
+                    self._on_part(large, self._large_filled)
             # Less than there was room for: the socket is empty. TLS gives a record at a time, and may hold more that
             # no selector knows of.
             if received < len(room) and not self._is_tls:
@@ -123,6 +140,9 @@ class Incoming:
         if wanted != self._wake_up_bytes and not self._is_tls:
             self._wake_up_bytes = wanted
             with contextlib.suppress(OSError):  # not every system has it, and it changes nothing but the pace
+                if wanted == WAKE_UP_BYTES and not self._window_is_open:
+                    self._window_is_open = True
+                    self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, WINDOW_BYTES)
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
 
     def _bad_size(self, prefix: memoryview, size: int) -> str:

@@ -71,9 +71,18 @@ class Collector:
         self._buffer.drop_void()
         self._on_change()
 
+    def _fetch_again(self, fetch: CompletedFetch) -> None:
+        """The user wants records now, and these have become columns."""
+        with self._lock:
+            if not fetch.is_stale:
+                fetch.state.fetch_again()
+        self._buffer.drop_void()
+        self._on_change()
+
     def _take(self, max_records: int, before: _Positions) -> list[Chunk]:
         chunks: list[Chunk] = []
         left = max_records
+        self._buffer.reads_into = None
         while left > 0:
             fetch = self._buffer.head()
             if fetch is None or (fetch.error is not None and chunks):
@@ -93,6 +102,9 @@ class Collector:
     def _take_from(self, fetch: CompletedFetch, max_records: int) -> Chunk | None:
         if fetch.error is not None:
             self._raise(fetch)
+            return None
+        if fetch.rows is not None:
+            self._fetch_again(fetch)
             return None
         reader = fetch.reader
         if reader is None:
@@ -180,14 +192,20 @@ class Collector:
     def _take_arrow(self, max_records: int | None, max_bytes: int, before: _Positions) -> Any:
         if self._arrow is None:
             self._arrow = ArrowReader(check_crcs=self._check_crcs)
-        reader = self._arrow
+        reader = self._buffer.reads_into = self._arrow
         size = 0
         cut = None
         while size < max_bytes and (max_records is None or reader.count < max_records):
             fetch = self._buffer.head()
             if fetch is None or (fetch.error is not None and reader.count):
                 break
+            if fetch.rows is not None and reader.count:
+                break
             before.append((fetch.state, fetch.version, fetch.state.offset, fetch.state.offset_epoch))
+            if fetch.rows is not None:
+                if (rows := self._take_rows(fetch, max_records)) is not None:
+                    return rows
+                continue
             try:
                 complete, offset = self._add_to_arrow(reader, fetch)
             except Exception:
@@ -205,6 +223,20 @@ class Collector:
         epoch = reader.leader_epoch
         rows = reader.finish()
         return rows if cut is None or max_records is None else self._cut(rows, max_records, cut, epoch)
+
+    def _take_rows(self, fetch: CompletedFetch, max_records: int | None) -> Any:
+        """Of a fetch that has become columns on arrival; None if the log was found truncated meanwhile."""
+        rows, next_offset = fetch.rows, fetch.next_offset
+        left = None
+        if max_records is not None and rows.num_rows > max_records:
+            rows, left = rows.slice(0, max_records), rows.slice(max_records)
+            next_offset = left.column("offset")[0].as_py()
+        if not self._advance(fetch, next_offset, fetch.last_epoch):
+            return None
+        if left is None:
+            self._buffer.remove(fetch)
+        fetch.rows = left
+        return rows
 
     def _add_to_arrow(self, reader: ArrowReader, fetch: CompletedFetch) -> tuple[bool, int]:
         """Whether all of the fetch was read, and the position after what was."""

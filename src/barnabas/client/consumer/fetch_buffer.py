@@ -7,12 +7,12 @@ out starts it again. All under the lock of the subscription state, so that a see
 import struct
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from barnabas.client.consumer.partition_state import PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.errors import KafkaError
-from barnabas.records.codec import RecordReader
+from barnabas.records.codec import ArrowReader, RecordReader
 from barnabas.records.header import HEADER_SIZE, LOG_OVERHEAD
 
 _BATCH_START: Final = struct.Struct(">qii")
@@ -51,7 +51,18 @@ def span_of(records: memoryview) -> BatchSpan | None:
 class CompletedFetch:
     """One partition's part of a response; an `error` stands in its place in the order, to be raised when it is due."""
 
-    __slots__ = ("aborted", "error", "next_offset", "reader", "records", "size", "state", "version")
+    __slots__ = (
+        "aborted",
+        "error",
+        "last_epoch",
+        "next_offset",
+        "reader",
+        "records",
+        "rows",
+        "size",
+        "state",
+        "version",
+    )
 
     def __init__(
         self,
@@ -60,6 +71,8 @@ class CompletedFetch:
         next_offset: int,
         aborted: list[tuple[int, int]] | None = None,
         error: Callable[[PartitionState], KafkaError | None] | None = None,
+        rows: Any = None,
+        last_epoch: int = -1,
     ) -> None:
         self.state = state
         self.version = state.version
@@ -69,6 +82,10 @@ class CompletedFetch:
         self.aborted = aborted
         self.error = error
         self.reader: RecordReader | None = None
+        self.rows = rows
+        """The record batch that has been made of the records on arrival, or what is left of it; the records as bytes
+        cannot be read any more then."""
+        self.last_epoch = last_epoch
 
     @property
     def is_stale(self) -> bool:
@@ -82,6 +99,8 @@ class FetchBuffer:
         self.size = 0
         self._starved = False
         self._freed = False
+        self.reads_into: ArrowReader | None = None
+        """What large answers are read into on arrival, while the user asks for columns."""
 
     def __len__(self) -> int:
         return len(self._fetches)

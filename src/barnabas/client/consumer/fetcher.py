@@ -13,10 +13,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.arriving import ArrivedColumns, ArrivingFetch
+from barnabas.client.consumer.column_handover import ColumnHandover
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer, span_of
 from barnabas.client.consumer.fetch_errors import FetchErrors
+from barnabas.client.consumer.fetch_request import fetch_request, session_partition
 from barnabas.client.consumer.fetch_response import FetchAnswer, FetchedPartition, read_fetch_response
-from barnabas.client.consumer.fetch_session import FetchPlan, FetchSession, SessionPartition
+from barnabas.client.consumer.fetch_session import FetchSession
 from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.metadata import Node
@@ -25,7 +28,6 @@ from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import encode
-from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from barnabas.types import TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer")
@@ -68,6 +70,7 @@ class Fetcher:
         self._clock = clock
         self._on_arrival = on_arrival
         self._errors = FetchErrors(cluster, subscription, options, clock, on_stale_metadata)
+        self._handover = ColumnHandover(subscription, buffer, on_arrival, self.kick)
         self._sessions: dict[int, FetchSession] = {}
         self._active: dict[int, asyncio.Task[None]] = {}
         self._read_committed = options.isolation_level == "read_committed"
@@ -118,7 +121,7 @@ class Fetcher:
         session.close()
         plan = session.build({})
         version = await self._cluster.version_of(session.node_id, ApiKey.FETCH, max_version=LAST_VERSION)
-        request = encode(self._message(plan, version), version)
+        request = encode(fetch_request(plan, version, self._options), version)
         await self._cluster.send_frame(session.node_id, ApiKey.FETCH, version, [request], expect_response=False)
 
     async def _serve(self, node_id: int) -> None:
@@ -141,11 +144,15 @@ class Fetcher:
 
     async def _fetch(self, node_id: int, session: FetchSession, wanted: dict[TopicPartition, Wanted]) -> None:
         max_bytes = max(self._options.max_partition_fetch_bytes, self._least_answer_bytes // len(wanted))
-        plan = session.build({entry: _request_of(each.state, max_bytes) for entry, each in wanted.items()})
+        plan = session.build({entry: session_partition(each.state, max_bytes) for entry, each in wanted.items()})
         last_version = LAST_VERSION if plan.uses_topic_ids else LAST_VERSION_WITH_NAMES
         version = await self._cluster.version_of(node_id, ApiKey.FETCH, max_version=last_version)
-        request = encode(self._message(plan, version), version)
-        body = await self._cluster.send_frame(node_id, ApiKey.FETCH, version, [request])
+        request = encode(fetch_request(plan, version, self._options), version)
+        arriving = self._arriving(session, version)
+        body = await self._cluster.send_frame(
+            node_id, ApiKey.FETCH, version, [request], on_part=None if arriving is None else arriving.on_part
+        )
+        columns = {} if arriving is None else arriving.finish(body)
         self.fetch_count += 1
         self.bytes_fetched += len(body)
         try:
@@ -154,7 +161,20 @@ class Fetcher:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"node {node_id} sent an unreadable answer: {error}") from error
         if answer.throttle_time_ms:
             self._cluster.throttle(node_id, answer.throttle_time_ms)
-        self._take(node_id, session, wanted, answer)
+        self._take(node_id, session, wanted, answer, columns)
+
+    def _arriving(self, session: FetchSession, version: int) -> ArrivingFetch | None:
+        """For a user who wants columns."""
+        reader = self._buffer.reads_into
+        if reader is None:
+            return None
+        return ArrivingFetch(
+            reader,
+            version,
+            {entry.topic_id: where.topic for where, entry in session.partitions.items()},
+            {where: entry.fetch_offset for where, entry in session.partitions.items()},
+            read_committed=self._read_committed,
+        )
 
     # what to ask for
 
@@ -188,37 +208,15 @@ class Fetcher:
                     wanted[state.topic_partition] = Wanted(state, state.version)
         return wanted, min(pauses, default=None)
 
-    def _message(self, plan: FetchPlan, version: int) -> FetchRequest:
-        topics: dict[str, FetchTopic] = {}
-        for (topic, partition), entry in plan.send.items():
-            of_topic = topics.get(topic)
-            if of_topic is None:
-                of_topic = topics[topic] = FetchTopic(topic=topic, topic_id=entry.topic_id, partitions=[])
-            of_topic.partitions.append(
-                FetchPartition(
-                    partition=partition,
-                    current_leader_epoch=entry.current_leader_epoch,
-                    fetch_offset=entry.fetch_offset,
-                    partition_max_bytes=entry.max_bytes,
-                )
-            )
-        options = self._options
-        return FetchRequest(
-            max_wait_ms=options.fetch_max_wait_ms,
-            min_bytes=options.fetch_min_bytes,
-            max_bytes=options.fetch_max_bytes,
-            isolation_level=int(self._read_committed),
-            session_id=plan.session_id,
-            session_epoch=plan.epoch,
-            topics=list(topics.values()),
-            forgotten_topics_data=_forgotten(plan) if version >= 7 else [],
-            rack_id=options.client_rack or "",
-        )
-
     # what came
 
     def _take(
-        self, node_id: int, session: FetchSession, wanted: dict[TopicPartition, Wanted], answer: FetchAnswer
+        self,
+        node_id: int,
+        session: FetchSession,
+        wanted: dict[TopicPartition, Wanted],
+        answer: FetchAnswer,
+        columns: dict[TopicPartition, ArrivedColumns],
     ) -> None:
         names = {entry.topic_id: where.topic for where, entry in session.partitions.items()}
         answered: dict[TopicPartition, FetchedPartition] = {}
@@ -237,12 +235,22 @@ class Fetcher:
                     continue  # the user has gone elsewhere meanwhile
                 if state.state is not FetchState.FETCHING:
                     continue  # the leader has changed meanwhile: what the old one says may not be in the log any more
-                arrived |= self._take_partition(node_id, state, fetched, answer)
+                if where in columns and not fetched.error_code:
+                    self._handover.take(state, fetched, columns[where])
+                else:
+                    arrived |= self._take_partition(node_id, state, fetched, answer)
+        if columns:
+            # The next request goes first: while it travels there is time to make arrays of what is there.
+            asyncio.get_running_loop().call_soon(self._handover.run)
         if arrived:
             self._on_arrival()
 
     def _take_partition(
-        self, node_id: int, state: PartitionState, fetched: FetchedPartition, answer: FetchAnswer
+        self,
+        node_id: int,
+        state: PartitionState,
+        fetched: FetchedPartition,
+        answer: FetchAnswer,
     ) -> bool:
         """Whether there is something for the user now."""
         if fetched.error_code:
@@ -284,15 +292,3 @@ class Fetcher:
             return
         self._errors.on_session_error(error.code, states)
         self.kick()
-
-
-def _request_of(state: PartitionState, max_bytes: int) -> SessionPartition:
-    return SessionPartition(state.topic_id, state.fetch_offset, state.leader_epoch, max_bytes)
-
-
-def _forgotten(plan: FetchPlan) -> list[ForgottenTopic]:
-    topics: dict[tuple[bytes, str], ForgottenTopic] = {}
-    for topic_id, topic, partition in plan.forget:
-        entry = topics.setdefault((topic_id, topic), ForgottenTopic(topic=topic, topic_id=topic_id, partitions=[]))
-        entry.partitions.append(partition)
-    return list(topics.values())

@@ -180,10 +180,14 @@ class PartitionState:
             self.leader, self.leader_epoch = leader, leader_epoch
         return None
 
-    def _rewind_to_position(self) -> None:
-        """Only what was buffered is cut off: nothing the user has seen, so it is fetched again and nobody is told."""
+    def fetch_again(self) -> None:
+        """What is buffered is of no use: fetching goes on from the user's position."""
         self.void()
         self.fetch_offset, self.fetch_epoch = self.offset, self.offset_epoch
+
+    def _rewind_to_position(self) -> None:
+        """Only what was buffered is cut off: nothing the user has seen, so it is fetched again and nobody is told."""
+        self.fetch_again()
         self.state = FetchState.AWAIT_VALIDATION if self.fetch_epoch >= 0 else FetchState.FETCHING
 
     def on_fetched(self, next_offset: int, last_epoch: int, size: int) -> None:

@@ -48,10 +48,13 @@ class PollingCore(CoreBase):
         """All that is there as a pyarrow.RecordBatch: key value headers topic partition offset timestamp timestampType.
 
         As poll, but not bounded by max.poll.records; deserializers and interceptors are not applied. An empty batch
-        with the same schema if nothing came within `timeout` seconds.
+        with the same schema if nothing came within `timeout` seconds. Answers of brokers are added up until there are
+        `max_bytes`, so the last of them may go beyond.
         """
         with self._guard:
             limit = None if max_records is None else _positive(max_records, max_records)
+            if max_bytes < 1:
+                raise ValueError(f"max_bytes must be at least 1, not {max_bytes}")
             deadline = self._poll_started(timeout)
             if not self.cursor.is_empty:
                 self.cursor.give_back()

@@ -204,6 +204,34 @@ def test_columns(reader: Consumer, topic: str, fill: Any) -> None:
     assert reader.position((topic, 0)) == 3000
 
 
+def test_columns_of_large_answers(reader: Consumer, topic: str, fill: Any) -> None:
+    """Read while they arrive, kept by the user, in turns with records, after a seek: each row once, and as it was."""
+    pytest.importorskip("pyarrow")
+    values = {
+        0: fill(topic, [b"%09d|" % number * 100 for number in range(9000)], 0, key=b"k"),
+        1: fill(topic, [b"%09d|" % number * 30 for number in range(3000)], 1),
+    }
+    assert reader.poll_arrow(0.01).num_rows >= 0  # from here on columns are wanted
+    reader.seek_to_beginning()
+    kept: list[Any] = []
+    seen: dict[int, list[bytes]] = {0: [], 1: []}
+    while sum(map(len, seen.values())) < 12_000:
+        if len(kept) == 1:
+            records = reader.poll(5, max_records=70)
+            assert records
+            for record in records:
+                seen[record.partition].append(record.value)
+        rows = reader.poll_arrow(5, max_records=500 if len(kept) == 2 else None)
+        kept.append(rows)
+        for partition, value in zip(rows["partition"].to_pylist(), rows["value"].to_pylist()):
+            seen[partition].append(value)
+    assert seen == values
+    again = [value for rows in kept for value in rows["value"].to_pylist()]
+    assert len(again) < 12_000
+    assert set(again) <= {*values[0], *values[1]}
+    assert {reader.position((topic, number)) for number in (0, 1)} == {9000, 3000}
+
+
 def test_pausing_and_resuming(reader: Consumer, topic: str, fill: Any) -> None:
     fill(topic, 10, 0)
     fill(topic, 10, 1)
