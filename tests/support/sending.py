@@ -9,6 +9,7 @@ from typing import Any
 
 from fake_cluster import FakeCluster
 
+from barnabas import Producer, aio
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.core import ProducerCore
@@ -34,6 +35,29 @@ class Sending:
             outcome = self.core.intake.try_append(record)
         assert isinstance(outcome, Delivery)
         return outcome
+
+    def producer(self) -> Producer:
+        """The blocking class over this core."""
+        made = Producer.__new__(Producer)
+        made._io, made._core, made._intake = self.io, self.core, self.core.intake
+        made._max_block_ms = self.core.options.max_block_ms
+        made._open_path(self.core.intake.fast, self.core.accumulator.lock)
+        return made
+
+    def aio_producer(self) -> aio.Producer:
+        """The asyncio class over this core."""
+        made = aio.Producer.__new__(aio.Producer)
+        made._io, made._core = self.io, self.core
+        made._max_block_ms = self.core.options.max_block_ms
+        return made
+
+    def publish(self) -> None:
+        """Lets the client know of the cluster's changes, on its I/O thread as metadata comes there."""
+
+        async def publish() -> None:
+            self.cluster.publish()
+
+        self.io.wait(publish())
 
     def flush(self) -> None:
         self.io.wait(self.core.flush(20))

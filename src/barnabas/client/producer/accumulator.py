@@ -210,12 +210,12 @@ class Accumulator:
         )
 
     def expired(self, now_ms: int) -> list[ProducerBatch]:
-        """Batches in the queues that are older than delivery.timeout.ms. Lock held."""
+        """Batches in the queues that are older than delivery.timeout.ms, or whose partition is gone. Lock held."""
         oldest = now_ms - self.limits.delivery_timeout_ms
         found = []
         for queue in self.active:
             for batch in queue.batches:
-                if batch.created_ms > oldest:
+                if batch.created_ms > oldest and not queue.gone:
                     break  # those behind it are younger
                 found.append(batch)
         return found

@@ -44,6 +44,12 @@ class ProducerIdentity:
         self._to_rewrite.clear()
         self.bump_required = False
 
+    def forget_partition(self, tp: TopicPartition) -> None:
+        """A partition that does not exist any more."""
+        self.partitions.pop(tp, None)
+        self._unresolved.pop(tp, None)
+        self._to_rewrite.discard(tp)
+
     def may_send(self, batch: ProducerBatch) -> bool:
         """Whether this batch, the first of its queue, keeps the order if it goes now.
 
@@ -83,9 +89,9 @@ class ProducerIdentity:
 
     def on_split(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
         """The parts share the numbers of the whole."""
-        if not batch.has_sequence:
+        sequences = self.partitions.get(batch.tp)
+        if sequences is None or not batch.has_sequence:
             return
-        sequences = self.partitions[batch.tp]
         sequences.forget(batch)
         sequence = batch.base_sequence
         for part in parts:

@@ -17,6 +17,7 @@ from barnabas.client.producer.retry_pause import pause_ms
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import PartitionProduceResponse
+from barnabas.types import TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +99,11 @@ class Outcomes:
         )
         self.give_up(batch, error, leaves_gap=False)
         self._mark_unresolved(batch)
+
+    def forget_partition(self, tp: TopicPartition) -> None:
+        """It does not exist any more; another one of this name would begin anew."""
+        if self._identity is not None:
+            self._identity.forget_partition(tp)
 
     def _can_retry(self, batch: ProducerBatch, code: ErrorCode, log_start_offset: int) -> bool:
         age_ms = self._clock.monotonic_ms() - batch.created_ms

@@ -4,13 +4,14 @@ Part of the accumulator and touched with its lock held only.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
+from barnabas.client.metadata import TopicMetadata
 from barnabas.client.producer.fast_path import PartitionSlot, TopicSlot
 from barnabas.client.producer.partitioner import RoundRobin, StickyPartition
 from barnabas.client.producer.sequences import MAX_SEQUENCE
-from barnabas.types import NO_LEADER, TopicPartition
+from barnabas.types import NO_LEADER, NO_TOPIC_ID, TopicId, TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.client.producer.accumulator import Accumulator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PartitionQueue(PartitionSlot):
-    __slots__ = ("accumulator", "batches", "leader", "muted", "topic", "tp")
+    __slots__ = ("accumulator", "batches", "gone", "leader", "muted", "topic", "tp")
 
     open: "ProducerBatch | None"
     """The last batch, while it takes records."""
@@ -30,6 +31,8 @@ class PartitionQueue(PartitionSlot):
         self.batches: deque[ProducerBatch] = deque()
         self.open = None
         self.leader = NO_LEADER
+        self.gone = False
+        """The topic was made anew and does not have this partition any more: what is here fails."""
         self.muted = False
         """A batch is on its way and the next must not overtake it (no idempotence, one request in flight)."""
 
@@ -53,7 +56,18 @@ class PartitionQueue(PartitionSlot):
 
 
 class TopicQueues(TopicSlot):
-    __slots__ = ("_mark", "accumulator", "available", "max_batch_bytes", "name", "round_robin", "sticky")
+    __slots__ = (
+        "_mark",
+        "_replaced_id",
+        "_topic_id",
+        "_was_gone",
+        "accumulator",
+        "available",
+        "max_batch_bytes",
+        "name",
+        "round_robin",
+        "sticky",
+    )
 
     partitions: list[PartitionQueue]
     current: "ProducerBatch | None"
@@ -71,10 +85,57 @@ class TopicQueues(TopicSlot):
         """The broker's limit as far as it is known: MESSAGE_TOO_LARGE lowers it."""
         self.current = None
         self._mark = 0
+        self._topic_id = self._replaced_id = NO_TOPIC_ID
+        self._was_gone = False
+
+    def follow(self, known: TopicMetadata | None, brokers: Container[int]) -> list[PartitionQueue]:
+        """Takes over leaders and the number of partitions; gives the queues of partitions that are not there any more.
+
+        Partitions are never taken away from a topic: fewer of them are a broker that lags behind, and not believed,
+        unless the topic is another one of the same name. Without topic ids that is known if it was missed in between.
+        """
+        if known is None:
+            self._was_gone = True
+            self.available = []
+            for queue in self.partitions:
+                queue.leader = NO_LEADER
+            return []
+        gone = self._shrink(known.partition_count) if self._is_another(known.topic_id) else []
+        self._was_gone = False
+        self.grow(known.partition_count)
+        self.available = [each.partition for each in known.partitions if each.leader in brokers]
+        for each in known.partitions:
+            self.partitions[each.partition].leader = each.leader if each.leader in brokers else NO_LEADER
+        return gone
 
     def grow(self, partition_count: int) -> None:
         for partition in range(len(self.partitions), partition_count):
             self.partitions.append(PartitionQueue(self.accumulator, self, partition))
+
+    def _is_another(self, topic_id: TopicId) -> bool:
+        """Than the one whose metadata came before. An id that was replaced comes from who lags behind."""
+        before, self._topic_id = self._topic_id, topic_id
+        if NO_TOPIC_ID in (before, topic_id):
+            return self._was_gone
+        if topic_id == self._replaced_id:
+            self._topic_id = before
+            return False
+        if topic_id != before:
+            self._replaced_id = before
+        return topic_id != before
+
+    def _shrink(self, partition_count: int) -> list[PartitionQueue]:
+        gone = self.partitions[partition_count:]
+        if gone:
+            # In one step: who sends without the lock reads the count and then the queue of a lower number.
+            del self.partitions[partition_count:]
+            self.sticky.update_load(())
+        for queue in gone:
+            queue.gone = True
+            queue.leader = NO_LEADER
+            if queue.open is not None:
+                self.accumulator.close_batch(queue.open)
+        return gone
 
     def sticky_queue(self, batch_size: int) -> PartitionQueue:
         """The queue for a record without a key, after `batch.size` bytes another one.

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from barnabas.client.errors import AuthenticationError, UnsupportedVersionError
+from barnabas.client.errors import AuthenticationError, UnknownTopicError, UnsupportedVersionError
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
@@ -27,7 +27,7 @@ from barnabas.client.producer.wanted_metadata import WantedMetadata
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
-from barnabas.types import NO_LEADER, TopicPartition
+from barnabas.types import TopicPartition
 
 logger = logging.getLogger(__name__)
 LOAD_INTERVAL_MS = 20
@@ -96,21 +96,15 @@ class Sender:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def on_metadata(self, metadata: MetadataCache) -> None:
-        """Leaders may have moved, topics grown."""
+        """Leaders may have moved, topics grown, or been made anew with fewer partitions."""
         with self._accumulator.lock:
-            for topic in self._accumulator.topics.values():
-                known = metadata.topic(topic.name)
-                if known is None:
-                    topic.available = []
-                    for queue in topic.partitions:
-                        queue.leader = NO_LEADER
-                    continue
-                topic.grow(known.partition_count)
-                topic.available = [each.partition for each in known.partitions if each.leader in metadata.brokers]
-                for each in known.partitions:
-                    topic.partitions[each.partition].leader = (
-                        each.leader if each.leader in metadata.brokers else NO_LEADER
-                    )
+            gone = [
+                queue.tp
+                for topic in self._accumulator.topics.values()
+                for queue in topic.follow(metadata.topic(topic.name), metadata.brokers)
+            ]
+        for tp in gone:
+            self._outcomes.forget_partition(tp)
         self.wake()
 
     def _turn(self) -> int:
@@ -278,6 +272,9 @@ class Sender:
             for batch in late:
                 self._accumulator.remove(batch)
         for batch in late:
+            if batch.queue.gone:
+                self._outcomes.give_up(batch, _gone(batch), leaves_gap=False)
+                continue
             why = "" if batch.queue.leader >= 0 else ", no leader of the partition is known"
             self._outcomes.expire(batch, why)
         oldest = now_ms - self._options.delivery_timeout_ms
@@ -320,6 +317,15 @@ class Sender:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _gone(batch: ProducerBatch) -> KafkaError:
+    topic, partition = batch.tp
+    count = len(batch.queue.topic.partitions)
+    return UnknownTopicError(
+        f"topic {topic} was made anew with {count} partitions, and {topic}-{partition} does not exist any more:"
+        " send the record again"
+    )
 
 
 def _unreadable(error: Exception) -> KafkaError:

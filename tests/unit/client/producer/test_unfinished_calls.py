@@ -13,7 +13,7 @@ from fake_cluster import FakeCluster
 from produce_broker import ProduceBroker
 from sending import Sending
 
-from barnabas import Producer, aio
+from barnabas import Producer
 from barnabas.client.errors import AbortableTransactionError, ClientTimeoutError, IllegalStateError
 from barnabas.client.producer.transaction_state import TransactionStatus as S
 from barnabas.errors import ErrorCode
@@ -76,12 +76,7 @@ def made(cluster: FakeCluster, coordinator: Coordinator) -> Iterator[Sending]:
 
 @pytest.fixture
 def producer(made: Sending) -> Producer:
-    """The blocking class over the core with the fake cluster."""
-    producer = Producer.__new__(Producer)
-    producer._io, producer._core, producer._intake = made.io, made.core, made.core.intake
-    producer._max_block_ms = 1000
-    producer._open_path(made.core.intake.fast, made.core.accumulator.lock)
-    return producer
+    return made.producer()
 
 
 @pytest.fixture
@@ -187,8 +182,7 @@ def test_a_commit_that_took_too_long_and_failed_is_told_once_and_aborted(
 def test_a_task_that_is_cancelled_while_it_commits(
     made: Sending, cluster: FakeCluster, coordinator: Coordinator, silence: Switch, answer: Switch
 ) -> None:
-    producer = aio.Producer.__new__(aio.Producer)
-    producer._io, producer._core, producer._max_block_ms = made.io, made.core, 1000
+    producer = made.aio_producer()
 
     async def commit() -> None:
         async with producer.transaction():
