@@ -19,6 +19,7 @@ from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator, size_bound
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.interceptors import ProducerInterceptors
+from barnabas.client.producer.partitioner import Partitioner
 from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.queues import TopicQueues
 from barnabas.records.codec import partition_for_key
@@ -26,6 +27,7 @@ from barnabas.records.codec import partition_for_key
 Headers = Sequence[tuple[str, bytes | None]]
 OnDelivery = Callable[[Delivery], object]
 _STICKY = -1
+_ASK_AGAIN = -1
 
 
 class PreparedRecord(NamedTuple):
@@ -71,6 +73,38 @@ class Intake:
 
     def try_append(self, record: PreparedRecord, granted: int = 0) -> Delivery | int | None:
         """The record's handle; or how many bytes to wait for; or None if topic or partition are not known yet."""
+        if record.partition is not None or not callable(self._partitioner):
+            return self._append(record, granted, None)
+        while True:
+            choice = None
+            try:
+                choice = self._choice(self._partitioner, record)
+            finally:
+                if choice is None:
+                    with self._accumulator.lock:
+                        self._give_back(granted)
+            outcome = None if choice is None else self._append(record, granted, choice)
+            if outcome != _ASK_AGAIN:
+                return outcome
+
+    def _choice(self, partitioner: Partitioner, record: PreparedRecord) -> tuple[int, int] | None:
+        """What the user's partitioner says, and of how many partitions; None if the topic is not known.
+
+        Without the lock: it may ask the producer something, or take its time. The count may be another one afterwards.
+        """
+        topic = self._accumulator.topics.get(record.topic)
+        count = 0 if topic is None else len(topic.partitions)
+        if not count:
+            return None
+        chosen = partitioner(record.topic, record.key, record.value, count)
+        if not isinstance(chosen, int) or not 0 <= chosen < count:
+            raise IllegalStateError(
+                f"the partitioner chose {chosen!r} for {record.topic}, which has partitions 0 to {count - 1}"
+            )
+        return chosen, count
+
+    def _append(self, record: PreparedRecord, granted: int, choice: tuple[int, int] | None) -> Delivery | int | None:
+        """`choice`: of the user's partitioner; _ASK_AGAIN if the topic has other partitions by now."""
         with self._accumulator.lock:
             try:
                 self.check_open()
@@ -79,7 +113,9 @@ class Intake:
                 if topic is None or not topic.partitions:
                     self._give_back(granted)
                     return None
-                partition = self._partition(topic, record)
+                if choice is not None and choice[1] != len(topic.partitions):
+                    return _ASK_AGAIN
+                partition = self._partition(topic, record) if choice is None else choice[0]
                 if partition >= len(topic.partitions):
                     self._give_back(granted)
                     return None
@@ -146,18 +182,11 @@ class Intake:
         if record.partition is not None:
             return record.partition
         count = len(topic.partitions)
-        if self._partitioner is None:
-            if record.key is None or self._options.partitioner_ignore_keys:
-                return _STICKY
-            return partition_for_key(record.key, count)
-        if isinstance(self._partitioner, str):
+        if self._partitioner is not None:
             return topic.round_robin.next(topic.available, count)
-        chosen = self._partitioner(record.topic, record.key, record.value, count)
-        if not isinstance(chosen, int) or not 0 <= chosen < count:
-            raise IllegalStateError(
-                f"the partitioner chose {chosen!r} for {record.topic}, which has partitions 0 to {count - 1}"
-            )
-        return chosen
+        if record.key is None or self._options.partitioner_ignore_keys:
+            return _STICKY
+        return partition_for_key(record.key, count)
 
     def _hang_callbacks(self, delivery: Delivery, record: PreparedRecord) -> None:
         if self.interceptors.wants_acknowledgements:

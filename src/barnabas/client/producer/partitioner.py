@@ -3,7 +3,7 @@
 Records with a key: murmur2 of the key, equal to Java's. Records without: `StickyPartition`, which stays with a
 partition for `batch.size` bytes and then draws the next, so that batches fill (KIP-480) and every partition gets the
 same number of bytes (KIP-794); partitions whose queue is long are drawn less often, since their broker is slow.
-Called by the accumulator with its lock held; a partitioner must never wait.
+Both are called with the accumulator's lock held and never wait. A partitioner of the user's own is called without it.
 """
 
 import random
