@@ -51,9 +51,23 @@ def delivery_faults(options: "ProducerOptions") -> Iterator[str]:
         yield f"delivery_timeout_ms: must be at least linger_ms + request_timeout_ms ({least})"
 
 
+def memory_faults(options: "ProducerOptions") -> Iterator[str]:
+    """A batch reserves batch.size before its first record: with less, send() would wait for ever."""
+    if options.buffer_memory < options.batch_size:
+        yield f"buffer_memory: must be at least batch_size ({options.batch_size}), or no batch fits into it"
+
+
 @settings_table
 class ProducerOptions(CommonOptions):
-    rules = (address_faults, backoff_faults, sasl_faults, tls_faults, idempotence_faults, delivery_faults)
+    rules = (
+        address_faults,
+        backoff_faults,
+        sasl_faults,
+        tls_faults,
+        idempotence_faults,
+        delivery_faults,
+        memory_faults,
+    )
     derived = staticmethod(derive)
 
     given: frozenset[str] = frozenset()
