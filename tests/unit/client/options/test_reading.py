@@ -165,6 +165,7 @@ def test_idempotence_gives_way_only_if_it_was_not_asked_for() -> None:
 
 def test_a_delivery_has_time_for_one_request() -> None:
     assert "at least linger_ms + request_timeout_ms" in faults(ProducerOptions, delivery_timeout_ms=1000)[0]
+    assert ProducerOptions.of("h:1", request_timeout_ms=200_000).delivery_timeout_ms == 200_005
 
 
 def test_a_buffer_that_no_batch_fits_into() -> None:
@@ -173,7 +174,6 @@ def test_a_buffer_that_no_batch_fits_into() -> None:
     assert "batch_size (40000000)" in faults(ProducerOptions, batch_size=40_000_000)[0]
     assert ProducerOptions.of("h:1", buffer_memory=16_384).buffer_memory == 16_384
     assert ProducerOptions.of("h:1", buffer_memory=1000, batch_size=1000).batch_size == 1000
-    assert ProducerOptions.of("h:1", request_timeout_ms=200_000).delivery_timeout_ms == 200_005
 
 
 def test_groups() -> None:
