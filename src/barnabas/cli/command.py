@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.numbers import NumberError, seconds
 from barnabas.cli.standard_output import seeing_output_out
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def guarded(program: str, work: Callable[[], int | None]) -> int:
 def _status(program: str, work: Callable[[], int | None]) -> int:
     try:
         return work() or OK
-    except UsageError as error:
+    except (UsageError, NumberError) as error:
         return _fail(program, error, USAGE_ERROR)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -98,7 +99,7 @@ def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
         help="one client option by Kafka's name (repeatable)",
     )
     group.add_argument("-v", "--verbose", action="store_true", help="say on stderr what the client does")
-    group.add_argument("--timeout", metavar="SECONDS", type=float, help="give up after this time (default 60)")
+    group.add_argument("--timeout", metavar="SECONDS", type=seconds, help="give up after this time (default 60)")
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:

@@ -127,6 +127,10 @@ def test_a_reset_from_a_file(barnabas: Any, group: str, tmp_path: Path) -> None:
     file.write_text(f"{group},0\n")
     wrong = barnabas("group", "reset-offsets", group, "--from-file", str(file))
     assert wrong.status == 2 and "line 1" in wrong.err
+    file.write_text(f"{group},0,2\n")
+    for chosen in (f"{group}:1", "other"):
+        missing = barnabas("group", "reset-offsets", group, "--topic", chosen, "--from-file", str(file))
+        assert missing.status == 2 and f"{file} says nothing of {chosen.replace(':', '-')}\n" in missing.err
 
 
 def test_wrong_resets(barnabas: Any, group: str) -> None:

@@ -28,7 +28,7 @@ def parsed(module: Any, *words: str) -> dict[str, Any]:
         (partition, "cancel --timeout 3 t:0", {"partitions": ["t:0"], "timeout": 3.0}),
         (partition, "elect --unclean t:0 --json t:1", {"partitions": ["t:0", "t:1"], "unclean": True}),
         (topic, "create a -p 3 b", {"names": ["a", "b"], "partitions": 3}),
-        (topic, "delete-records --before 3 a", {"name": "a", "before": "3"}),
+        (topic, "delete-records --before 3 a", {"name": "a", "before": 3}),
         (topic, "describe --json -- -odd", {"names": ["-odd"], "json": True}),
         (topic, "describe a -- -odd", {"names": ["a", "-odd"]}),
         (topic, "create x -c a=-1 --config=-x=y", {"names": ["x"], "config": ["a=-1", "-x=y"]}),

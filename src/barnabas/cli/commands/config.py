@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
+from barnabas.cli.numbers import NumberError, int32
 from barnabas.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -107,9 +108,16 @@ def _resource(options: argparse.Namespace) -> "ConfigResource":
     kind = ConfigResourceType[options.kind.replace("-", "_").upper()]
     if kind is ConfigResourceType.BROKER and options.name == ALL_BROKERS:
         return ConfigResource.broker()
-    if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and not options.name.isdecimal():
+    if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and not _is_broker_id(options.name):
         raise UsageError(f"{options.name}: expected a broker id (or `{ALL_BROKERS}`)")
     return ConfigResource(kind, options.name)
+
+
+def _is_broker_id(text: str) -> bool:
+    try:
+        return int32(text) >= 0
+    except NumberError:
+        return False
 
 
 VERBS = (

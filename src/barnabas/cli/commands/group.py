@@ -171,10 +171,12 @@ def delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def delete_offsets(options: argparse.Namespace) -> None:
-    from barnabas.cli.commands.group_reset import chosen_partitions
+    from barnabas.cli.commands.group_reset import chosen_partitions, topic_and_partitions
     from barnabas.cli.connection import admin_client
     from barnabas.cli.partial_success import telling_what_was_done
 
+    for spec in options.topic:
+        topic_and_partitions(spec)
     with admin_client(options) as admin:
         stored = admin.list_group_offsets(options.group)
         wanted = [key for key in chosen_partitions(options.topic, stored) if key in stored]

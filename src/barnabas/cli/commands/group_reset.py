@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import FAILED, UsageError, Verb, add_json_argument
+from barnabas.cli.numbers import NumberError, int32, int64
 from barnabas.cli.output import counted, print_json, print_table
 from barnabas.cli.times import duration_ms, milliseconds
 from barnabas.types import TopicPartition
@@ -31,10 +32,10 @@ def reset_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--to-earliest", action="store_true", help="the first record there is")
     where.add_argument("--to-latest", action="store_true", help="the end: only what comes from now on")
     where.add_argument("--to-current", action="store_true", help="what is committed now")
-    where.add_argument("--to-offset", type=int, metavar="N", help="this offset")
+    where.add_argument("--to-offset", type=int64, metavar="N", help="this offset")
     where.add_argument("--to-datetime", metavar="WHEN", help="the first record from then, e.g. 2026-01-31T12:00")
     where.add_argument("--by-duration", metavar="HOW-LONG", help="the first record of the last 15m, 2h, 7d, PT1H, ...")
-    where.add_argument("--shift-by", type=int, metavar="N", help="N on from what is committed; back if negative")
+    where.add_argument("--shift-by", type=int64, metavar="N", help="N on from what is committed; back if negative")
     where.add_argument("--from-file", metavar="CSV", help="lines of topic,partition,offset")
     parser.add_argument("--execute", action="store_true", help="do it; without it nothing is changed")
     add_json_argument(parser)
@@ -46,6 +47,10 @@ def reset_offsets(options: argparse.Namespace) -> int | None:
 
     if not (options.topic or options.all_topics or options.from_file):
         raise UsageError("say which partitions: --topic TOPIC, --topic TOPIC:0,1 or --all-topics")
+    # What makes no sense is said before anything is asked.
+    for spec in options.topic:
+        topic_and_partitions(spec)
+    options.when_ms = _time(options)
     with admin_client(options) as admin:
         group = _describe(admin, options.group)
         stored = admin.list_group_offsets(options.group)
@@ -121,17 +126,28 @@ def _refuse(options: argparse.Namespace) -> int:
     return FAILED
 
 
+def topic_and_partitions(spec: str) -> tuple[str, list[int] | None]:
+    """None: all partitions."""
+    topic, colon, numbers = spec.partition(":")
+    if not colon:
+        return topic, None
+    try:
+        partitions = [int32(number) for number in numbers.split(",")]
+    except NumberError:
+        partitions = [-1]
+    if min(partitions) < 0:
+        raise UsageError(f"--topic {spec}: expected TOPIC or TOPIC:0,1")
+    return topic, partitions
+
+
 def chosen_partitions(
     specs: Iterable[str], known: Iterable[TopicPartition], admin: "Admin | None" = None
 ) -> list[TopicPartition]:
     """`orders` (all partitions of the topic) and `orders:0,2` as partitions."""
     chosen: dict[TopicPartition, None] = {}
-    for spec in specs:
-        topic, colon, numbers = spec.partition(":")
-        if colon and not all(number.isdecimal() for number in numbers.split(",")):
-            raise UsageError(f"--topic {spec}: expected TOPIC or TOPIC:0,1")
-        if colon:
-            found = [TopicPartition(topic, int(number)) for number in numbers.split(",")]
+    for topic, numbers in map(topic_and_partitions, specs):
+        if numbers is not None:
+            found = [TopicPartition(topic, number) for number in numbers]
         elif admin is not None:
             found = [TopicPartition(topic, each.partition) for each in admin.describe_topic(topic).partitions]
         else:
@@ -144,6 +160,10 @@ def _wanted(admin: "Admin", options: argparse.Namespace, stored: "GroupOffsets")
     if options.from_file:
         wanted = _read_csv(options.from_file)
         chosen = chosen_partitions(options.topic, wanted) if options.topic else list(wanted)
+        missing = [str(key) for key in chosen if key not in wanted]
+        if missing or not chosen:
+            about = ", ".join(missing or options.topic) or "any partition"
+            raise UsageError(f"{options.from_file} says nothing of {about}")
         return _within(admin, {key: wanted[key] for key in chosen})
     partitions = list(stored) if options.all_topics else chosen_partitions(options.topic, stored, admin)
     if not partitions:
@@ -160,8 +180,8 @@ def _by_scenario(
         return _ends(admin, partitions)[1]
     if options.to_offset is not None:
         return _within(admin, dict.fromkeys(partitions, options.to_offset))
-    if options.to_datetime is not None or options.by_duration is not None:
-        return _at(admin, partitions, _time(options))
+    if options.when_ms is not None:
+        return _at(admin, partitions, options.when_ms)
     current = {key: _offset(stored.get(key)) for key in partitions}
     missing = [str(key) for key, offset in current.items() if offset is None]
     if missing:
@@ -171,11 +191,13 @@ def _by_scenario(
     return _within(admin, {key: (offset or 0) + (options.shift_by or 0) for key, offset in current.items()})
 
 
-def _time(options: argparse.Namespace) -> int:
+def _time(options: argparse.Namespace) -> int | None:
     import time
 
     if options.to_datetime is not None:
         return milliseconds(options.to_datetime, "--to-datetime")
+    if options.by_duration is None:
+        return None
     return int(time.time() * 1000) - abs(duration_ms(options.by_duration, "--by-duration"))
 
 
@@ -212,7 +234,7 @@ def _read_csv(path: str) -> Offsets:
     for number, row in enumerate(rows, start=1):
         try:
             topic, partition, offset = row[-3:]
-            wanted[TopicPartition(topic, int(partition))] = int(offset)
+            wanted[TopicPartition(topic, int32(partition))] = int64(offset)
         except ValueError:
             raise UsageError(f"{path}, line {number}: expected topic,partition,offset") from None
     return wanted

@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Collection, Mapping, Sequence
 
 from barnabas.cli.command import FAILED, OK, UsageError, Verb, add_json_argument, run
+from barnabas.cli.numbers import NumberError, int32
 from barnabas.cli.output import counted, print_json, print_table
 from barnabas.types import TopicPartition
 
@@ -128,9 +129,13 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 def _move(text: str) -> tuple[TopicPartition, list[int]]:
     place, equals, brokers = text.partition("=")
-    if not equals or not all(each.isdecimal() for each in brokers.split(",")):
+    try:
+        ids = [int32(each) for each in brokers.split(",")]
+    except NumberError:
+        ids = []
+    if not equals or not ids or min(ids) < 0:
         raise UsageError(f"{text}: expected TOPIC:PARTITION=BROKER,BROKER, like orders:0=1,2")
-    return partition_of(place), [int(each) for each in brokers.split(",")]
+    return partition_of(place), ids
 
 
 def _from_file(path: str) -> Plan:
@@ -140,7 +145,7 @@ def _from_file(path: str) -> Plan:
         with open(path, encoding="utf-8") as file:
             given = json.load(file)["partitions"]
         return {
-            TopicPartition(str(each["topic"]), int(each["partition"])): [int(broker) for broker in each["replicas"]]
+            TopicPartition(str(each["topic"]), int32(each["partition"])): list(map(int32, each["replicas"]))
             for each in given
         }
     except OSError as error:
@@ -152,9 +157,13 @@ def _from_file(path: str) -> Plan:
 
 def partition_of(text: str) -> TopicPartition:
     topic, _, number = text.rpartition(":")
-    if not topic or not number.isdecimal():
+    try:
+        partition = int32(number)
+    except NumberError:
+        partition = -1
+    if not topic or partition < 0:
         raise UsageError(f"{text}: expected TOPIC:PARTITION, like orders:0")
-    return TopicPartition(topic, int(number))
+    return TopicPartition(topic, partition)
 
 
 VERBS = (

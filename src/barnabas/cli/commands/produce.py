@@ -14,6 +14,7 @@ from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import messages
 from barnabas.cli.data.short_options import getopt_words
+from barnabas.cli.numbers import int32
 
 if TYPE_CHECKING:
     from barnabas.cli.data.stopping import Stopping
@@ -40,7 +41,7 @@ def parser() -> CommandParser:
     parser.add_argument("-D", "--delimiter", metavar="SEP", default="\\n", help="what ends a record (default \\n)")
     parser.add_argument("-H", "--header", metavar="K=V", action="append", default=[], help="a header (repeatable)")
     parser.add_argument("-Z", "--null", action="store_true", help="an empty key or value is null")
-    parser.add_argument("-p", "--partition", type=int, metavar="N", help="send all to this partition")
+    parser.add_argument("-p", "--partition", type=int32, metavar="N", help="send all to this partition")
     parser.add_argument("-z", "--compression", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd")
     parser.add_argument("--acks", choices=["all", "-1", "1", "0"], help="who must have a record (default all)")
     add_json_argument(parser)

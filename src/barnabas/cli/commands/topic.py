@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
 from barnabas.cli.commands.topic_offsets import DELETE_RECORDS, OFFSETS
+from barnabas.cli.numbers import int16, int32
 from barnabas.cli.output import counted, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="NAME", nargs="+")
-    parser.add_argument("-p", "--partitions", type=int, metavar="N", help="default: the broker's num.partitions")
-    parser.add_argument("-r", "--replication-factor", type=int, metavar="N", help="default: the broker's")
+    parser.add_argument("-p", "--partitions", type=int32, metavar="N", help="default: the broker's num.partitions")
+    parser.add_argument("-r", "--replication-factor", type=int16, metavar="N", help="default: the broker's")
     parser.add_argument(
         "-a",
         "--assignment",
@@ -202,8 +203,8 @@ def delete(options: argparse.Namespace) -> int | None:
 def add_partitions_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     count = parser.add_mutually_exclusive_group(required=True)
-    count.add_argument("--to", type=int, metavar="TOTAL", help="how many partitions there shall be")
-    count.add_argument("--by", type=int, metavar="N", help="how many to add")
+    count.add_argument("--to", type=int32, metavar="TOTAL", help="how many partitions there shall be")
+    count.add_argument("--by", type=int32, metavar="N", help="how many to add")
     parser.add_argument("-a", "--assignment", metavar="IDS,...", help="broker ids of each new partition: 1:2,2:3")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
 
@@ -214,7 +215,7 @@ def add_partitions(options: argparse.Namespace) -> None:
     assignments = None if options.assignment is None else [_brokers(part) for part in options.assignment.split(",")]
     with admin_client(options) as admin:
         before = len(admin.describe_topic(options.name).partitions)
-        total = options.to if options.to is not None else before + options.by
+        total = options.to if options.to is not None else int32(before + options.by)
         admin.add_partitions(options.name, total, assignments=assignments, validate_only=options.dry_run)
     if options.dry_run:
         print(f"{options.name} could have {total} partitions instead of {before} (dry run, nothing changed)")
@@ -224,7 +225,7 @@ def add_partitions(options: argparse.Namespace) -> None:
 
 def _brokers(text: str) -> list[int]:
     try:
-        return [int(each) for each in text.split(":")]
+        return [int32(each) for each in text.split(":")]
     except ValueError:
         raise UsageError(f"--assignment: {text!r} is not a list of broker ids like 1:2") from None
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument
+from barnabas.cli.numbers import NumberError, int32, int64
 from barnabas.cli.output import moment, print_json, print_table
 from barnabas.cli.times import milliseconds
 from barnabas.types import TopicPartition
@@ -27,12 +28,13 @@ def offsets_arguments(parser: argparse.ArgumentParser) -> None:
 def offsets(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
 
+    spec = None if options.at is None else _spec(options.at)
     with admin_client(options) as admin:
         partitions = partitions_of(admin, options.names)
-        if options.at is None:
+        if spec is None:
             _print_ranges(admin, partitions, options)
         else:
-            _print_at(admin, partitions, options)
+            _print_at(admin, partitions, spec, options)
 
 
 def _print_ranges(admin: Any, partitions: list[TopicPartition], options: argparse.Namespace) -> None:
@@ -52,13 +54,13 @@ def _print_ranges(admin: Any, partitions: list[TopicPartition], options: argpars
         print_table(["TOPIC", "PARTITION", "EARLIEST", "LATEST", "OFFSETS"], rows)
 
 
-def _print_at(admin: Any, partitions: list[TopicPartition], options: argparse.Namespace) -> None:
+def _spec(when: str) -> int:
     from barnabas.client.admin.types import OffsetSpec
 
-    if options.at in _SPECS:
-        spec: int = OffsetSpec[options.at.replace("-", "_").upper()]
-    else:
-        spec = milliseconds(options.at, "--at")
+    return OffsetSpec[when.replace("-", "_").upper()] if when in _SPECS else milliseconds(when, "--at")
+
+
+def _print_at(admin: Any, partitions: list[TopicPartition], spec: int, options: argparse.Namespace) -> None:
     level = "read_committed" if options.committed else "read_uncommitted"
     found = admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=level)
     if options.json:
@@ -88,12 +90,24 @@ def _print_at(admin: Any, partitions: list[TopicPartition], options: argparse.Na
 
 def delete_records_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?")
-    parser.add_argument("-p", "--partition", type=int, action="append", metavar="N", help="only this one (repeatable)")
-    parser.add_argument("--before", metavar="OFFSET", help="delete the records before this offset, or `latest`: all")
+    parser.add_argument(
+        "-p", "--partition", type=int32, action="append", metavar="N", help="only this one (repeatable)"
+    )
+    parser.add_argument(
+        "--before", metavar="OFFSET", type=_before, help="delete the records before this offset, or `latest`: all"
+    )
     parser.add_argument(
         "--file", metavar="JSON", help='Kafka\'s form instead: {"partitions": [{"topic", "partition", "offset"}]}'
     )
     add_json_argument(parser)
+
+
+def _before(word: str) -> int:
+    if word == "latest":
+        return HIGH_WATERMARK
+    if not word.isdecimal():
+        raise NumberError(f"{word}: expected an offset or `latest`")
+    return int64(word)
 
 
 def delete_records(options: argparse.Namespace) -> None:
@@ -120,16 +134,10 @@ def _print_deleted(options: argparse.Namespace, low_watermarks: Mapping[TopicPar
 
 
 def _from_options(admin: Any, options: argparse.Namespace) -> dict[TopicPartition, int]:
-    if options.before == "latest":
-        before = HIGH_WATERMARK
-    elif options.before.isdecimal():
-        before = int(options.before)
-    else:
-        raise UsageError(f"--before {options.before}: expected an offset or `latest`")
     partitions = partitions_of(admin, [options.name])
     if options.partition is not None:
         partitions = [TopicPartition(options.name, number) for number in options.partition]
-    return dict.fromkeys(partitions, before)
+    return dict.fromkeys(partitions, options.before)
 
 
 def _from_file(path: str) -> dict[TopicPartition, int]:
@@ -138,7 +146,7 @@ def _from_file(path: str) -> dict[TopicPartition, int]:
     try:
         with open(path, encoding="utf-8") as file:
             given = json.load(file)["partitions"]
-        return {TopicPartition(each["topic"], int(each["partition"])): int(each["offset"]) for each in given}
+        return {TopicPartition(each["topic"], int32(each["partition"])): int64(each["offset"]) for each in given}
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, run
 from barnabas.cli.commands.partition import partition_of
+from barnabas.cli.numbers import int16, int32, int64
 from barnabas.cli.output import moment, print_json, print_table
 from barnabas.cli.times import duration_ms
 from barnabas.types import TopicPartition
@@ -17,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", action="append", default=[], help="only in this state: Ongoing, ... (repeatable)")
-    parser.add_argument("--producer-id", type=int, action="append", default=[], help="only of this id (repeatable)")
+    parser.add_argument("--producer-id", type=int64, action="append", default=[], help="only of this id (repeatable)")
     parser.add_argument("--longer-than", metavar="HOW-LONG", help="only open for longer: 90s, 15m, 2h")
     parser.add_argument("--pattern", metavar="REGEX", help="only ids that match (RE2; brokers from 4.1 on)")
     add_json_argument(parser)
@@ -75,7 +76,7 @@ def describe(options: argparse.Namespace) -> None:
 
 def producers_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("partition", metavar="TOPIC:PARTITION")
-    parser.add_argument("--broker", type=int, metavar="ID", help="ask this replica instead of the leader")
+    parser.add_argument("--broker", type=int32, metavar="ID", help="ask this replica instead of the leader")
     add_json_argument(parser)
 
 
@@ -105,8 +106,8 @@ def producers(options: argparse.Namespace) -> None:
 
 def find_hanging_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", help="search this topic")
-    parser.add_argument("--partition", type=int, metavar="N", help="only this partition of it")
-    parser.add_argument("--broker", type=int, metavar="ID", help="search what this broker holds")
+    parser.add_argument("--partition", type=int32, metavar="N", help="only this partition of it")
+    parser.add_argument("--broker", type=int32, metavar="ID", help="search what this broker holds")
     parser.add_argument(
         "--max-transaction-timeout", metavar="HOW-LONG", default="15m", help="the longest any may take (default 15m)"
     )
@@ -148,10 +149,10 @@ def find_hanging(options: argparse.Namespace) -> None:
 
 def abort_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("partition", metavar="TOPIC:PARTITION")
-    parser.add_argument("--start-offset", type=int, metavar="N", help="where the transaction starts in the partition")
-    parser.add_argument("--producer-id", type=int, metavar="ID", help="or its producer, with the two epochs")
-    parser.add_argument("--producer-epoch", type=int, metavar="N")
-    parser.add_argument("--coordinator-epoch", type=int, metavar="N")
+    parser.add_argument("--start-offset", type=int64, metavar="N", help="where the transaction starts in the partition")
+    parser.add_argument("--producer-id", type=int64, metavar="ID", help="or its producer, with the two epochs")
+    parser.add_argument("--producer-epoch", type=int16, metavar="N")
+    parser.add_argument("--coordinator-epoch", type=int32, metavar="N")
 
 
 def abort(options: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import FAILED, UsageError, Verb, add_json_argument, key_values, run
+from barnabas.cli.numbers import int32
 from barnabas.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _password_arguments(parser: argparse.ArgumentParser) -> None:
     given = parser.add_mutually_exclusive_group()
     given.add_argument("--password", help="others can see it in the list of processes: rather use a file or stdin")
     given.add_argument("--password-file", metavar="FILE", help="its first line; - is stdin")
-    parser.add_argument("--iterations", metavar="N", type=int, default=DEFAULT_ITERATIONS, help="4096 to 16384")
+    parser.add_argument("--iterations", metavar="N", type=int32, default=DEFAULT_ITERATIONS, help="4096 to 16384")
 
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:

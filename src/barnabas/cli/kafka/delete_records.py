@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool
+from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, integer, long
 
 if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
+    from barnabas.errors import KafkaError
     from barnabas.types import TopicPartition
 
 TOOL = Tool(
@@ -36,30 +38,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Options) -> int | None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_exception
-    from barnabas.client.admin import AdminError
+    from barnabas.cli.kafka.connection import admin_client, kafka_text
     from barnabas.errors import KafkaError
 
-    path = options.value("offset-json-file")
     try:
-        offsets = _offsets(Path(path).read_text(encoding="utf-8"))
-    except (Refused, OSError) as error:
-        print(error, file=sys.stderr)
+        offsets = _offsets(_content(options.value("offset-json-file")))
+        with admin_client(options) as admin:
+            _delete(admin, offsets)
+    except (Refused, KafkaError) as error:
+        print(kafka_text(error), file=sys.stderr)
         return FAILED
-    with admin_client(options) as admin:
-        print("Executing records delete operation")
-        failed: dict[TopicPartition, KafkaError] = {}
-        try:
-            marks = admin.delete_records(offsets) if offsets else {}
-        except AdminError as error:
-            marks, failed = error.results, error.errors
-        print("Records delete operation completed:")
-        for key in offsets:
-            if key in failed:
-                print(f"partition: {key.topic}-{key.partition}\terror: {kafka_exception(failed[key])}")
-            else:
-                print(f"partition: {key.topic}-{key.partition}\tlow_watermark: {marks[key]}")
     return None
+
+
+def _delete(admin: Admin, offsets: dict[TopicPartition, int]) -> None:
+    from barnabas.cli.kafka.connection import kafka_exception
+    from barnabas.client.admin import AdminError
+
+    print("Executing records delete operation")
+    failed: dict[TopicPartition, KafkaError] = {}
+    try:
+        marks = admin.delete_records(offsets) if offsets else {}
+    except AdminError as error:
+        marks, failed = error.results, error.errors
+    print("Records delete operation completed:")
+    for key in offsets:
+        if key in failed:
+            print(f"partition: {key.topic}-{key.partition}\terror: {kafka_exception(failed[key])}")
+        else:
+            print(f"partition: {key.topic}-{key.partition}\tlow_watermark: {marks[key]}")
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Refused(str(error)) from None
+    except UnicodeDecodeError:
+        raise Refused("The input string is not a valid JSON") from None
 
 
 def _offsets(text: str) -> dict[TopicPartition, int]:
@@ -74,7 +90,9 @@ def _offsets(text: str) -> dict[TopicPartition, int]:
     if told.get("version", 1) != 1:
         raise Refused(f"Not supported version field value {told['version']}")
     try:
-        rows = [(TopicPartition(row["topic"], int(row["partition"])), int(row["offset"])) for row in told["partitions"]]
+        rows = [
+            (TopicPartition(row["topic"], integer(row["partition"])), long(row["offset"])) for row in told["partitions"]
+        ]
     except (KeyError, TypeError, ValueError) as error:
         raise Refused(f"No such field exists: {error}") from None
     keys = [key for key, _ in rows]

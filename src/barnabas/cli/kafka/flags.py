@@ -195,9 +195,27 @@ class Tool:
         return "\n".join(lines)
 
 
+def integer(text: str | int) -> int:
+    """Java's: 32 bits."""
+    return _of_java(text, 31)
+
+
+def long(text: str | int) -> int:
+    """Java's: 64 bits."""
+    return _of_java(text, 63)
+
+
+def _of_java(text: str | int, bits: int) -> int:
+    value = int(text)
+    if not -(1 << bits) <= value < 1 << bits:
+        raise ValueError(f'For input string: "{text}"')
+    return value
+
+
 def _converted(flag: Flag, value: str) -> Any:
     try:
-        return flag.type(value)
+        # Java knows no number without a limit.
+        return long(value) if flag.type is int else flag.type(value)
     except ValueError:
         raise BadValue(f"Cannot parse argument '{value}' of option {flag.name}") from None
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, refuse
+from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, integer, long, refuse
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -69,7 +69,7 @@ def _run(options: Options) -> int | None:
 
 def _timestamp(text: str) -> int:
     try:
-        return SPECS[text] if text in SPECS else int(text)
+        return SPECS[text] if text in SPECS else long(text)
     except ValueError:
         raise Refused(
             f"Malformed time argument {text}. Please use {TIMES}, or a specified long format timestamp"
@@ -82,7 +82,7 @@ def _one_rule(options: Options) -> Chooses:
     topics = topic_pattern(options.value("topic") or ".*")
     listed = options.value("partitions")
     try:
-        partitions = {int(each) for each in listed.split(",")} if listed else set()
+        partitions = {integer(each) for each in listed.split(",")} if listed else set()
     except ValueError:
         raise Refused(
             f"--partitions expects a comma separated list of numeric partition ids, but received: {listed}"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, BadValue, Flag, Options, Tool, WrongUse, refuse
+from barnabas.cli.kafka.flags import CONNECTION, FAILED, BadValue, Flag, Options, Tool, WrongUse, integer, refuse
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -35,8 +35,8 @@ TOOL = Tool(
         Flag("topic-id", "The topic to describe, by its id.", "ID"),
         Flag("config", "A setting of the new topic (repeatable).", "NAME=VALUE"),
         Flag("delete-config", "Not supported any more: use kafka-configs.sh.", "NAME"),
-        Flag("partitions", "How many partitions the topic shall have (default: the cluster's).", "COUNT", int),
-        Flag("replication-factor", "How many replicas each partition shall have.", "COUNT", int),
+        Flag("partitions", "How many partitions the topic shall have (default: the cluster's).", "COUNT", integer),
+        Flag("replication-factor", "How many replicas each partition shall have.", "COUNT", integer),
         Flag("replica-assignment", "Replicas of each partition, e.g. 0:1,1:2", "ID:ID,ID:ID,..."),
         Flag("under-replicated-partitions", "Describe only partitions with replicas that are not in sync."),
         Flag("unavailable-partitions", "Describe only partitions whose leader is not available."),
@@ -188,7 +188,7 @@ def _assignments(text: str | None) -> dict[int, list[int]] | None:
 
 def _broker_id(text: str) -> int:
     try:
-        return int(text.strip())
+        return integer(text.strip())
     except ValueError:
         raise ValueError(f'For input string: "{text.strip()}"') from None
 

@@ -1,0 +1,46 @@
+"""Numbers that people type, no larger than the protocol can carry: wrong use is said before anything is asked.
+
+Types for options (`type=int32`), and for the numbers in files: their fault is a ValueError too.
+"""
+
+import argparse
+
+LARGEST_TIMEOUT_S = ((1 << 31) - 1) // 1000
+"""Time-outs are milliseconds in 32 bits."""
+
+
+class NumberError(argparse.ArgumentTypeError, ValueError):
+    """The message says what would have been right."""
+
+
+def int16(text: str | int) -> int:
+    return _whole(text, 15)
+
+
+def int32(text: str | int) -> int:
+    return _whole(text, 31)
+
+
+def int64(text: str | int) -> int:
+    return _whole(text, 63)
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise NumberError(f"{text!r} is not a number of seconds") from None
+    # Whatever is compared with nan is false, and it is no time either.
+    if not 0 <= value <= LARGEST_TIMEOUT_S:
+        raise NumberError(f"{text}: expected seconds from 0 to {LARGEST_TIMEOUT_S}")
+    return value
+
+
+def _whole(text: str | int, bits: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise NumberError(f"{text!r} is not a whole number") from None
+    if not -(1 << bits) <= value < 1 << bits:
+        raise NumberError(f"{text}: the largest possible is {(1 << bits) - 1}")
+    return value
