@@ -151,7 +151,10 @@ def test_wrong_use(barnabas: Command, words: str, said: str) -> None:
 
 
 def test_what_the_broker_refuses(produce: Command, barnabas: Command, broker: Broker, topic: str) -> None:
-    assert barnabas("consume nosuchtopic").status == 1
+    for words in ("consume nosuchtopic", "perf consume nosuchtopic"):
+        done = barnabas(words)
+        assert (done.status, done.out) == (1, "") and "there is no such topic" in done.err
+    assert "nosuchtopic" not in barnabas("topic", "list").out
     missing = barnabas("consume", topic, "-p", "7")
     assert missing.status == 2 and "has no partition 7" in missing.err
     broker.fault("Produce", error="CLUSTER_AUTHORIZATION_FAILED", count=None)
@@ -160,6 +163,23 @@ def test_what_the_broker_refuses(produce: Command, barnabas: Command, broker: Br
         assert refused.status == 1 and refused.out == "" and "of 5 records were not produced" in refused.err
     finally:
         broker.clear_faults()
+
+
+def test_a_line_that_is_too_long_is_named(produce: Command, barnabas: Command, topic: str) -> None:
+    lines = "short\n" * 100
+    done = produce(f"{lines}{'x' * 1_200_000}\n{lines}", topic, "-p", "0")
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith("barnabas produce: 1 of 101 records were not produced: line 101: a record of 12000")
+    assert done.err.count("\n") == 1
+    assert barnabas("consume", topic, "-e", "-p", "0").out == lines
+
+
+def test_files_are_looked_at_before_the_first_record(barnabas: Command, topic: str, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    first.write_text("a\n")
+    done = barnabas("produce", topic, str(first), str(tmp_path / "missing"))
+    assert (done.status, done.out) == (2, "") and "No such file" in done.err
+    assert barnabas("consume", topic, "-e").out == ""
 
 
 def test_performance(barnabas: Command, topic: str, tmp_path: Path) -> None:

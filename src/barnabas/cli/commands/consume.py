@@ -61,9 +61,10 @@ def parser() -> CommandParser:
 
 
 def consume(options: argparse.Namespace) -> None:
-    from barnabas.cli.data.clients import consumer_client
+    from barnabas.cli.data.clients import CLOSE_S, consumer_client
     from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
     from barnabas.cli.data.record_format import compiled, json_line
+    from barnabas.cli.outages import outages_told, teller
 
     bounds = ReadRange.parse(options.offset, options.exit)
     _check(options, bounds)
@@ -92,7 +93,9 @@ def consume(options: argparse.Namespace) -> None:
             consumer.assign(chosen)
             bounds.seek(consumer, chosen)
             partitions = Partitions(consumer, chosen, bounds)
-        print_records(consumer, partitions, write, sys.stdout.buffer, options.count)
+        with outages_told(teller("barnabas consume")):
+            print_records(consumer, partitions, write, sys.stdout.buffer, options.count)
+            consumer.close(CLOSE_S)
 
 
 def _layout(options: argparse.Namespace) -> str:
@@ -122,22 +125,13 @@ def _check(options: argparse.Namespace, bounds: ReadRange) -> None:
 
 
 def _subscription(consumer: "Consumer", topics: Sequence[str]) -> Sequence[str] | re.Pattern[str]:
-    return _pattern(topics) if _has_pattern(topics) else _existing(consumer, topics)
+    from barnabas.cli.data.reading import existing_topics
+
+    return _pattern(topics) if _has_pattern(topics) else existing_topics(consumer, topics)
 
 
 def _has_pattern(topics: Sequence[str]) -> bool:
     return any(topic.startswith("^") for topic in topics)
-
-
-def _existing(consumer: "Consumer", topics: Sequence[str]) -> Sequence[str]:
-    """Whoever mistypes a name shall not wait for the topic to be created by somebody."""
-    from barnabas.client.errors import UnknownTopicError
-
-    known = consumer.list_topics()
-    for topic in topics:
-        if topic not in known:
-            raise UnknownTopicError(f"topic {topic}: there is no such topic, `barnabas topic list` shows them")
-    return topics
 
 
 def _pattern(topics: Sequence[str]) -> re.Pattern[str]:
@@ -148,6 +142,7 @@ def _pattern(topics: Sequence[str]) -> re.Pattern[str]:
 
 
 def _chosen(consumer: "Consumer", options: argparse.Namespace) -> "list[TopicPartition]":
+    from barnabas.cli.data.reading import existing_topics
     from barnabas.types import TopicPartition
 
     if _has_pattern(options.topics):
@@ -156,7 +151,7 @@ def _chosen(consumer: "Consumer", options: argparse.Namespace) -> "list[TopicPar
         if not names:
             raise UsageError(f"no topic matches {' '.join(options.topics)}")
     else:
-        names = _existing(consumer, options.topics)
+        names = existing_topics(consumer, options.topics)
     wanted = None if options.partitions is None else _numbers(options.partitions)
     chosen = []
     for name in names:

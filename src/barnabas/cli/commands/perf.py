@@ -1,11 +1,12 @@
 """`barnabas perf`: how fast records go in and out, and how long one takes. Prints the lines of Kafka's own tools."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import FAILED, UsageError, Verb, add_json_argument, run
+from barnabas.cli.command import FAILED, INTERRUPTED, UsageError, Verb, add_json_argument, run
 
 if TYPE_CHECKING:
     from barnabas.cli.data.payloads import Blocks
@@ -35,7 +36,8 @@ def produce(options: argparse.Namespace) -> int:
     from barnabas.cli.data.clients import producer_client
     from barnabas.cli.data.metric_lines import metric_lines
     from barnabas.cli.data.produce_load import Load, run_load
-    from barnabas.cli.data.produce_statistics import ProduceStatistics, total_line
+    from barnabas.cli.data.produce_statistics import ProduceStatistics, failure_line, total_line
+    from barnabas.cli.outages import outages_told, teller
     from barnabas.cli.output import print_json
 
     _check_positive(options, "records", "size", "transaction_ms", "throughput")
@@ -47,21 +49,31 @@ def produce(options: argparse.Namespace) -> int:
         "compression.type": options.compression,
         "transactional.id": options.transactional_id,
     }
-    with producer_client(options, own) as producer:
-        if transaction_ms is not None:
-            producer.init_transactions()
-        statistics = ProduceStatistics(None if options.json else lambda line: print(line, flush=True))
-        run_load(producer, load, blocks, statistics)
-        producer.flush()
+    statistics = ProduceStatistics(None if options.json else lambda line: print(line, flush=True))
+    metrics: dict[str, float] = {}
+    status = 0
+    try:
+        with producer_client(options, own) as producer, outages_told(teller("barnabas perf produce")):
+            if transaction_ms is not None:
+                producer.init_transactions()
+            statistics.start()
+            run_load(producer, load, blocks, statistics)
+            producer.flush()
+            totals = statistics.totals()
+            metrics = producer.metrics()
+    except KeyboardInterrupt:
         totals = statistics.totals()
-        metrics = producer.metrics()
+        status = INTERRUPTED
     if options.json:
         print_json(totals)
     else:
         print(total_line(totals))
         if options.print_metrics:
             print("\n".join(metric_lines("producer-metrics", "barnabas-producer", metrics)))
-    return FAILED if statistics.failed else 0
+    if totals.records < options.records:
+        print(f"barnabas perf produce: {failure_line(totals, options.records)}", file=sys.stderr)
+        return status or FAILED
+    return status
 
 
 def _blocks(options: argparse.Namespace, block: int) -> "Blocks":
@@ -94,20 +106,29 @@ def consume_arguments(parser: argparse.ArgumentParser) -> None:
 def consume(options: argparse.Namespace) -> int:
     import os
 
-    from barnabas.cli.data.clients import consumer_client
+    from barnabas.cli.data.clients import CLOSE_S, consumer_client
     from barnabas.cli.data.consume_load import ReadLoad, read_load, too_few_line, total_line
     from barnabas.cli.data.metric_lines import metric_lines
+    from barnabas.cli.data.reading import existing_topics
+    from barnabas.cli.outages import outages_told, teller
     from barnabas.cli.output import print_json
 
     _check_positive(options, "records", "idle_ms")
     load = ReadLoad(options.topic, options.records, options.idle_ms, detailed=options.detailed and not options.json)
     own = {"group.id": options.group, "auto.offset.reset": "latest" if options.from_latest else None}
-    defaults = {"group.id": f"perf-consumer-{os.urandom(4).hex()}", "auto.offset.reset": "earliest"}
+    defaults = {
+        "group.id": f"perf-consumer-{os.urandom(4).hex()}",
+        "auto.offset.reset": "earliest",
+        "allow.auto.create.topics": "false",
+    }
     with consumer_client(options, own, defaults) as consumer:
+        existing_topics(consumer, [options.topic])
         if not options.json:
             print(load.header(), flush=True)
-        totals = read_load(consumer, load, lambda line: print(line, flush=True))
-        metrics = consumer.metrics()
+        with outages_told(teller("barnabas perf consume")):
+            totals = read_load(consumer, load, lambda line: print(line, flush=True))
+            metrics = consumer.metrics()
+            consumer.close(CLOSE_S)
     if options.json:
         print_json({**totals._asdict(), "fetch_ms": totals.fetch_ms})
         return 0 if totals.complete else FAILED
@@ -129,8 +150,6 @@ def latency_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def latency(options: argparse.Namespace) -> int:
-    import sys
-
     from barnabas.cli.data.clients import consumer_client, producer_client
     from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines
     from barnabas.cli.output import print_json

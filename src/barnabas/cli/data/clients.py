@@ -15,6 +15,8 @@ from barnabas.client.consumer import Consumer
 from barnabas.client.options import ConsumerOptions, ProducerOptions
 from barnabas.client.producer import Producer
 
+CLOSE_S = 5.0
+"""How long a consumer tries to commit and to leave its group at the end of a command."""
 Words = Mapping[str, str | None]
 
 
@@ -36,7 +38,11 @@ def consumer_client(options: argparse.Namespace, own: Words, defaults: Words = N
         own = {"default.api.timeout.ms": str(int(options.timeout * 1000)), **own}
     config = client_config(options, ConsumerOptions, own, defaults)
     with log_level(logging.INFO if options.verbose else None), Consumer.from_config(config) as consumer:
-        yield consumer
+        try:
+            yield consumer
+        except KeyboardInterrupt:
+            consumer.close(0, commit=False)
+            raise
 
 
 @contextmanager

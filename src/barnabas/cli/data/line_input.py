@@ -1,9 +1,12 @@
 """Where `barnabas produce` gets its records from: stdin or files, cut at a delimiter, bytes as they are."""
 
+import io
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, cast
 
 from barnabas.cli.command import UsageError
 
@@ -12,11 +15,43 @@ STDIN = "-"
 BLOCK_BYTES = 1 << 16
 
 
-def messages(paths: Sequence[str], delimiter: bytes) -> Iterator[bytes]:
-    """What stands between two delimiters; the last one needs none. No path, or `-`, is stdin."""
-    for path in paths or [STDIN]:
-        with _opened(path) as source:
-            yield from _lines(source) if delimiter == NEWLINE else _cut(source, delimiter)
+class LineInput:
+    """What stands between two delimiters, one after the other; the last one needs none. No path, or `-`, is stdin."""
+
+    def __init__(self, paths: Sequence[str], delimiter: bytes) -> None:
+        """Raises UsageError if one of the files cannot be read: before the records of another are sent."""
+        self._paths = paths or [STDIN]
+        self._delimiter = delimiter
+        self._path = STDIN
+        self._number = 0
+        for path in self._paths:
+            _check(path)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for path in self._paths:
+            with _opened(path) as source:
+                self._path, self._number = path, 0
+                for message in _lines(source) if self._delimiter == NEWLINE else _cut(source, self._delimiter):
+                    self._number += 1
+                    yield message
+
+    @property
+    def place(self) -> str:
+        """Where the last one stands: `line 3 of orders.txt`."""
+        noun = "line" if self._delimiter == NEWLINE else "record"
+        return f"{noun} {self._number}" + ("" if self._path == STDIN else f" of {self._path}")
+
+
+def _check(path: str) -> None:
+    if path == STDIN:
+        if sys.stdin is None:
+            raise UsageError("stdin is closed: name a file")
+        return
+    try:
+        if not stat.S_ISFIFO(Path(path).stat().st_mode):  # whoever writes to one would be left without a reader
+            Path(path).open("rb").close()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
 
 
 @contextmanager
@@ -39,7 +74,8 @@ def _lines(source: BinaryIO) -> Iterator[bytes]:
 
 def _cut(source: BinaryIO, delimiter: bytes) -> Iterator[bytes]:
     rest = b""
-    while block := source.read(BLOCK_BYTES):
+    # What a pipe holds now: a whole block may take for ever to come.
+    while block := cast(io.BufferedReader, source).read1(BLOCK_BYTES):
         *whole, rest = (rest + block).split(delimiter)
         yield from whole
     if rest:

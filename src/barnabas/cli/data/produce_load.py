@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from barnabas.cli.data.payloads import Blocks
 from barnabas.cli.data.produce_statistics import ProduceStatistics, Run, now_ms
+from barnabas.client.errors import ClosedError
 from barnabas.client.producer import Producer
 from barnabas.client.producer.fast_path import Delivery
 
@@ -105,4 +106,5 @@ def _on_done(statistics: ProduceStatistics, run: Run, delivery: Delivery) -> Non
         statistics.record(run)
     else:
         statistics.fail(run)
-        print(error, file=sys.stderr)
+        if not isinstance(error, ClosedError):  # Ctrl-C: the command counts what is lost
+            print(error, file=sys.stderr)

@@ -29,6 +29,7 @@ class Totals(NamedTuple):
     average_ms: float
     max_ms: int
     percentiles_ms: tuple[int, ...]
+    failed: int = 0
 
 
 class ProduceStatistics:
@@ -38,8 +39,12 @@ class ProduceStatistics:
         self._latencies: dict[int, int] = {}
         self._size = 0
         self.failed = 0
-        self._started_ms = now_ms()
         self._window_max = 0
+        self.start()
+
+    def start(self) -> None:
+        """The clock starts now: what came before was no part of the load."""
+        self._started_ms = now_ms()
         self._new_window()
 
     def record(self, run: Run) -> None:
@@ -67,7 +72,7 @@ class ProduceStatistics:
     def totals(self) -> Totals:
         with self._lock:
             latencies = dict(self._latencies)
-            size = self._size
+            size, failed = self._size, self.failed
         elapsed = now_ms() - self._started_ms
         count = sum(latencies.values())
         return Totals(
@@ -77,6 +82,7 @@ class ProduceStatistics:
             ratio(float(sum(latency * number for latency, number in latencies.items())), count),
             max(latencies, default=0),
             tuple(_percentile(latencies, int(share * count)) for share in PERCENTILES),
+            failed,
         )
 
     def _new_window(self) -> None:
@@ -104,6 +110,10 @@ def total_line(totals: Totals) -> str:
         f" {fixed(totals.max_ms, 2)} ms max latency, {middle} ms 50th, {tail} ms 95th, {far} ms 99th,"
         f" {farthest} ms 99.9th."
     )
+
+
+def failure_line(totals: Totals, wanted: int) -> str:
+    return f"{wanted - totals.records} of {wanted} records were not produced"
 
 
 def now_ms() -> int:

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from barnabas.cli.data.read_range import ReadRange
 from barnabas.cli.data.stopping import Stopping
 from barnabas.client.consumer import Consumer
+from barnabas.client.errors import UnknownTopicError
 from barnabas.records.codec import ConsumerRecord
 from barnabas.types import TopicPartition
 
@@ -73,6 +74,15 @@ class GroupPartitions:
             # More members than partitions: this one has nothing to read once it has joined.
             return self._consumer.group_metadata().generation_id >= 0
         return not any(self._consumer.lag().values())
+
+
+def existing_topics(consumer: Consumer, topics: Sequence[str]) -> Sequence[str]:
+    """Whoever mistypes a name shall not wait for the topic to be created by somebody."""
+    known = consumer.list_topics()
+    for topic in topics:
+        if topic not in known:
+            raise UnknownTopicError(f"topic {topic}: there is no such topic, `barnabas topic list` shows them")
+    return topics
 
 
 def print_records(

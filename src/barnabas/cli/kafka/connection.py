@@ -3,15 +3,19 @@
 Imports the clients: only a command that runs imports this.
 """
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from barnabas.cli.data import clients
 from barnabas.cli.kafka.flags import Options, WrongUse
+from barnabas.cli.known_options import known_options
 from barnabas.cli.log_level import log_level
+from barnabas.cli.outages import kafka_warning, outages_told
 from barnabas.client.admin import Admin
+from barnabas.client.consumer import Consumer
 from barnabas.client.options import AdminOptions, ConsumerOptions, ProducerOptions
+from barnabas.client.producer import Producer
 from barnabas.config.properties import parse_properties
 from barnabas.errors import ErrorCode, KafkaError
 
@@ -58,18 +62,21 @@ def admin_of(config: dict[str, str], timeout_ms: int | None = None) -> Iterator[
     if timeout_ms is not None:
         config["default.api.timeout.ms"] = str(timeout_ms)
         config.setdefault("request.timeout.ms", str(timeout_ms))
-    with log_level(), Admin.from_config(_known_options(config)) as admin:
+    with log_level(), Admin.from_config(known_options(AdminOptions, config)) as admin:
         yield admin
 
 
-def _known_options(config: dict[str, str]) -> dict[str, str]:
-    """People share one file among all clients: what is meant for others is left out, as Kafka does."""
-    known = {*AdminOptions.settings, *AdminOptions.refused}
-    for_others = {*ProducerOptions.settings, *ConsumerOptions.settings}
-    strange = [name for name in config if name not in known and name not in for_others]
-    if strange:
-        print(f"WARN: options that no client has, left out: {', '.join(sorted(strange))}", file=sys.stderr)
-    return {name: value for name, value in config.items() if name in known}
+@contextmanager
+def consumer_of(config: dict[str, str]) -> Iterator[Consumer]:
+    """Brokers that cannot be reached are told on stderr, as long as it is there."""
+    with outages_told(kafka_warning), Consumer.from_config(known_options(ConsumerOptions, config)) as consumer:
+        yield consumer
+
+
+@contextmanager
+def producer_of(config: dict[str, str]) -> Iterator[Producer]:
+    with outages_told(kafka_warning), clients.producer_of(known_options(ProducerOptions, config)) as producer:
+        yield producer
 
 
 def client_config(options: Options) -> dict[str, str]:

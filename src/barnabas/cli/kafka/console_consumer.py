@@ -4,6 +4,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.client_flags import BROKERS, key_values, merge
@@ -104,16 +105,29 @@ def start_offset(options: Options) -> int | str:
 
 
 def consume(options: Options) -> int:
-    from barnabas.cli.data.stopping import Stopping
+    from barnabas.cli.kafka.connection import consumer_of, kafka_exception
     from barnabas.cli.kafka.message_formatters import formatter
-    from barnabas.client.consumer import Consumer
+    from barnabas.errors import KafkaError
 
     config = consumer_config(options)
     write = formatter(options.value("formatter"), _formatter_properties(options))
-    status = 0
-    count = 0
     try:
-        with Consumer.from_config(config) as consumer, Stopping() as stopping:
+        with consumer_of(config) as consumer:
+            status = _consume(consumer, options, write)
+    except KafkaError as error:
+        print(f"Unknown error when running consumer: {kafka_exception(error)}", file=sys.stderr)
+        status = FAILED
+    if options.has("enable-systest-events"):
+        print("shutdown_complete")
+    return status
+
+
+def _consume(consumer: "Consumer", options: Options, write: "Formatter") -> int:
+    from barnabas.cli.data.stopping import Stopping
+
+    status = count = 0
+    try:
+        with closing(consumer), Stopping() as stopping:
             _start(consumer, options)
             try:
                 for records in _received(consumer, options, stopping):
@@ -126,13 +140,9 @@ def consume(options: Options) -> int:
                 leave_quietly()
             except Failed:
                 status = FAILED
-            if stopping.asked:
-                status = stopping.status
+            return stopping.status if stopping.asked else status
     finally:
         print(f"Processed a total of {count} messages", file=sys.stderr)
-    if options.has("enable-systest-events"):
-        print("shutdown_complete")
-    return status
 
 
 def _start(consumer: "Consumer", options: Options) -> None:

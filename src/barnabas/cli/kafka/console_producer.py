@@ -72,15 +72,14 @@ def check(options: Options) -> None:
 
 def produce(options: Options) -> int:
     from barnabas.cli.data.stopping import Stopping
-    from barnabas.cli.kafka.connection import kafka_exception
+    from barnabas.cli.kafka.connection import kafka_exception, producer_of
     from barnabas.cli.kafka.line_reader import LineReader
-    from barnabas.client.producer import Producer
     from barnabas.errors import KafkaError
 
     reader = LineReader(_reader_properties(options))
     topic = options.value("topic")
     try:
-        with Producer.from_config(_producer_config(options)) as producer, Stopping() as stopping:
+        with producer_of(_producer_config(options)) as producer, Stopping() as stopping:
             records = reader.records(_lines())
             while not stopping.asked and (record := stopping.next_of(records)) is not None:
                 try:

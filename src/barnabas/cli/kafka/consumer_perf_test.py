@@ -43,8 +43,7 @@ def check(options: Options) -> None:
 def consume(options: Options) -> int | None:
     from barnabas.cli.data.consume_load import ReadLoad, read_load, too_few_line, total_line
     from barnabas.cli.data.metric_lines import metric_lines
-    from barnabas.cli.kafka.connection import kafka_exception
-    from barnabas.client.consumer import Consumer
+    from barnabas.cli.kafka.connection import consumer_of, kafka_exception
     from barnabas.errors import KafkaError
 
     config = _config(options)
@@ -59,7 +58,7 @@ def consume(options: Options) -> int | None:
     if not options.has("hide-header"):
         print(load.header(), flush=True)
     try:
-        with Consumer.from_config(config) as consumer:
+        with consumer_of(config) as consumer:
             totals = read_load(consumer, load, lambda line: print(line, flush=True))
             metrics = consumer.metrics()
             if not totals.complete:

@@ -62,10 +62,7 @@ def check(options: Options) -> None:
 
 def measure_latency(options: Options) -> int | None:
     from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines
-    from barnabas.cli.kafka.connection import client_config, kafka_exception
-    from barnabas.client.admin import Admin
-    from barnabas.client.consumer import Consumer
-    from barnabas.client.producer import Producer
+    from barnabas.cli.kafka.connection import admin_of, client_config, consumer_of, kafka_exception, producer_of
     from barnabas.errors import KafkaError
 
     config = client_config(options)
@@ -78,9 +75,9 @@ def measure_latency(options: Options) -> int | None:
     }
     writing = {"linger.ms": "0", "acks": options.value("producer-acks")}
     try:
-        with Admin.from_config(config) as admin:
+        with admin_of(config) as admin:
             _create(admin, topic)
-        with Consumer.from_config({**config, **reading}) as consumer, Producer.from_config({**config, **writing}) as to:
+        with consumer_of({**config, **reading}) as consumer, producer_of({**config, **writing}) as to:
             count, size = options.value("num-records"), options.value("record-size")
             taken = measure(to, consumer, topic, count, size, lambda line: print(line, flush=True))
             print("\n".join(result_lines(taken)))

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.client_flags import BROKERS, spread
-from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, FAILED, Flag, Options, Tool, WrongUse, refuse
+from barnabas.cli.kafka.flags import (
+    COMMAND_CONFIG,
+    COMMAND_PROPERTY,
+    FAILED,
+    INTERRUPTED,
+    Flag,
+    Options,
+    Tool,
+    WrongUse,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from barnabas.cli.data.payloads import Blocks
@@ -61,19 +71,19 @@ def check(options: Options) -> None:
 def produce(options: Options) -> int | None:
     from barnabas.cli.data.metric_lines import metric_lines
     from barnabas.cli.data.produce_load import Load, run_load
-    from barnabas.cli.data.produce_statistics import ProduceStatistics, total_line
-    from barnabas.cli.kafka.connection import kafka_exception
-    from barnabas.client.producer import Producer
+    from barnabas.cli.data.produce_statistics import ProduceStatistics, failure_line, total_line
+    from barnabas.cli.kafka.connection import kafka_exception, producer_of
     from barnabas.errors import KafkaError
 
     config, transaction_ms = _config(options)
     load = Load(options.value("topic"), options.value("throughput"), transaction_ms)
     blocks = _blocks(options, load.block_records)
+    statistics = ProduceStatistics(lambda line: print(line, flush=True))
     try:
-        with Producer.from_config(config) as producer:
+        with producer_of(config) as producer:
             if transaction_ms is not None:
                 producer.init_transactions()
-            statistics = ProduceStatistics(lambda line: print(line, flush=True))
+            statistics.start()
             run_load(producer, load, blocks, statistics)
             producer.flush()
             print(total_line(statistics.totals()))
@@ -82,6 +92,9 @@ def produce(options: Options) -> int | None:
     except KafkaError as error:
         print(kafka_exception(error), file=sys.stderr)
         return FAILED
+    except KeyboardInterrupt:
+        print(failure_line(statistics.totals(), options.value("num-records")), file=sys.stderr)
+        return INTERRUPTED
     return None
 
 
@@ -94,8 +107,6 @@ def _config(options: Options) -> tuple[dict[str, str], int | None]:
             raise WrongUse(f"Invalid property: {pair}")
     config = client_config(options)
     config.setdefault("client.id", "perf-producer-client")
-    for name in ("key.serializer", "value.serializer"):
-        config.pop(name, None)
     wanted = options.given_of("transactional-id", "transaction-duration-ms")
     if not wanted and "transactional.id" not in config:
         return config, None

@@ -58,13 +58,15 @@ def consume(options: Options) -> int:
     from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.cli.kafka.json_events import JsonEvents
+    from barnabas.cli.known_options import known_options
     from barnabas.client.consumer import Consumer
+    from barnabas.client.options import ConsumerOptions
     from barnabas.errors import KafkaError
 
     events = JsonEvents()
     with Stopping() as stopping:
         try:
-            consumer = Consumer.from_config(_config(options))
+            consumer = Consumer.from_config(known_options(ConsumerOptions, _config(options)))
         except KafkaError as error:
             refuse(kafka_exception(error))
         reading = _Reading(options, consumer, events)

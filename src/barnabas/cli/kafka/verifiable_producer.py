@@ -50,13 +50,15 @@ def produce(options: Options) -> int:
     from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.cli.kafka.json_events import JsonEvents
+    from barnabas.cli.known_options import known_options
+    from barnabas.client.options import ProducerOptions
     from barnabas.client.producer import Producer
     from barnabas.errors import KafkaError
 
     events = JsonEvents()
     with Stopping() as stopping:
         try:
-            producer = Producer.from_config(_config(options))
+            producer = Producer.from_config(known_options(ProducerOptions, _config(options)))
         except KafkaError as error:
             refuse(kafka_exception(error))
         started = time.monotonic()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from barnabas.cli.command import UsageError
 from barnabas.cli.commands.consume import parser as consume_parser
 from barnabas.cli.data import line_input
-from barnabas.cli.data.line_input import messages
+from barnabas.cli.data.line_input import LineInput
 from barnabas.cli.data.progress import Progress
 from barnabas.cli.data.short_options import getopt_words
 
@@ -58,9 +61,49 @@ def test_lines(
     monkeypatch.setattr(line_input, "BLOCK_BYTES", block)
     path = tmp_path / "lines"
     path.write_bytes(content)
-    assert list(messages([str(path)], delimiter)) == cut
+    assert list(LineInput([str(path)], delimiter)) == cut
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    assert list(messages([], delimiter)) == cut
+    assert list(LineInput([], delimiter)) == cut
+
+
+@pytest.mark.parametrize("delimiter", [b";", b"\n"])
+def test_records_of_a_pipe_come_as_they_are_written(delimiter: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who pipes one record does not wait for 64 KiB of others."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as source, open(writing, "wb", buffering=0) as sink:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source))
+        records = iter(LineInput([], delimiter))
+        first: list[bytes] = []
+        reader = threading.Thread(target=lambda: first.append(next(records)), daemon=True)
+        sink.write(b"one" + delimiter)
+        reader.start()
+        reader.join(30)
+        assert first == [b"one"]
+
+
+def test_where_a_record_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("a\nb\n")
+    second.write_text("c")
+    source = LineInput([str(first), str(second)], b"\n")
+    assert [source.place for _ in source] == [f"line 1 of {first}", f"line 2 of {first}", f"line 1 of {second}"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a;b")))
+    source = LineInput(["-"], b";")
+    assert [source.place for _ in source] == ["record 1", "record 2"]
+
+
+def test_what_cannot_be_read_is_told_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = tmp_path / "first"
+    first.write_text("a\n")
+    for path, why in ((tmp_path / "missing", "No such file or directory"), (tmp_path, "Is a directory")):
+        with pytest.raises(UsageError, match=f"cannot read {path}: {why}"):
+            LineInput([str(first), str(path)], b"\n")
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    LineInput([str(fifo)], b"\n")  # opened when it is its turn: whoever writes to it has one reader
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UsageError, match="stdin is closed"):
+        LineInput([], b"\n")
 
 
 def test_progress_is_written_over_and_wiped(
