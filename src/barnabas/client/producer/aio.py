@@ -16,7 +16,7 @@ from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.intake import OnDelivery
+from barnabas.client.producer.intake import OnDelivery, PreparedRecord
 from barnabas.client.producer.memory_wait import memory
 from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.transaction_requests import GroupMetadata
@@ -68,19 +68,11 @@ class Producer:
         """
         intake = self._core.intake
         record = intake.prepare(ProducerRecord(topic, value, key, partition, timestamp, headers), on_delivery)
-        outcome = intake.try_append(record)
-        if isinstance(outcome, Delivery):
-            return outcome
-        deadline = Deadline(self._max_block_ms)
-        while True:
-            granted = 0
-            if outcome is None:
-                await self._io.run(self._core.load_topic(record.topic, deadline, record.partition))
-            else:
-                granted = await memory(self._core.accumulator, outcome, deadline)
-            outcome = intake.try_append(record, granted)
-            if isinstance(outcome, Delivery):
-                return outcome
+        try:
+            return await self._append(record)
+        except BaseException as error:
+            intake.interceptors.on_refused(error)
+            raise
 
     async def send_arrow(self, rows: Any, topic: str | None = None) -> RowsDelivery:
         """Sends every row of a pyarrow.RecordBatch; `await` the handle for all of them. See the blocking producer."""
@@ -157,6 +149,22 @@ class Producer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _append(self, record: PreparedRecord) -> Delivery:
+        intake = self._core.intake
+        outcome = intake.try_append(record)
+        if isinstance(outcome, Delivery):
+            return outcome
+        deadline = Deadline(self._max_block_ms)
+        while True:
+            granted = 0
+            if outcome is None:
+                await self._io.run(self._core.load_topic(record.topic, deadline, record.partition))
+            else:
+                granted = await memory(self._core.accumulator, outcome, deadline)
+            outcome = intake.try_append(record, granted)
+            if isinstance(outcome, Delivery):
+                return outcome
 
     async def _abort_quietly(self) -> None:
         """The exception on its way says more than one from the abort; the next call hears of a fatal error anyway."""

@@ -5,15 +5,11 @@ the topic or memory, and the blocking producer and its asyncio twin wait for tha
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from barnabas.client.errors import (
-    ClosedError,
-    IllegalStateError,
-    RecordTooLargeError,
-    SerializationError,
-)
+from barnabas.client.consumer.arguments import MAX_INT32, whole_number
+from barnabas.client.errors import ClosedError, IllegalStateError, RecordTooLargeError, SerializationError
 from barnabas.client.options.plugins import Serializer
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator, size_bound
@@ -158,14 +154,11 @@ class Intake:
             raise ValueError("the topic has no name: give one")
         key = _serialized("key", self._options.key_serializer, record.key, topic)
         value = _serialized("value", self._options.value_serializer, record.value, topic)
-        timestamp = time.time_ns() // 1_000_000 if record.timestamp is None else record.timestamp
+        timestamp = _timestamp(record.timestamp)
+        partition = _partition_number(record.partition)
         headers = _checked_headers(record.headers)
-        if timestamp < 0:
-            raise ValueError(f"timestamp {timestamp} is negative: milliseconds since 1970 are needed")
-        if record.partition is not None and record.partition < 0:
-            raise ValueError(f"partition {record.partition} is negative: leave it out to let the partitioner choose")
         self._check_size(topic, size_bound(key, value, headers))
-        return PreparedRecord(topic, value, key, record.partition, timestamp, headers, on_delivery)
+        return PreparedRecord(topic, value, key, partition, timestamp, headers, on_delivery)
 
     def _check_size(self, topic: str, size: int) -> None:
         for limit, name in (
@@ -218,11 +211,32 @@ def _serialized(what: str, serializer: Serializer | None, given: Any, topic: str
     raise SerializationError(f"{source} {type(given).__name__} for a record to {topic}: {advice}")
 
 
-def _checked_headers(headers: Headers | Mapping[str, bytes | None] | None) -> Headers | None:
-    if not headers:
+def _timestamp(given: Any) -> int:
+    if given is None:
+        return time.time_ns() // 1_000_000
+    return whole_number(given, "the timestamp of a record", hint=": give it in milliseconds since 1970")
+
+
+def _partition_number(given: Any) -> int | None:
+    if given is None:
         return None
+    hint = "; leave it out to let the partitioner choose"
+    return whole_number(given, "the number of a partition", highest=MAX_INT32, hint=hint)
+
+
+def _checked_headers(headers: Headers | Mapping[str, bytes | None] | None) -> Headers | None:
+    if headers is None:
+        return None
+    if not isinstance(headers, Iterable):
+        raise SerializationError(f"headers must be a list of (text, bytes or None), not {headers!r}")
     pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
     for pair in pairs:
-        if len(pair) != 2 or not isinstance(pair[0], str) or not isinstance(pair[1], bytes | bytearray | None):
+        if not _is_header(pair):
             raise SerializationError(f"a header must be (text, bytes or None), not {pair!r}")
-    return pairs
+    return pairs or None
+
+
+def _is_header(pair: Any) -> bool:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        return False
+    return isinstance(pair[0], str) and isinstance(pair[1], bytes | bytearray | None)

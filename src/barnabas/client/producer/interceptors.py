@@ -45,8 +45,8 @@ class ProducerInterceptors:
         metadata = delivery.result(0) if error is None else None
         self._acknowledge(metadata, error)
 
-    def on_refused(self, error: Exception) -> None:
-        """The record did not even get as far as a batch."""
+    def on_refused(self, error: BaseException) -> None:
+        """The record got no batch: it is wrong, or there was no topic, no partition or no room for it."""
         self._acknowledge(None, error)
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class ProducerInterceptors:
             except Exception:
                 logger.exception("an interceptor failed to close")
 
-    def _acknowledge(self, metadata: Any, error: Exception | None) -> None:
+    def _acknowledge(self, metadata: Any, error: BaseException | None) -> None:
         for intercept in self._on_acknowledgement:
             try:
                 intercept(metadata, error)

@@ -15,7 +15,7 @@ from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery, SendPath
-from barnabas.client.producer.intake import OnDelivery
+from barnabas.client.producer.intake import OnDelivery, PreparedRecord
 from barnabas.client.producer.memory_wait import wait_for_memory
 from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.transaction_requests import GroupMetadata
@@ -139,6 +139,13 @@ class Producer(SendPath):
         on_delivery: OnDelivery | None,
     ) -> Delivery:
         record = self._intake.prepare(ProducerRecord(topic, value, key, partition, timestamp, headers), on_delivery)
+        try:
+            return self._append(record)
+        except BaseException as error:
+            self._intake.interceptors.on_refused(error)
+            raise
+
+    def _append(self, record: PreparedRecord) -> Delivery:
         outcome = self._intake.try_append(record)
         if isinstance(outcome, Delivery):
             return outcome
