@@ -38,9 +38,10 @@ def print_json(value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, named tuples, enums, sets and bytes as what JSON knows."""
+    """Dataclasses, named tuples, enums, sets and bytes as what JSON knows; it has no NaN and no infinity."""
     from dataclasses import fields, is_dataclass
     from enum import Enum
+    from math import isfinite
 
     if isinstance(value, Enum):
         return value.value if isinstance(value, str) else value.name
@@ -56,6 +57,8 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, float) and not isfinite(value):
+        return None
     if isinstance(value, Exception):
         return str(value)
     return value

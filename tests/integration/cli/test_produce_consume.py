@@ -137,6 +137,7 @@ def test_a_group_goes_on_where_it_was(produce: Command, barnabas: Command, topic
         ("consume t -c 0", "expected a number above 0"),
         ("consume t -g g -p 0", "leave out one of the two"),
         ("consume t -g g -o 5", "reset-offsets"),
+        ("consume t -p 3-1", "the range 3-1 is empty"),
         ("consume t -o stored", "only a group"),
         ("consume t -o 1 -o s@1", "exclude each other"),
         ("consume ^[ -e", "not a regular expression"),
@@ -161,6 +162,9 @@ def test_what_the_broker_refuses(produce: Command, barnabas: Command, broker: Br
     try:
         refused = produce("a\n" * 5, topic, "--acks", "1")
         assert refused.status == 1 and refused.out == "" and "of 5 records were not produced" in refused.err
+        refused = barnabas("perf", "produce", topic, "-n", "10", "--acks", "1", "--json")
+        assert (refused.status, refused.json["failed"], refused.json["average_ms"]) == (1, 10, None)
+        assert refused.err.endswith("barnabas perf produce: 10 of 10 records were not produced\n")
     finally:
         broker.clear_faults()
 

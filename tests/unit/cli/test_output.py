@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -52,6 +53,16 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["t-0"] == [{"topic": "t", "partition": 1}]
     assert told["entry"]["source"] == "DEFAULT_CONFIG" and told["entry"]["synonyms"] == []
     assert (told["state"], told["bytes"], told["error"]) == ("Stable", "01", "INVALID_CONFIG: no")
+
+
+def test_json_knows_no_numbers_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"average_ms": math.nan, "rates": [math.inf, -math.inf, 1.5, 0.0]})
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    told = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert told == {"average_ms": None, "rates": [None, None, 1.5, 0.0]}
 
 
 def test_words() -> None:

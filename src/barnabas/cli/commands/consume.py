@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.command import UsageError, add_connection_arguments, guarded
 from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.data.partition_ranges import PartitionRange, parse_partitions, partitions_in
 from barnabas.cli.data.read_range import BEGINNING, STORED, ReadRange
 from barnabas.cli.data.short_options import getopt_words
 
@@ -39,6 +40,7 @@ def parser() -> CommandParser:
         epilog=FORMAT_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.may_be_bytes = ("format", "key_separator", "delimiter")
     parser.add_argument("topics", metavar="TOPIC", nargs="+", help="names, or regular expressions that begin with ^")
     parser.add_argument("-f", "--format", metavar="FORMAT", help="how to print a record (default %%s\\n)")
     parser.add_argument("-J", "--json", action="store_true", help="a line of JSON for each record")
@@ -68,6 +70,7 @@ def consume(options: argparse.Namespace) -> None:
 
     bounds = ReadRange.parse(options.offset, options.exit)
     _check(options, bounds)
+    ranges = None if options.partitions is None else parse_partitions(options.partitions)
     write = json_line if options.json else compiled(_layout(options), b"NULL" if options.null else b"")
     reset = "earliest" if bounds.start in (BEGINNING, STORED) else "latest"
     own = {
@@ -89,7 +92,7 @@ def consume(options: argparse.Namespace) -> None:
             consumer.subscribe(_subscription(consumer, options.topics))
             partitions = GroupPartitions(consumer, bounds)
         else:
-            chosen = _chosen(consumer, options)
+            chosen = _chosen(consumer, options, ranges)
             consumer.assign(chosen)
             bounds.seek(consumer, chosen)
             partitions = Partitions(consumer, chosen, bounds)
@@ -141,7 +144,9 @@ def _pattern(topics: Sequence[str]) -> re.Pattern[str]:
         raise UsageError(f"not a regular expression: {error}") from None
 
 
-def _chosen(consumer: "Consumer", options: argparse.Namespace) -> "list[TopicPartition]":
+def _chosen(
+    consumer: "Consumer", options: argparse.Namespace, ranges: Sequence[PartitionRange] | None
+) -> "list[TopicPartition]":
     from barnabas.cli.data.reading import existing_topics
     from barnabas.types import TopicPartition
 
@@ -152,23 +157,9 @@ def _chosen(consumer: "Consumer", options: argparse.Namespace) -> "list[TopicPar
             raise UsageError(f"no topic matches {' '.join(options.topics)}")
     else:
         names = existing_topics(consumer, options.topics)
-    wanted = None if options.partitions is None else _numbers(options.partitions)
     chosen = []
     for name in names:
-        there = {each.partition for each in consumer.partitions_for(name)}
-        if wanted is not None and not wanted <= there:
-            missing = ", ".join(map(str, sorted(wanted - there)))
-            raise UsageError(f"-p: {name} has no partition {missing}; it has {len(there)}, from 0 on")
-        chosen += [TopicPartition(name, number) for number in sorted(there if wanted is None else wanted)]
+        there = sorted(each.partition for each in consumer.partitions_for(name))
+        wanted = there if ranges is None else partitions_in(ranges, name, there)
+        chosen += [TopicPartition(name, number) for number in wanted]
     return chosen
-
-
-def _numbers(text: str) -> set[int]:
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        try:
-            numbers.update(range(int(first), int(last if dash else first) + 1))
-        except ValueError:
-            raise UsageError(f"-p {text}: expected numbers like 0,2 or 0-3") from None
-    return numbers
