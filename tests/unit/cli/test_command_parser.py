@@ -91,9 +91,7 @@ def test_topics_after_options() -> None:
         (dump.parser(), "x.log --jsno", "usage: barnabas log dump ", "(did you mean --json?)"),
     ],
 )
-def test_typos(
-    parser: CommandParser, words: str, usage: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_typos(parser: CommandParser, words: str, usage: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         parser.parse(words.split())
     assert ended.value.code == 2

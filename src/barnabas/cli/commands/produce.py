@@ -5,12 +5,13 @@ read and ends; a second one gives up what is on its way. Either way it is said h
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.command import FAILED, INTERRUPTED, UsageError, add_connection_arguments, add_json_argument, guarded
-from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.command_parser import CommandParser, is_text
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import LineInput
 from barnabas.cli.data.short_options import getopt_words
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def parser() -> CommandParser:
     parser = CommandParser(prog=PROGRAM, description="Send each line of stdin, or of files, to a topic as a record.")
+    parser.may_be_bytes = ("key", "key_separator", "delimiter", "header")
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("files", metavar="FILE", nargs="*", help="read these instead of stdin (`-` is stdin)")
     parser.add_argument("-k", "--key", help="the key of every record that brings none")
@@ -177,7 +179,7 @@ def _finish(producer: "Producer", outcomes: Outcomes, stopping: "Stopping") -> N
 
 
 def _lines(options: argparse.Namespace, source: LineInput, separator: bytes | None) -> Iterator[Line]:
-    fixed = None if options.key is None else options.key.encode()
+    fixed = None if options.key is None else os.fsencode(options.key)
     for line in source:
         key: bytes | None = None
         value: bytes | None = line
@@ -195,7 +197,10 @@ def _headers(pairs: Sequence[str]) -> Headers | None:
     if not pairs:
         return None
     split = [pair.partition("=") for pair in pairs]
-    return [(name, value.encode() if equals else None) for name, equals, value in split]
+    for name, _, _ in split:
+        if not is_text(name):
+            raise UsageError(f"-H: the name of a header is UTF-8 text, not {os.fsencode(name)!r}")
+    return [(name, os.fsencode(value) if equals else None) for name, equals, value in split]
 
 
 def _told(delivery: "Delivery", as_json: bool) -> str:

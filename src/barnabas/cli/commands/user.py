@@ -234,6 +234,8 @@ def _password(options: argparse.Namespace) -> str:
                 password = file.readline().rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read {options.password_file}: {error}") from None
+    elif sys.stdin is None:
+        raise UsageError("stdin is closed: give --password-file")
     elif options.password_file is None and sys.stdin.isatty():
         from getpass import getpass
 

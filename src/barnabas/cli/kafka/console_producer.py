@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.client_flags import BROKERS, key_values, merge
-from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, FAILED, Flag, Options, Tool
+from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, FAILED, Flag, Options, Tool, WrongUse
 
 if TYPE_CHECKING:
     from barnabas.client.producer.fast_path import Delivery
@@ -68,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def check(options: Options) -> None:
     options.require("topic", "bootstrap-server")
+    if sys.stdin is None:
+        raise WrongUse("stdin is closed: there is nothing to read lines from")
 
 
 def produce(options: Options) -> int:
@@ -126,7 +128,6 @@ def _lines() -> Iterator[str]:
 
 def _reader_properties(options: Options) -> dict[str, str]:
     from barnabas.cli.kafka.connection import properties_file
-    from barnabas.cli.kafka.flags import WrongUse
 
     if options.value("line-reader").rpartition(".")[2] != "LineMessageReader":
         raise WrongUse(f"There is no reader {options.value('line-reader')} here; there is {LINE_READER}")

@@ -122,7 +122,7 @@ class Tool:
         check: Callable[[Options], None],
         work: Callable[[Options], int | None],
     ) -> int:
-        words = list(sys.argv[1:] if arguments is None else arguments)
+        words = java_words(sys.argv[1:] if arguments is None else arguments)
         return seeing_output_out(self.program, lambda: self._run(words, check, work))
 
     def _run(self, words: list[str], check: Callable[[Options], None], work: Callable[[Options], int | None]) -> int:
@@ -193,6 +193,11 @@ class Tool:
             lines.append(f"--{flag.name}{shown}")
             lines += textwrap.wrap(text, width, initial_indent=" " * 8, subsequent_indent=" " * 8)
         return "\n".join(lines)
+
+
+def java_words(words: Sequence[str]) -> list[str]:
+    """As Java gets them: bytes that are no UTF-8 are the sign for what cannot be read."""
+    return [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in words]
 
 
 def integer(text: str | int) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
-from barnabas.cli.kafka.flags import FAILED, INTERRUPTED, KAFKA_VERSION, OK, WrongUse
+from barnabas.cli.kafka.flags import FAILED, INTERRUPTED, KAFKA_VERSION, OK, WrongUse, java_words
 from barnabas.cli.standard_output import seeing_output_out
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _add_connection(parser: Parser, default: str | None) -> None:
 
 
 def run(parser: Parser, arguments: Sequence[str] | None, work: Callable[[argparse.Namespace], int | None]) -> int:
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = java_words(sys.argv[1:] if arguments is None else arguments)
     return seeing_output_out(parser.prog, lambda: _status(parser, words, work))
 
 
