@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from data_commands import Done, kafkas, ours
 
 from barnabas import Consumer, Producer
+from barnabas.server.java_hash import partition_for
 
 pytestmark = pytest.mark.java
 
@@ -174,3 +175,31 @@ def test_console_consumer_wrong_use(bootstrap: str, words: list[str]) -> None:
     expected, actual = (run("console_consumer", "--bootstrap-server", bootstrap, *words) for run in (kafkas, ours))
     assert (actual.status, actual.out) == (expected.status, expected.out) == (1, "")
     assert actual.err.splitlines()[0].rstrip() == expected.err.splitlines()[0].rstrip()
+
+
+@pytest.mark.parametrize(
+    ("formatter", "topic"),
+    [
+        ("OffsetsMessageFormatter", "__consumer_offsets"),
+        ("GroupMetadataMessageFormatter", "__consumer_offsets"),
+        ("TransactionLogMessageFormatter", "__transaction_state"),
+    ],
+)
+def test_formatters_of_the_coordinators_topics(bootstrap: str, full_topic: str, formatter: str, topic: str) -> None:
+    name = f"data-commands.{formatter}"
+    with Consumer(bootstrap, group_id=name, auto_offset_reset="earliest") as consumer:
+        consumer.subscribe([full_topic])
+        assert consumer.poll(30.0)
+        consumer.commit()
+    with Producer(bootstrap, transactional_id=name) as producer, producer.transaction():
+        producer.send(full_topic, b"in a transaction")
+    with Consumer(bootstrap) as consumer:
+        partition = partition_for(name, len(consumer.partitions_for(topic)))
+        count = consumer.end_offsets([(topic, partition)])[(topic, partition)]
+    words = [
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--partition", str(partition), "--offset", "earliest"),
+        *("--max-messages", str(count), "--formatter", FORMATTER + formatter),
+    ]
+    expected, actual = kafkas("console_consumer", *words), ours("console_consumer", *words)
+    assert comparable(actual) == comparable(expected)
+    assert actual.out.count('{"key":{"type":') >= 1 and name in actual.out

@@ -3,13 +3,14 @@
 A formatter is a function from a record to bytes. DefaultMessageFormatter knows print.timestamp, .partition, .offset,
 .delivery, .epoch, .headers, .key, .value; key.separator, line.separator, headers.separator, null.literal; key., value.
 and headers.deserializer. LoggingMessageFormatter prints the same and logs the record too. NoOpMessageFormatter prints
-nothing.
+nothing. `coordinator_formatters` has those for the coordinators' topics.
 """
 
 import logging
 import sys
 from collections.abc import Callable, Mapping
 
+from barnabas.cli.kafka.coordinator_formatters import FORMATTERS, coordinator_formatter
 from barnabas.cli.kafka.deserializers import Deserializer, deserializer
 from barnabas.cli.kafka.flags import WrongUse
 from barnabas.records.codec import ConsumerRecord
@@ -29,10 +30,10 @@ def formatter(class_name: str, properties: Mapping[str, str]) -> Formatter:
         return logging_formatter(properties)
     if name == "NoOpMessageFormatter":
         return lambda record: b""
-    raise WrongUse(
-        f"There is no formatter {class_name} here; there are DefaultMessageFormatter, LoggingMessageFormatter and"
-        " NoOpMessageFormatter"
-    )
+    if name in FORMATTERS:
+        return coordinator_formatter(name)
+    known = ", ".join(["DefaultMessageFormatter", "LoggingMessageFormatter", *FORMATTERS])
+    raise WrongUse(f"There is no formatter {class_name} here; there are {known} and NoOpMessageFormatter")
 
 
 def default_formatter(properties: Mapping[str, str]) -> Formatter:
