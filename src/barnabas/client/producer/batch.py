@@ -72,6 +72,7 @@ class ProducerBatch(BatchSlot):
         "signalled",
         "size",
         "tp",
+        "trouble",
         "wire",
     )
 
@@ -88,6 +89,8 @@ class ProducerBatch(BatchSlot):
         self.size = 0
         self.record_count = 0
         self.attempts = 0
+        self.trouble = ""
+        """What the last attempt failed with."""
         self.not_before_ms = 0
         self.in_flight = False
         """Bytes are with a connection: they must not change, and their memory is not given back."""

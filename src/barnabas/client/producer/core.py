@@ -29,6 +29,7 @@ from barnabas.client.producer.produce_client import ProduceClient
 from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.producer.transactions import Transactions
+from barnabas.client.producer.trouble import last_trouble
 from barnabas.client.retry import Deadline
 from barnabas.clock import Clock, SystemClock
 from barnabas.errors import KafkaError
@@ -117,6 +118,7 @@ class ProducerCore:
         except TimeoutError:
             raise ClientTimeoutError(
                 f"not all records were acknowledged within {timeout} s: they are still on their way, flush again"
+                f"{last_trouble(self._trouble())}"
             ) from None
         finally:
             with self.accumulator.lock:
@@ -235,6 +237,7 @@ class ProducerCore:
             fail_waiting=self._fail_waiting,
             on_protocol=self._on_protocol,
             end_fast_path=self.intake.end_fast_path,
+            delivery_trouble=self._trouble,
         )
         self.intake.check_may_send = self.transactions.state.check_may_send
         return self.transactions
@@ -245,6 +248,12 @@ class ProducerCore:
     def _on_given_up(self, batch: ProducerBatch, error: KafkaError) -> None:
         if self.transactions is not None:
             self.transactions.fail(error)
+
+    def _trouble(self) -> str:
+        """Why the oldest record that is not delivered yet is not."""
+        with self.accumulator.lock:
+            oldest = next((batch for batch in self.accumulator.incomplete if not batch.done), None)
+        return "" if oldest is None else self._sender.trouble(oldest)
 
     def _on_metadata(self, metadata: MetadataCache) -> None:
         self._sender.on_metadata(metadata)

@@ -32,6 +32,10 @@ class Gate(Protocol):
 
     def next_look_ms(self) -> int: ...
 
+    def trouble(self) -> str:
+        """Why it could not be settled the last time; nothing if nothing is known."""
+        ...
+
 
 class OpenGate:
     """Without idempotence."""
@@ -44,6 +48,9 @@ class OpenGate:
 
     def next_look_ms(self) -> int:
         return NEVER_MS
+
+    def trouble(self) -> str:
+        return ""
 
 
 class IdempotenceGate:
@@ -67,6 +74,7 @@ class IdempotenceGate:
         self._wake = wake
         self._fail_waiting = fail_waiting
         self._task: asyncio.Task[None] | None = None
+        self._trouble = ""
 
     def prepare(self) -> bool:
         self._identity.resolve()
@@ -82,6 +90,9 @@ class IdempotenceGate:
     def next_look_ms(self) -> int:
         return NEVER_MS
 
+    def trouble(self) -> str:
+        return self._trouble
+
     async def _ask(self) -> None:
         backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
         try:
@@ -94,6 +105,7 @@ class IdempotenceGate:
                         self._fail_waiting(_advised(error))
                         break
                     logger.info("no producer id yet: %s", error.message)
+                    self._trouble = error.message
                 await asyncio.sleep(backoff.next_ms() / 1000)
         finally:
             self._task = None
@@ -109,6 +121,7 @@ class IdempotenceGate:
             raise error_for(answer.error_code)
         self._identity.assign(answer.producer_id, answer.producer_epoch)
         self._identity.begin_epoch()
+        self._trouble = ""
 
 
 def _advised(error: KafkaError) -> KafkaError:

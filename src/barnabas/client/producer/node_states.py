@@ -8,15 +8,18 @@ from collections.abc import Iterable
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.retry_pause import pause_ms
 from barnabas.clock import Clock
+from barnabas.errors import KafkaError
 
 
 class NodeState:
-    __slots__ = ("connecting", "failures", "in_flight", "not_before_ms", "starved_since_ms")
+    __slots__ = ("connecting", "failure", "failures", "in_flight", "not_before_ms", "starved_since_ms")
 
     def __init__(self) -> None:
         self.connecting = False
         self.in_flight = 0
         self.failures = 0
+        self.failure = ""
+        """What was wrong the last time; nothing while it is connected."""
         self.not_before_ms = 0
         self.starved_since_ms: int | None = None
         """Since when there are batches for it and none was taken."""
@@ -34,9 +37,14 @@ class NodeStates:
     def may_take_more(self, state: NodeState) -> bool:
         return state.in_flight < self._options.max_in_flight_requests_per_connection
 
-    def failed(self, state: NodeState) -> None:
+    def connected(self, state: NodeState) -> None:
+        state.failures = 0
+        state.failure = ""
+
+    def failed(self, state: NodeState, error: KafkaError) -> None:
         """The next attempt waits, longer each time."""
         state.failures += 1
+        state.failure = error.message
         state.not_before_ms = self._clock.monotonic_ms() + round(pause_ms(self._options, state.failures))
 
     def unavailable(self, waiting: Iterable[int], now_ms: int) -> set[int]:

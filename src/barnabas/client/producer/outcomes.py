@@ -49,19 +49,20 @@ class Outcomes:
             self.acknowledge(batch, answer.base_offset, answer.log_append_time_ms)
         elif code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
             self._split(batch)
-        elif self._can_retry(batch, code, answer.log_start_offset):
-            self._retry(batch, code, at_once=leader_is_new)
         else:
             topic, partition = batch.tp
             error = error_for(answer.error_code, answer.error_message, topic=topic, partition=partition)
-            self.give_up(batch, error, leaves_gap=batch.attempts <= self._options.retries, answer=answer)
+            if self._can_retry(batch, code, answer.log_start_offset):
+                self._retry(batch, error, at_once=leader_is_new)
+            else:
+                self.give_up(batch, error, leaves_gap=batch.attempts <= self._options.retries, answer=answer)
 
     def on_no_answer(self, batch: ProducerBatch, error: KafkaError) -> None:
         """The connection was lost, or the request took too long: nobody knows whether the batch arrived."""
         if batch.done:
             self._free(batch)
         elif self._can_retry(batch, error.code, -1):
-            self._retry(batch, error.code, at_once=False)
+            self._retry(batch, error, at_once=False)
         else:
             self.give_up(batch, error, leaves_gap=False)
             self._mark_unresolved(batch)
@@ -89,13 +90,13 @@ class Outcomes:
         batch.complete(error=error, record_errors=_record_errors(batch, answer))
         self._free(batch)
 
-    def expire(self, batch: ProducerBatch, waiting_for: str) -> None:
+    def expire(self, batch: ProducerBatch, waiting_for: str, trouble: str) -> None:
         """Older than delivery.timeout.ms, in the queue or in flight; bytes in flight keep their memory until then."""
         topic, partition = batch.tp
         error = ClientTimeoutError(
             f"{batch.record_count} records for {topic}-{partition} were not delivered within delivery.timeout.ms"
             f" ({self._options.delivery_timeout_ms}), after {batch.attempts} attempts{waiting_for}:"
-            " look whether the brokers are up, or allow more time"
+            f" look whether the brokers are up, or allow more time{trouble}"
         )
         self.give_up(batch, error, leaves_gap=False)
         self._mark_unresolved(batch)
@@ -113,8 +114,9 @@ class Outcomes:
             return code.retriable
         return self._identity.can_retry(batch, code, log_start_offset)
 
-    def _retry(self, batch: ProducerBatch, code: ErrorCode, *, at_once: bool) -> None:
-        logger.info("%s: %s, sending again (attempt %d)", batch.tp, code.text, batch.attempts + 1)
+    def _retry(self, batch: ProducerBatch, error: KafkaError, *, at_once: bool) -> None:
+        batch.trouble = error.message
+        logger.info("%s: %s, sending again (attempt %d)", batch.tp, error.code.text, batch.attempts + 1)
         self._meters.retried(batch)
         pause = 0.0 if at_once else pause_ms(self._options, batch.attempts)
         batch.not_before_ms = self._clock.monotonic_ms() + round(pause)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from barnabas.client.errors import ClientTimeoutError, IllegalStateError
+from barnabas.client.producer.trouble import last_trouble
 
 
 class PendingCall:
     def __init__(self, max_block_ms: int, trouble: Callable[[], str]) -> None:
-        """`trouble`: why the last attempt came to nothing, to be put behind a sentence."""
+        """`trouble`: why the last attempt came to nothing, if it did."""
         self._max_block_ms = max_block_ms
         self._trouble = trouble
         self._name = ""
@@ -69,7 +70,7 @@ class PendingCall:
         if not done:
             raise ClientTimeoutError(
                 f"{self._name}() has not finished within max.block.ms ({self._max_block_ms}) and goes on: call it"
-                f" again to wait on, or close the producer{self._trouble()}"
+                f" again to wait on, or close the producer{last_trouble(self._trouble())}"
             )
 
 

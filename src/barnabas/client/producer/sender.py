@@ -11,12 +11,13 @@ import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from barnabas.client.errors import AuthenticationError, UnknownTopicError, UnsupportedVersionError
+from barnabas.client.errors import AuthenticationError, UnsupportedVersionError
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.drain import Drain
+from barnabas.client.producer.expiry import Expiry
 from barnabas.client.producer.gates import Gate
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
@@ -68,6 +69,7 @@ class Sender:
         self._nodes = NodeStates(options, clock)
         self._metadata = WantedMetadata(options, client, start=self._start, on_done=self.wake)
         self._in_flight: dict[ProducerBatch, None] = {}
+        self._expiry = Expiry(options, accumulator, outcomes, in_flight=self._in_flight.keys(), trouble=self.trouble)
         self._tasks: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
         self._load_not_before_ms = 0
@@ -95,6 +97,12 @@ class Sender:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def trouble(self, batch: ProducerBatch) -> str:
+        """Why this batch has not been delivered yet: what was wrong the last time, nothing if nothing is known."""
+        leader = batch.queue.leader
+        node = self._nodes.of(leader).failure if leader >= 0 else ""
+        return node or batch.trouble or self._gate.trouble() or self._metadata.trouble
+
     def on_metadata(self, metadata: MetadataCache) -> None:
         """Leaders may have moved, topics grown, or been made anew with fewer partitions."""
         with self._accumulator.lock:
@@ -110,16 +118,17 @@ class Sender:
     def _turn(self) -> int:
         """Sends what can be sent; when to look again."""
         now_ms = self._clock.monotonic_ms()
-        self._expire(now_ms)
+        self._expiry.expire(now_ms)
         if not self._gate.prepare():
-            return min(self._gate.next_look_ms(), self._next_expiry_ms())
+            return min(self._gate.next_look_ms(), self._expiry.next_look_ms())
         with self._accumulator.lock:
             next_look_ms, ready = self._look(now_ms)
         for node_id in ready:
             self._send_to(node_id, now_ms)
         self._update_load(now_ms)
         self._metadata.maybe_ask(now_ms)
-        return min(next_look_ms, self._next_expiry_ms(), self._gate.next_look_ms(), self._metadata.next_look_ms())
+        parts = (self._expiry, self._gate, self._metadata)
+        return min(next_look_ms, *(each.next_look_ms() for each in parts))
 
     def _look(self, now_ms: int) -> tuple[int, list[int]]:
         """Which nodes have something to be sent, and when the next batch is due. Lock held."""
@@ -168,13 +177,13 @@ class Sender:
     async def _connect(self, node_id: int, state: NodeState) -> None:
         try:
             await self._client.connect(node_id)
-            state.failures = 0
+            self._nodes.connected(state)
         except (AuthenticationError, UnsupportedVersionError) as error:
             self._fail_queued(node_id, error)
-            self._nodes.failed(state)
+            self._nodes.failed(state, error)
         except KafkaError as error:
             logger.info("node %d: %s", node_id, error.message)
-            self._nodes.failed(state)
+            self._nodes.failed(state, error)
             self._metadata.want(queue.tp.topic for queue in list(self._accumulator.active) if queue.leader == node_id)
         finally:
             state.connecting = False
@@ -197,9 +206,10 @@ class Sender:
                 raise posted
             produced = await self._client.answer_to(posted)
             self._meters.sent(len(batches), produced.size)
+            state.failure = ""
         except Exception as error:
             failure = error if isinstance(error, KafkaError) else _unreadable(error)
-            self._nodes.failed(state)
+            self._nodes.failed(state, failure)
         finally:
             state.in_flight -= 1
             self._accumulator.busy_nodes.discard(node_id)
@@ -266,28 +276,6 @@ class Sender:
         for batch in batches:
             self._outcomes.give_up(batch, error, leaves_gap=True)
 
-    def _expire(self, now_ms: int) -> None:
-        with self._accumulator.lock:
-            late = self._accumulator.expired(now_ms)
-            for batch in late:
-                self._accumulator.remove(batch)
-        for batch in late:
-            if batch.queue.gone:
-                self._outcomes.give_up(batch, _gone(batch), leaves_gap=False)
-                continue
-            why = "" if batch.queue.leader >= 0 else ", no leader of the partition is known"
-            self._outcomes.expire(batch, why)
-        oldest = now_ms - self._options.delivery_timeout_ms
-        for batch in [each for each in self._in_flight if each.created_ms <= oldest and not each.done]:
-            self._outcomes.expire(batch, ", the last not answered yet")
-
-    def _next_expiry_ms(self) -> int:
-        """When the oldest batch fails at the latest."""
-        with self._accumulator.lock:
-            oldest = [queue.batches[0].created_ms for queue in self._accumulator.active]
-        oldest += [batch.created_ms for batch in self._in_flight if not batch.done]
-        return min(oldest, default=NEVER_MS) + self._options.delivery_timeout_ms
-
     def _update_load(self, now_ms: int) -> None:
         """Not at each turn: a topic may have thousands of partitions to look at."""
         if now_ms < self._load_not_before_ms:
@@ -317,15 +305,6 @@ class Sender:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _gone(batch: ProducerBatch) -> KafkaError:
-    topic, partition = batch.tp
-    count = len(batch.queue.topic.partitions)
-    return UnknownTopicError(
-        f"topic {topic} was made anew with {count} partitions, and {topic}-{partition} does not exist any more:"
-        " send the record again"
-    )
 
 
 def _unreadable(error: Exception) -> KafkaError:

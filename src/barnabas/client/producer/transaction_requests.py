@@ -13,7 +13,7 @@ from barnabas.client.cluster import ClusterClient, CoordinatorKind
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.errors import AbortableTransactionError, CommitFailedError, error_code, error_for
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.retry import Backoff
+from barnabas.client.retry import Backoff, Deadline
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -56,8 +56,8 @@ class TransactionRequests:
         self._last_trouble: KafkaError | None = None
 
     def trouble(self) -> str:
-        """Why the last attempt came to nothing, to be put behind a sentence."""
-        return "" if self._last_trouble is None else f"; last trouble: {self._last_trouble.message}"
+        """Why the last attempt came to nothing, if it did."""
+        return "" if self._last_trouble is None else self._last_trouble.message
 
     async def init_producer_id(self, producer_id: int, producer_epoch: int) -> tuple[int, int]:
         request = InitProducerIdRequest(
@@ -161,7 +161,8 @@ class TransactionRequests:
         async with self._turn:
             while True:
                 try:
-                    node_id = await self._cluster.coordinator(kind, key)
+                    # One look-up at a time: what it fails with is known at once, and told to who waits too long.
+                    node_id = await self._cluster.coordinator(kind, key, Deadline(0))
                     answer = await self._cluster.send(node_id, request, max_version=max_version)
                     self._check(codes(answer), group)
                     self._last_trouble = None

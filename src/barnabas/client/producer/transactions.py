@@ -52,10 +52,12 @@ class Transactions:
         fail_waiting: Callable[[KafkaError], None],
         on_protocol: Callable[[bool], None],
         end_fast_path: Callable[[], None],
+        delivery_trouble: Callable[[], str],
     ) -> None:
         """`flush` waits for every batch; `on_protocol` hears whether writing adds partitions by itself.
 
-        `end_fast_path`: from now on `send` asks for the state of the transaction.
+        `end_fast_path`: from now on `send` asks for the state of the transaction. `delivery_trouble`: why batches that
+        `flush` waits for were not delivered yet.
         """
         assert options.transactional_id is not None
         self.state = TransactionState()
@@ -76,7 +78,7 @@ class Transactions:
         self._to_add: set[TopicPartition] = set()
         self._adding: asyncio.Task[None] | None = None
         self._sending_offsets: asyncio.Task[Any] | None = None
-        self._pending = PendingCall(options.max_block_ms, self._requests.trouble)
+        self._pending = PendingCall(options.max_block_ms, lambda: self.trouble() or delivery_trouble())
         accumulator.on_new_batch = self._on_new_batch
 
     # What the sender asks
@@ -94,6 +96,9 @@ class Transactions:
 
     def next_look_ms(self) -> int:
         return NEVER_MS
+
+    def trouble(self) -> str:
+        return self._requests.trouble()
 
     def fail(self, error: KafkaError) -> None:
         """A batch or a request failed: the transaction has, and after some errors the producer as well."""

@@ -28,6 +28,8 @@ class WantedMetadata:
         self._on_done = on_done
         self._topics: set[str] = set()
         self._not_before_ms = 0
+        self.trouble = ""
+        """Why the last attempt failed, if it did."""
 
     def want(self, topics: Iterable[str]) -> None:
         self._topics.update(topics)
@@ -44,6 +46,8 @@ class WantedMetadata:
     async def _ask(self, topics: set[str]) -> None:
         try:
             await self._client.refresh_metadata(topics)
+            self.trouble = ""
         except KafkaError as error:
             logger.info("metadata of %s: %s", ", ".join(sorted(topics)), error.message)
+            self.trouble = error.message
         self._on_done()
