@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.numbers import NumberError, seconds
@@ -114,6 +114,14 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
+def check_words(given: Sequence[str], known: Any, option: str) -> None:
+    """Words of an enumeration that takes whatever it does not know as its UNKNOWN."""
+    wrong = [word for word in given if known(word) is known.UNKNOWN]
+    if wrong:
+        words = ", ".join(each for each in known if each is not known.UNKNOWN)
+        raise UsageError(f"{option} {wrong[0]}: expected one of {words}")
+
+
 def parser_of(noun: str, description: str, verbs: Sequence[Verb]) -> CommandParser:
     parser = CommandParser(prog=f"barnabas {noun}", description=description)
     words = parser.add_subparsers(metavar="VERB", required=True)
@@ -135,6 +143,9 @@ def _in_words(error: "KafkaError") -> str:
     text = "; ".join(each.message for each in errors.values()) or error.message
     for name, word in _WORDS.items():
         text = text.replace(name, word)
+    if "does not offer" in text:
+        # Barnabas's newest does not serve everything: a newer one is no help then.
+        text = text.replace("use a newer broker", "it is too old, or of Barnabas, which does not serve it")
     return " ".join(text.split())
 
 

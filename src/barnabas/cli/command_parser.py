@@ -32,7 +32,7 @@ class CommandParser(argparse.ArgumentParser):
         if first in verbs:
             return verbs[first].parse(words[1:])
         if first and not first.startswith("-"):
-            self.error(f"there is no verb {first!r}{_hint(first, verbs)}; there are {', '.join(verbs)}")
+            self.error(f"there is no verb {first!r}{hint(first, verbs)}; there are {', '.join(verbs)}")
         return self.parse_args(words)
 
     def _verbs(self) -> "dict[str, CommandParser]":
@@ -54,7 +54,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def _unrecognized(self, unknown: Sequence[str]) -> str:
         known = [text for action in self._actions for text in action.option_strings if text.startswith("--")]
-        hints = "".join(_hint(word.partition("=")[0], known) for word in unknown if word.startswith("--"))
+        hints = "".join(hint(word.partition("=")[0], known) for word in unknown if word.startswith("--"))
         return f"unrecognized arguments: {' '.join(unknown)}{hints}"
 
 
@@ -66,7 +66,8 @@ def is_text(word: str) -> bool:
     return True
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
+def hint(word: str, known: Iterable[str]) -> str:
+    """The nearest one, in words; nothing if none is near."""
     import difflib
 
     near = difflib.get_close_matches(word, known, n=1)

@@ -122,3 +122,44 @@ def test_client_options(barnabas: Any, broker: Broker, tmp_path: Path) -> None:
     unreachable = barnabas("topic list -b 127.0.0.1:1")
     assert (unreachable.status, unreachable.out) == (1, "")
     assert unreachable.err == "barnabas topic list: 127.0.0.1:1: connection refused, nothing listens there\n"
+
+
+def test_settings_that_there_are_not(barnabas: Any, topic: str) -> None:
+    wrong = barnabas("config", "unset", "topic", topic, "retention.mss")
+    assert (wrong.status, wrong.out) == (2, "")
+    told = f"topic {topic} has no setting retention.mss (did you mean retention.ms?)\n"
+    assert wrong.err == f"barnabas config unset: {told}"
+    assert barnabas("config", "get", "topic", topic, "retention.mss").err == f"barnabas config get: {told}"
+    assert barnabas("config", "unset", "topic", topic, "retention.ms", "--dry-run").status == 0
+    assert barnabas("config", "unset", "broker", "all", "nonsense").status == 2
+    altered = barnabas("topic", "alter", topic, "-u", "retention.mss", "-s", "retention.ms=5")
+    assert altered.status == 2 and "has no setting retention.mss (did you mean retention.ms?)" in altered.err
+    assert barnabas("topic", "describe", topic, "--json").json[0]["config"] == {}
+    assert barnabas("topic", "alter", "missing", topic, "-u", "retention.ms").out == f"altered {topic}\n"
+
+
+@pytest.mark.parametrize("which", ["0", "all"])
+def test_a_broker_takes_settings_that_it_does_not_know(barnabas: Any, which: str) -> None:
+    """As with Kafka, where plug-ins have settings of their own: but it may be a typo."""
+    done = barnabas("config", "set", "broker", which, "log.retention.mss=4")
+    assert done.status == 0
+    assert done.err == (
+        "barnabas config set: warning: brokers know no setting log.retention.mss (did you mean log.retention.ms?)\n"
+    )
+    assert barnabas("config", "unset", "broker", which, "log.retention.mss").status == 0
+    for fine in ("log.cleaner.threads=2", "listener.name.internal.ssl.keystore.location=x"):
+        assert "warning" not in barnabas("config", "set", "broker", which, fine, "--dry-run").err
+
+
+def test_states_that_there_are_not(barnabas: Any) -> None:
+    wrong = barnabas("transaction list --state ongoing --state Foo")
+    assert wrong.status == 2 and wrong.err == (
+        "barnabas transaction list: --state Foo: expected one of Empty, Ongoing, PrepareCommit, PrepareAbort,"
+        " CompleteCommit, CompleteAbort, Dead, PrepareEpochFence\n"
+    )
+
+
+def test_what_this_broker_does_not_serve(barnabas: Any, topic: str) -> None:
+    refused = barnabas("partition", "elect", f"{topic}:0")
+    assert refused.status == 1 and "newer broker" not in refused.err
+    assert "does not offer ElectLeaders: it is too old, or of Barnabas, which does not serve it" in refused.err

@@ -1,7 +1,8 @@
 """`barnabas config`: settings of topics, brokers, groups: get, set, unset."""
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
@@ -9,6 +10,7 @@ from barnabas.cli.numbers import NumberError, int32
 from barnabas.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
     from barnabas.client.admin.types import ConfigResource
 
 KINDS = ("topic", "broker", "group", "client-metrics", "broker-logger")
@@ -33,15 +35,16 @@ def get_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def get(options: argparse.Namespace) -> None:
+    from barnabas.cli.commands.setting_names import known_settings, told
     from barnabas.cli.connection import admin_client
 
+    resource = _resource(options)
     with admin_client(options) as admin:
-        config = admin.describe_config(
-            _resource(options), names=options.keys or None, include_documentation=options.docs
-        )
-    unknown = [key for key in options.keys if key not in config]
-    if unknown:
-        raise UsageError(f"{options.kind} {options.name} has no setting {', '.join(unknown)}")
+        config = admin.describe_config(resource, names=options.keys or None, include_documentation=options.docs)
+        unknown = [key for key in options.keys if key not in config]
+        if unknown:
+            names = told(unknown, known_settings(admin, [resource]))
+            raise UsageError(f"{options.kind} {options.name} has no setting {names}")
     everything = options.all or options.keys
     shown = [config[name] for name in sorted(config) if everything or not config[name].is_default]
     if options.json:
@@ -70,15 +73,31 @@ def set_values(options: argparse.Namespace) -> None:
     if options.append and options.subtract:
         raise UsageError("--append and --subtract contradict each other")
     values = key_values(options.pairs, "set")
+    resource = _resource(options)
     with admin_client(options) as admin:
+        if options.kind == "broker":
+            _warn_of_typos(options, admin, resource, values)
         admin.alter_config(
-            _resource(options),
+            resource,
             None if options.append or options.subtract else values,
             append=values if options.append else None,
             subtract=values if options.subtract else None,
             validate_only=options.dry_run,
         )
     _print_done(options, list(values))
+
+
+def _warn_of_typos(
+    options: argparse.Namespace, admin: "Admin", resource: "ConfigResource", names: Iterable[str]
+) -> None:
+    """A broker keeps what it does not know, for plug-ins; a topic refuses it."""
+    from barnabas.cli.commands.setting_names import known_settings, told, unknown_settings
+
+    known = known_settings(admin, [resource])
+    unknown = unknown_settings(names, known)
+    if unknown:
+        warning = f"warning: brokers know no setting {told(unknown, known)}"
+        print(f"barnabas config {options.verb.name}: {warning}", file=sys.stderr)
 
 
 def unset_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,10 +107,13 @@ def unset_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def unset(options: argparse.Namespace) -> None:
+    from barnabas.cli.commands.setting_names import check_settings
     from barnabas.cli.connection import admin_client
 
+    resource = _resource(options)
     with admin_client(options) as admin:
-        admin.alter_config(_resource(options), delete=options.keys, validate_only=options.dry_run)
+        check_settings(admin, [resource], options.keys, f"{options.kind} {options.name} has")
+        admin.alter_config(resource, delete=options.keys, validate_only=options.dry_run)
     _print_done(options, options.keys)
 
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import UsageError, Verb, add_json_argument, run
+from barnabas.cli.command import UsageError, Verb, add_json_argument, check_words, run
 from barnabas.cli.commands.group_reset import RESET_OFFSETS
 from barnabas.cli.output import counted, print_json, print_table
 from barnabas.types import TopicPartition
@@ -30,8 +30,8 @@ def list_groups(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
     from barnabas.client.admin.types import GroupState, GroupType
 
-    _check_words(options.state, GroupState, "--state")
-    _check_words(options.type, GroupType, "--type")
+    check_words(options.state, GroupState, "--state")
+    check_words(options.type, GroupType, "--type")
     with admin_client(options) as admin:
         groups = admin.list_groups(states=options.state, types=options.type)
     if options.json:
@@ -39,13 +39,6 @@ def list_groups(options: argparse.Namespace) -> None:
     else:
         rows = [(each.group_id, each.type, each.protocol_type or None, each.state) for each in groups.values()]
         print_table(["GROUP", "TYPE", "PROTOCOL", "STATE"], rows)
-
-
-def _check_words(given: list[str], known: Any, option: str) -> None:
-    wrong = [word for word in given if known(word) is known.UNKNOWN]
-    if wrong:
-        words = ", ".join(each for each in known if each is not known.UNKNOWN)
-        raise UsageError(f"{option} {wrong[0]}: expected one of {words}")
 
 
 def describe_arguments(parser: argparse.ArgumentParser) -> None:

@@ -150,6 +150,7 @@ def alter_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def alter(options: argparse.Namespace) -> None:
+    from barnabas.cli.commands.setting_names import check_settings
     from barnabas.cli.connection import admin_client
     from barnabas.cli.partial_success import telling_what_was_done
     from barnabas.client.admin.types import ConfigChange, ConfigResource
@@ -163,8 +164,11 @@ def alter(options: argparse.Namespace) -> None:
     if not (change.set or change.delete or change.append or change.subtract):
         raise UsageError("nothing to do: give --set, --unset, --append or --subtract")
     changes = {ConfigResource.topic(name): change for name in options.names}
-    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_altered(options, done)):
-        admin.alter_configs(changes, validate_only=options.dry_run)
+    with admin_client(options) as admin:
+        if options.unset:
+            check_settings(admin, changes, options.unset, "a topic has")
+        with telling_what_was_done(lambda done: _print_altered(options, done)):
+            admin.alter_configs(changes, validate_only=options.dry_run)
     _print_altered(options, changes)
 
 

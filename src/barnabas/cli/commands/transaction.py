@@ -4,7 +4,7 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from barnabas.cli.command import UsageError, Verb, add_json_argument, run
+from barnabas.cli.command import UsageError, Verb, add_json_argument, check_words, run
 from barnabas.cli.commands.partition import partition_of
 from barnabas.cli.numbers import int16, int32, int64
 from barnabas.cli.output import moment, print_json, print_table
@@ -26,7 +26,9 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def list_transactions(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
+    from barnabas.client.admin.types import TransactionState
 
+    check_words(options.state, TransactionState, "--state")
     longer = None if options.longer_than is None else duration_ms(options.longer_than, "--longer-than")
     with admin_client(options) as admin:
         found = admin.list_transactions(
