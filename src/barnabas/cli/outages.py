@@ -55,7 +55,8 @@ def teller(program: str) -> Callable[[str], None]:
 
     def tell(text: str) -> None:
         goes_on = "; trying again" if text.startswith("no connection") else ""
-        print(f"{program}: {text}{goes_on}", file=sys.stderr, flush=True)
+        wiped = "\r\x1b[K" if sys.stderr.isatty() else ""  # a line of progress may stand there
+        print(f"{wiped}{program}: {text}{goes_on}", file=sys.stderr, flush=True)
 
     return tell
 

@@ -64,6 +64,7 @@ def parser() -> CommandParser:
 
 def consume(options: argparse.Namespace) -> None:
     from barnabas.cli.data.clients import CLOSE_S, consumer_client
+    from barnabas.cli.data.progress import Progress
     from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
     from barnabas.cli.data.record_format import compiled, json_line
     from barnabas.cli.outages import outages_told, teller
@@ -97,7 +98,9 @@ def consume(options: argparse.Namespace) -> None:
             bounds.seek(consumer, chosen)
             partitions = Partitions(consumer, chosen, bounds)
         with outages_told(teller("barnabas consume")):
-            print_records(consumer, partitions, write, sys.stdout.buffer, options.count)
+            output = sys.stdout.buffer
+            progress = Progress.beside("consuming", output)
+            print_records(consumer, partitions, write, output, options.count, progress)
             consumer.close(CLOSE_S)
 
 

@@ -109,6 +109,7 @@ def consume(options: argparse.Namespace) -> int:
     from barnabas.cli.data.clients import CLOSE_S, consumer_client
     from barnabas.cli.data.consume_load import ReadLoad, read_load, too_few_line, total_line
     from barnabas.cli.data.metric_lines import metric_lines
+    from barnabas.cli.data.progress import Progress
     from barnabas.cli.data.reading import existing_topics
     from barnabas.cli.outages import outages_told, teller
     from barnabas.cli.output import print_json
@@ -125,8 +126,12 @@ def consume(options: argparse.Namespace) -> int:
         existing_topics(consumer, [options.topic])
         if not options.json:
             print(load.header(), flush=True)
-        with outages_told(teller("barnabas perf consume")):
-            totals = read_load(consumer, load, lambda line: print(line, flush=True))
+        # Where lines are printed as it goes, they are the progress.
+        with (
+            outages_told(teller("barnabas perf consume")),
+            Progress("consuming", shown=False if load.detailed else None) as progress,
+        ):
+            totals = read_load(consumer, load, lambda line: print(line, flush=True), progress)
             metrics = consumer.metrics()
             consumer.close(CLOSE_S)
     if options.json:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from barnabas.cli.data.java_text import date_text, fixed, ratio
 from barnabas.cli.data.produce_statistics import now_ms
+from barnabas.cli.data.progress import Progress
 from barnabas.client.consumer import Consumer, RebalanceListener
 from barnabas.records.codec import ConsumerRecord
 from barnabas.types import TopicPartition
@@ -62,7 +63,9 @@ class _Rebalances(RebalanceListener):
         self.round_ms += waited
 
 
-def read_load(consumer: Consumer, load: ReadLoad, report: Callable[[str], None]) -> ReadTotals:
+def read_load(
+    consumer: Consumer, load: ReadLoad, report: Callable[[str], None], progress: Progress | None = None
+) -> ReadTotals:
     start = reported_ms = consumed_ms = now = now_ms()
     rebalances = _Rebalances(start)
     consumer.subscribe([load.topic], rebalances)
@@ -74,7 +77,10 @@ def read_load(consumer: Consumer, load: ReadLoad, report: Callable[[str], None])
             continue
         consumed_ms = now
         messages += len(records)
-        size += _size(records)
+        read = _size(records)
+        size += read
+        if progress is not None:
+            progress.add(read, len(records))
         if now - reported_ms >= load.reporting_interval_ms:
             if load.detailed:
                 window = ReadTotals(

@@ -1,9 +1,11 @@
 """How far long work has come: one line on stderr that is written over, and only where somebody sees it."""
 
+import os
+import stat
 import sys
 import time
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 INTERVAL_S = 0.5
 
@@ -13,17 +15,27 @@ class Progress:
 
     def __init__(self, doing: str, *, shown: bool | None = None) -> None:
         self._doing = doing
-        self._shown = sys.stderr.isatty() if shown is None else shown
+        self.is_shown = sys.stderr.isatty() if shown is None else shown
         self._started = time.monotonic()
         self._next = self._started + INTERVAL_S
         self._width = 0
         self.records = 0
         self.size = 0
 
-    def add(self, size: int) -> None:
-        self.records += 1
+    @classmethod
+    def beside(cls, doing: str, output: BinaryIO) -> Self:
+        """For work that fills a file: what goes through a pipe may end on the terminal that shows the progress."""
+        try:
+            mode = os.fstat(output.fileno()).st_mode
+        except OSError:  # no file of the system
+            return cls(doing, shown=False)
+        is_piped = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+        return cls(doing, shown=False if is_piped or output.isatty() else None)
+
+    def add(self, size: int, records: int = 1) -> None:
+        self.records += records
         self.size += size
-        if self._shown and time.monotonic() >= self._next:
+        if self.is_shown and time.monotonic() >= self._next:
             self._show()
 
     def __enter__(self) -> Self:

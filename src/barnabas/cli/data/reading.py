@@ -7,6 +7,7 @@ group partitions come and go: there -e is over once nothing came and the group's
 from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO
 
+from barnabas.cli.data.progress import Progress
 from barnabas.cli.data.read_range import ReadRange
 from barnabas.cli.data.stopping import Stopping
 from barnabas.client.consumer import Consumer
@@ -91,18 +92,19 @@ def print_records(
     write: Callable[[ConsumerRecord], bytes],
     output: BinaryIO,
     limit: int | None,
+    progress: Progress,
 ) -> int:
     """Until done, until `limit` records were printed, or until Ctrl-C; gives their number."""
-    printed = 0
     idle = False
-    with Stopping() as stopping:
-        while not stopping.asked and printed != limit and not partitions.done(idle):
-            most = POLL_RECORDS if limit is None else min(POLL_RECORDS, limit - printed)
+    with progress, Stopping() as stopping:
+        while not stopping.asked and progress.records != limit and not partitions.done(idle):
+            most = POLL_RECORDS if limit is None else min(POLL_RECORDS, limit - progress.records)
             records = consumer.poll(POLL_S, most)
             idle = not records
             if records:
                 wanted = partitions.wanted(records)
-                output.write(b"".join([write(record) for record in wanted]))
+                printed = b"".join([write(record) for record in wanted])
+                output.write(printed)
                 output.flush()
-                printed += len(wanted)
-    return printed
+                progress.add(len(printed), len(wanted))
+    return progress.records

@@ -1,4 +1,4 @@
-"""Formatters for the coordinators' topics: a record as one JSON text, like Kafka 4.1's CoordinatorRecordMessageFormatter.
+"""Formatters for the coordinators' topics: a record as one JSON text, as Kafka 4.1's formatters write it.
 
     {"key":{"type":1,"data":{...}},"value":{"version":4,"data":{...}}}
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any, cast
 
+from barnabas.cli.data.consume_load import ReadLoad, read_load
+from barnabas.cli.data.progress import Progress
 from barnabas.cli.data.read_range import ReadRange
-from barnabas.cli.data.reading import Partitions
+from barnabas.cli.data.reading import Partitions, print_records
 from barnabas.client.consumer import Consumer
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.records.codec import ConsumerRecord
@@ -59,3 +62,37 @@ def test_a_time_ends_a_partition() -> None:
     assert partitions.done(idle=False) and partitions.wanted(records(1)) == []
     unbounded = Partitions(cast(Consumer, consumer), [FIRST], ReadRange())
     assert len(unbounded.wanted(records(6))) == 6 and not unbounded.done(idle=True)
+
+
+class Polled(FakeConsumer):
+    """Gives three records, then nothing, and is done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = [records(2), records(1), []]
+
+    def poll(self, timeout: float, most: int = 0) -> list[ConsumerRecord]:
+        return self._left.pop(0)
+
+    def subscribe(self, topics: Any, listener: Any) -> None:
+        assert topics == ["t"]
+
+
+class Counted(Progress):
+    def __init__(self) -> None:
+        super().__init__("consuming", shown=False)
+
+
+def test_what_is_printed_is_counted_for_the_progress() -> None:
+    progress = Counted()
+    printed = io.BytesIO()
+    consumer = cast(Consumer, Polled())
+    partitions = Partitions(consumer, [FIRST], ReadRange())
+    assert print_records(consumer, partitions, lambda record: b"%d\n" % record.offset, printed, 3, progress) == 3
+    assert printed.getvalue() == b"0\n1\n0\n" and (progress.records, progress.size) == (3, 6)
+
+
+def test_what_a_load_reads_is_counted_for_the_progress() -> None:
+    progress = Counted()
+    totals = read_load(cast(Consumer, Polled()), ReadLoad("t", 3), print, progress)
+    assert (totals.messages, progress.records, progress.size) == (3, 3, totals.size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import pty
 import sys
 import threading
 from pathlib import Path
@@ -118,7 +119,32 @@ def test_progress_is_written_over_and_wiped(
         progress.add(1)
     shown = capsys.readouterr().err
     assert shown.startswith("\rproducing: 2 records, 2.0 MB, 2 records/s\r ") and shown.endswith(" \r")
+    with Progress("producing", shown=True) as progress:
+        now[0] += 1
+        progress.add(2**20, 500)
+    assert capsys.readouterr().err.startswith("\rproducing: 500 records, 1.0 MB, 500 records/s\r ")
     with Progress("producing", shown=False) as progress:
         now[0] += 9
         progress.add(1)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_stands_beside_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes through a pipe may end on the same terminal, and a terminal shows the records themselves."""
+    leader, terminal = pty.openpty()
+    reading, writing = os.pipe()
+    with (
+        (tmp_path / "file").open("wb") as file,
+        open(leader, "wb"),
+        open(terminal, "wb") as screen,
+        open(reading, "rb"),
+        open(writing, "wb") as pipe,
+        open(os.devnull, "wb") as nothing,
+    ):
+        monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(screen))
+        shown = [
+            Progress.beside("consuming", output).is_shown for output in (file, nothing, screen, pipe, io.BytesIO())
+        ]
+        assert shown == [True, True, False, False, False]
+        monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(file))
+        assert not Progress.beside("consuming", file).is_shown
