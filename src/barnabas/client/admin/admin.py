@@ -19,8 +19,8 @@ class Admin(AdminBase):
     """Topics, groups, settings, transactions and all else that is not reading and writing records."""
 
     def close(self) -> None:
-        """Close the connections. May be called again."""
-        if not self._io.stopped:
+        """Close the connections. May be called again; in a child process they are the parent's and stay."""
+        if not self._io.stopped and not self._io.is_forked:
             self._io.wait(self._core.close())
             self._io.stop()
 

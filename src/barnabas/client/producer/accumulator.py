@@ -5,12 +5,14 @@ nobody waits with it. A batch may be sent once it has `batch.size` bytes or is `
 until the sender takes it: while a broker is busy, the next request grows instead of queueing up.
 """
 
+import os
 import random
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from barnabas.client.errors import IllegalStateError
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.buffer_pool import BufferPool
 from barnabas.client.producer.fast_path import Delivery
@@ -67,6 +69,7 @@ class Accumulator:
         self.on_new_batch: Callable[[PartitionQueue], None] | None = None
         """Transactions hear of each partition that gets records. Lock held."""
         self.io_thread_id: int | None = None
+        self._pid = os.getpid()
         self._batch_size = max(1, limits.batch_size)
         self._max_batch_bytes = limits.max_request_size if limits.batch_size > 0 else 0
         self._wake_sender = wake_sender
@@ -74,6 +77,14 @@ class Accumulator:
 
     def on_io_thread(self) -> bool:
         return threading.get_ident() == self.io_thread_id
+
+    def check_not_forked(self) -> None:
+        """Before the lock is taken to wait for an outcome: in a child process both may be in vain."""
+        if os.getpid() != self._pid:
+            raise IllegalStateError(
+                "the record was on its way when the process was forked:"
+                " only the parent process hears what becomes of it"
+            )
 
     def topic(self, name: str, partition_count: int) -> TopicQueues:
         """The queues of a topic, with at least that many partitions. Lock held."""

@@ -157,6 +157,9 @@ class ProducerBatch(BatchSlot):
 
     def hang_on(self, delivery: "Delivery", callback: Callback) -> bool:
         """False when the batch is done and the caller has to call by itself."""
+        if self.done:
+            return False
+        self.accumulator.check_not_forked()
         with self.accumulator.lock:
             owner: ProducerBatch = self
             index = delivery.index
@@ -174,6 +177,7 @@ class ProducerBatch(BatchSlot):
 
     def wait(self, timeout: float | None) -> bool:
         """True once the batch is done or was split; False after `timeout` seconds."""
+        self.accumulator.check_not_forked()
         if self.accumulator.on_io_thread():
             raise IllegalStateError(
                 "waiting for a delivery in a callback would wait for ever: callbacks run on the thread that sends;"

@@ -115,8 +115,11 @@ class Producer(SendPath):
         return self._core.metrics()
 
     def close(self, timeout: float | None = None) -> None:
-        """Sends what is buffered and ends. After `timeout` seconds the rest fails. May be called again."""
-        if not self._io.stopped:
+        """Sends what is buffered and ends. After `timeout` seconds the rest fails. May be called again.
+
+        In a child process it does nothing: what is buffered is the parent's to send.
+        """
+        if not self._io.stopped and not self._io.is_forked:
             self._io.wait(self._core.close(timeout))
             self._io.stop()
 

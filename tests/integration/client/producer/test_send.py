@@ -293,3 +293,27 @@ def test_a_child_process_is_told_to_make_its_own(bootstrap: str, topic: str, new
     os.close(read_end)
     assert b"make a producer in the child" in told
     assert producer.send(topic, b"y").result(20).offset == 1
+
+
+def test_a_child_process_does_not_wait_for_what_the_parent_sends(
+    bootstrap: str, topic: str, new_producer: NewProducer
+) -> None:
+    producer = new_producer(bootstrap, linger_ms=60_000, delivery_timeout_ms=120_000)
+    delivery = producer.send(topic, b"x")
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with producer:
+                delivery.result(20)
+        except IllegalStateError as error:
+            os.write(write_end, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    os.waitpid(child, 0)
+    told = os.read(read_end, 1000)
+    os.close(read_end)
+    assert b"only the parent process hears" in told
+    producer.flush(20)
+    assert delivery.result(0).offset == 0
