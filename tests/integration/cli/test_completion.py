@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from barnabas import Consumer, Producer
-from barnabas.cli.commands.completion import all_names, all_words, bash_script, fish_script
+from barnabas.cli.commands.completion import all_choices, all_names, all_words, bash_script, fish_script
 from barnabas.cli.commands.completion_scripts import GROUPS, TOPICS
 from barnabas.cli.main import COMMANDS, main
 from barnabas.testing import Broker
@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[3]
 def completed(*typed: str) -> list[str]:
     """What bash offers after these words; the last one is being typed."""
     words = " ".join(f"'{word}'" for word in ("barnabas", *typed))
-    program = f"{bash_script(all_words(), zsh=False)}\nCOMP_WORDS=({words}); COMP_CWORD={len(typed)}; _barnabas\n"
+    program = f"{bash_script(all_words(), choices=all_choices(), zsh=False)}\n"
+    program += f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _barnabas\n"
     program += 'printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, timeout=30, check=True)
     assert done.stderr == ""
@@ -41,6 +42,16 @@ def test_nouns_verbs_and_options() -> None:
     assert completed("nonsense", "x") == []
 
 
+def test_a_choice_is_offered_until_it_is_made() -> None:
+    kinds = ["topic", "broker", "group", "client-metrics", "broker-logger"]
+    assert [word for word in completed("config", "get", "") if not word.startswith("-")] == kinds
+    assert completed("config", "set", "--dry-run", "bro") == ["broker", "broker-logger"]
+    assert completed("config", "get", "-b", "h:1", "g") == ["group"]
+    for done in (["topic", ""], ["topic", "orders", ""], ["--json", "topic", "t"], ["broker", ""]):
+        assert not set(completed("config", "get", *done)) & set(kinds)
+    assert completed("completion", "bash", "f") == []
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_printed_and_well_formed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
@@ -55,6 +66,9 @@ def test_fish_knows_every_verb() -> None:
     script = fish_script(all_words())
     for key in all_words():
         assert " ".join(key) in script
+    script = fish_script(all_words(), all_names(), all_choices())
+    assert '-a "topic broker group client-metrics broker-logger"' in script
+    assert "config get( .*)? topic +[^ ]*" in script
 
 
 def test_names_belong_where_names_are_typed() -> None:
@@ -89,7 +103,7 @@ def test_names_come_from_the_broker(tmp_path: Path) -> None:
             line = " ".join(("barnabas", *typed))
             words = " ".join(f"'{word}'" for word in ("barnabas", *typed))
             program = (
-                f"{bash_script(all_words(), all_names(), zsh=False)}\nCOMP_LINE='{line}'\n"
+                f"{bash_script(all_words(), all_names(), all_choices(), zsh=False)}\nCOMP_LINE='{line}'\n"
                 f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _barnabas\n"
                 'printf "%s\\n" "${COMPREPLY[@]}"'
             )
@@ -105,4 +119,13 @@ def test_names_come_from_the_broker(tmp_path: Path) -> None:
         assert offered("consume", *at, "-g", "") == ["billing"]
         assert offered("group", "describe", *at, "b") == ["billing"]
         assert offered("topic", "create", *at, "ord") == []
+        assert offered("config", "get", *at, "topic", "ord") == ["orders", "orders-dead"]
+        assert offered("config", "unset", *at, "group", "")[-1] == "billing"
+        assert offered("config", "get", *at, "broker", "o") == []
+        assert offered("config", "set", *at, "topic", "orders", "ord") == []
+        file = tmp_path / "client.properties"
+        file.write_text(f"bootstrap.servers={broker.bootstrap}\nlinger.ms=5\n")
+        assert offered("topic", "describe", "--command-config", str(file), "orders-") == ["orders-dead"]
+        assert offered("topic", "describe", "-X", f"bootstrap.servers={broker.bootstrap}", "orders-") == ["orders-dead"]
+        assert offered("topic", "describe", "--command-config", "missing", "ord") == []
         assert offered("topic", "describe", "ord") == []  # nobody answers: no names, no words of complaint

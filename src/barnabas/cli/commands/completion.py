@@ -13,16 +13,25 @@ import importlib
 from collections.abc import Sequence
 from types import ModuleType
 
-from barnabas.cli.command import OK, parser_of
+from barnabas.cli.command import OK, add_connection_arguments, parser_of
 from barnabas.cli.command_parser import CommandParser
-from barnabas.cli.commands.completion_scripts import GROUPS, TOPICS, Key, Names, Words, bash_script, fish_script
+from barnabas.cli.commands.completion_scripts import (
+    GROUPS,
+    TOPICS,
+    Choices,
+    Key,
+    Names,
+    Words,
+    bash_script,
+    fish_script,
+)
 
 SHELLS = ("bash", "zsh", "fish")
 KINDS = (TOPICS, GROUPS)
 ANSWER_WITHIN_MS = "2000"
 Parsers = dict[Key, argparse.ArgumentParser]
 
-__all__ = ["all_names", "all_words", "bash_script", "fish_script", "main", "parser"]
+__all__ = ["all_choices", "all_names", "all_words", "bash_script", "fish_script", "main", "parser"]
 
 
 def parser() -> CommandParser:
@@ -40,9 +49,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.shell in KINDS:
         print("".join(f"{name}\n" for name in names_now(options.shell, options.line)), end="")
         return OK
-    words, names = all_words(), all_names()
-    zsh = options.shell == "zsh"
-    print(fish_script(words, names) if options.shell == "fish" else bash_script(words, names, zsh=zsh), end="")
+    known = all_words(), all_names(), all_choices()
+    print(fish_script(*known) if options.shell == "fish" else bash_script(*known, zsh=options.shell == "zsh"), end="")
     return OK
 
 
@@ -73,27 +81,41 @@ def all_names() -> Names:
     return names
 
 
+def all_choices() -> Choices:
+    """Words of which one is typed, in its place: `config get topic`."""
+    return {
+        key: [str(each) for each in action.choices]
+        for key, made in _parsers().items()
+        for action in made._actions
+        if action.choices and not action.option_strings
+    }
+
+
 def names_now(kind: str, line: str) -> list[str]:
     """Sorted; nothing if the broker does not answer: whoever presses TAB wants no error in between."""
-    from barnabas.cli.command import default_bootstrap
+    from barnabas.cli.command import UsageError
+    from barnabas.cli.connection import client_config
     from barnabas.cli.log_level import log_level
     from barnabas.client.admin import Admin
+    from barnabas.client.options import AdminOptions
     from barnabas.errors import KafkaError
 
-    config = {"default.api.timeout.ms": ANSWER_WITHIN_MS, "request.timeout.ms": ANSWER_WITHIN_MS}
-    config["bootstrap.servers"] = _bootstrap(line) or default_bootstrap()
+    soon = {"default.api.timeout.ms": ANSWER_WITHIN_MS, "request.timeout.ms": ANSWER_WITHIN_MS}
     try:
+        config = client_config(_connection(line), AdminOptions) | soon
         with log_level(), Admin.from_config(config) as admin:
             return sorted(admin.list_topics() if kind == TOPICS else admin.list_groups())
-    except (KafkaError, ValueError):
+    except (KafkaError, UsageError, ValueError, argparse.ArgumentError):
         return []
 
 
-def _bootstrap(line: str) -> str | None:
-    import re
+def _connection(line: str) -> argparse.Namespace:
+    """Which broker the line is about. Raises ValueError or ArgumentError for one that is not typed yet."""
+    import shlex
 
-    given = re.findall(r"\s(?:-b\s*|--bootstrap-server[\s=]+)(\S+)", line)
-    return given[-1] if given else None
+    made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    add_connection_arguments(made)
+    return made.parse_known_args(shlex.split(line))[0]
 
 
 def _parsers() -> Parsers:
@@ -122,8 +144,7 @@ def _parser_in(module: ModuleType) -> argparse.ArgumentParser | None:
 
 def _options(parser: argparse.ArgumentParser) -> list[str]:
     long = [text for action in parser._actions for text in action.option_strings if text.startswith("--")]
-    choices = [str(each) for action in parser._actions if not action.option_strings for each in action.choices or ()]
-    return choices + sorted(long)
+    return sorted(long)
 
 
 def _kind(key: Key, action: argparse.Action) -> str | None:

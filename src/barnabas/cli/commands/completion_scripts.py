@@ -10,6 +10,9 @@ from typing import NamedTuple
 TOPICS, GROUPS = "topics", "groups"
 Key = tuple[str, ...]
 Words = dict[Key, list[str]]
+Choices = dict[Key, list[str]]
+NAMES_OF = {"topic": TOPICS, "group": GROUPS}
+"""The kind of names that follows such a choice."""
 
 
 class Names(NamedTuple):
@@ -19,7 +22,7 @@ class Names(NamedTuple):
     """The kind that follows an option."""
 
 
-def bash_script(words: Words, names: Names | None = None, *, zsh: bool) -> str:
+def bash_script(words: Words, names: Names | None = None, choices: Choices | None = None, *, zsh: bool) -> str:
     verbs = "".join(f"      {key[0]}) words={_quoted(words[key])} ;;\n" for key in words if len(key) == 1)
     options = "".join(f'      "{" ".join(key)}") words={_quoted(words[key])} ;;\n' for key in words if len(key) == 2)
     # A noun without verbs has options from its second word on.
@@ -40,9 +43,37 @@ def bash_script(words: Words, names: Names | None = None, *, zsh: bool) -> str:
     case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}}" in
 {options}{plain}    esac
   fi
-{_bash_names(names, words)}  COMPREPLY=($(compgen -W "$words" -- "$typed"))
+{_bash_choices(choices or {})}{_bash_names(names, words)}  COMPREPLY=($(compgen -W "$words" -- "$typed"))
 }}
 complete -o default -F _barnabas barnabas
+"""
+
+
+def _bash_choices(choices: Choices) -> str:
+    """Offered until one of them stands in the line; then names, if it is a kind of names and was the last word."""
+    if not choices:
+        return ""
+    by_words = ""
+    for key, offered in choices.items():
+        pattern = f'"{" ".join(key)}"' if len(key) == 2 else f'"{key[0]} "*'
+        by_words += f"    {pattern}) choices={_quoted(offered)} first={len(key) + 1} ;;\n"
+    followed = {
+        kind: [f'"{" ".join(key)} {word}"' for key, offered in choices.items() if word in offered]
+        for word, kind in NAMES_OF.items()
+    }
+    by_choice = "".join(f"      {'|'.join(found)}) kind={kind} ;;\n" for kind, found in followed.items() if found)
+    return f"""  local choices="" chosen="" first=3 index
+  case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}}" in
+{by_words}  esac
+  for ((index = first; index < COMP_CWORD; index++)); do
+    case " $choices " in *" ${{COMP_WORDS[index]}} "*) chosen="${{COMP_WORDS[index]}}"; break ;; esac
+  done
+  if [ -z "$chosen" ]; then
+    words="$words $choices"
+  elif [ "$chosen" = "${{COMP_WORDS[COMP_CWORD-1]}}" ]; then
+    case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}} $chosen" in
+{by_choice}    esac
+  fi
 """
 
 
@@ -75,7 +106,7 @@ def _bash_pattern(key: Key, words: Words) -> str:
     return f'"{key[0]} "*' if _is_plain(words, key) else f'"{key[0]} "[!12]*" {key[1]}"'
 
 
-def fish_script(words: Words, names: Names | None = None) -> str:
+def fish_script(words: Words, names: Names | None = None, choices: Choices | None = None) -> str:
     lines = [f"complete -c barnabas -n __fish_use_subcommand -f -a {_quoted(words[()])}"]
     for key, following in words.items():
         if not key:
@@ -90,6 +121,13 @@ def fish_script(words: Words, names: Names | None = None) -> str:
         for text, kind in names.of_options.items():
             switch = f"-l {text[2:]}" if text.startswith("--") else f"-s {text[1:]}"
             lines.append(f"complete -c barnabas {switch} -x -a '{_fish_names(kind)}'")
+    for key, offered in (choices or {}).items():
+        condition = f"{_fish_condition(key)}; and not __fish_seen_subcommand_from {' '.join(offered)}"
+        lines.append(f"complete -c barnabas -n '{condition}' -f -a {_quoted(offered)}")
+        for word, kind in NAMES_OF.items():
+            if word in offered:
+                pattern = f'string match -q -r "^barnabas {" ".join(key)}( .*)? {word} +[^ ]*\\$" -- (commandline -cp)'
+                lines.append(f"complete -c barnabas -n '{pattern}' -f -a '{_fish_names(kind)}'")
     return "\n".join(lines) + "\n"
 
 
