@@ -29,7 +29,7 @@ Submit = Callable[[Coroutine[Any, Any, None]], "concurrent.futures.Future[None]"
 
 
 class Committer(Protocol):
-    async def commit(self, offsets: Offsets) -> None: ...
+    async def commit(self, offsets: Offsets, *, timeout_ms: int | None = None) -> None: ...
 
 
 class PendingCommit(NamedTuple):
@@ -60,11 +60,13 @@ class Commits:
         self._auto_in_flight = False
         self._auto_at_ms = clock.monotonic_ms() + options.auto_commit_interval_ms
 
-    def start(self, offsets: Offsets, callback: CommitCallback | None = None) -> PendingCommit:
+    def start(
+        self, offsets: Offsets, callback: CommitCallback | None = None, *, timeout_ms: int | None = None
+    ) -> PendingCommit:
         """Sends a commit. Whoever called looks at the future; `run_callbacks` does the rest."""
         if self._committer is None:
             raise IllegalStateError("there is no group to commit to: give the consumer a group_id")
-        future = self._submit(self._committer.commit(offsets))
+        future = self._submit(self._committer.commit(offsets, timeout_ms=timeout_ms))
         future.add_done_callback(lambda _: self._side.notify())
         pending = PendingCommit(offsets, future, callback)
         self._pending.append(pending)

@@ -32,6 +32,7 @@ T = TypeVar("T")
 logger = logging.getLogger("barnabas.client.consumer")
 
 LATE_MS = 1000
+NOT_ANSWERED = "was not answered in time: it may or may not have been stored"
 
 
 class CoreBase:
@@ -135,16 +136,20 @@ class CoreBase:
 
         Unless it `wakes`, a wake-up meanwhile is kept for the next wait.
         """
-        pending = self._commits.start(offsets)
+        pending = self._commits.start(offsets, timeout_ms=deadline.remaining_ms)
+        deadline = Deadline(deadline.remaining_ms + LATE_MS, self._clock)  # it knows better why it came to nothing
         while not pending.future.done():
             if wakes:
                 self._check_woken()
             if deadline.expired:
                 pending.future.cancel()
-                raise ClientTimeoutError("the commit was not answered in time: it may or may not have been stored")
+                raise ClientTimeoutError(f"the commit {NOT_ANSWERED}")
             await self._side.wait(deadline.remaining_s)
         await self._commits.run_callbacks()
-        if (error := error_of(pending.future)) is not None:
+        error = error_of(pending.future)
+        if isinstance(error, ClientTimeoutError):
+            raise ClientTimeoutError(f"the commit {NOT_ANSWERED} ({error.message})") from error
+        if error is not None:
             raise error
 
     def _on_assignment(self) -> None:

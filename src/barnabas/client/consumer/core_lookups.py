@@ -7,8 +7,9 @@ from barnabas.client.consumer.arguments import Partition, partition_of, partitio
 from barnabas.client.consumer.offset_reset import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from barnabas.client.consumer.offsets import OffsetAndTimestamp
 from barnabas.client.consumer.polling import PollingCore
-from barnabas.client.errors import ClientTimeoutError
+from barnabas.client.errors import ClientTimeoutError, UnknownTopicError, UnreachableError
 from barnabas.client.metadata import PartitionMetadata, TopicMetadata
+from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
 
@@ -24,7 +25,7 @@ class LookupCore(PollingCore):
                 if (error := self._runtime.next_error()) is not None:
                     raise error
                 if deadline.expired:
-                    raise ClientTimeoutError(f"no position for {state.topic_partition} yet: try again, or seek")
+                    raise _no_position(state.topic_partition, self._runtime.why_no_position(state.topic_partition))
                 await self._side.wait(deadline.remaining_s)
             return state.offset
 
@@ -93,3 +94,12 @@ class LookupCore(PollingCore):
 
     def metrics(self) -> dict[str, float]:
         return self._runtime.metrics()
+
+
+def _no_position(entry: TopicPartition, why: KafkaError | None) -> KafkaError:
+    """What kept it says more than that the time is over."""
+    if isinstance(why, UnknownTopicError | UnreachableError):
+        return why
+    return ClientTimeoutError(
+        f"no position for {entry} yet{'' if why is None else f' ({why.message})'}: try again, or seek"
+    )

@@ -96,7 +96,7 @@ class OffsetLookup:
         for entry, timestamp in timestamps.items():
             leader = self._cluster.metadata.leader(entry)
             if leader is None:
-                failed[entry] = why or _no_leader(entry, self._cluster)
+                failed[entry] = why or self.no_leader(entry)
             else:
                 by_node.setdefault(leader.node_id, {})[entry] = (leader.leader_epoch, timestamp)
         found: dict[TopicPartition, FoundOffset] = {}
@@ -172,6 +172,19 @@ class OffsetLookup:
                     found[entry] = EpochEnd(answer.leader_epoch, answer.end_offset)
         return found, failed
 
+    def no_leader(self, entry: TopicPartition) -> KafkaError:
+        """Why nobody can be asked about the partition, as far as the metadata tell."""
+        topic = self._cluster.metadata.topic(entry.topic)
+        refused = self._cluster.metadata.invalid_topics.get(entry.topic)
+        if topic is None and refused is not None and not refused.retriable:
+            return error_for(refused, topic=entry.topic)
+        if topic is None:
+            return UnknownTopicError(f"there is no partition {entry}: create the topic, or look for a typo in its name")
+        if entry.partition >= topic.partition_count:
+            numbers = f"the topic has {topic.partition_count} partition(s), numbered from 0"
+            return UnknownTopicError(f"there is no partition {entry}: {numbers}")
+        return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{entry} has no leader at the moment")
+
     async def refresh(self, topics: Collection[str]) -> KafkaError | None:
         """Metadata of these topics; the reason if it cannot be had now, but may be later."""
         try:
@@ -202,16 +215,6 @@ def _read_list_offsets(
         if entry not in found and entry not in failed:
             failed[entry] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker left {entry} out of its answer")
     return found, failed
-
-
-def _no_leader(entry: TopicPartition, cluster: ClusterClient) -> KafkaError:
-    topic = cluster.metadata.topic(entry.topic)
-    refused = cluster.metadata.invalid_topics.get(entry.topic)
-    if topic is None and refused is not None and not refused.retriable:
-        return error_for(refused, topic=entry.topic)
-    if topic is None or entry.partition >= topic.partition_count:
-        return UnknownTopicError(f"there is no partition {entry}: create it, or look for a typo in the topic's name")
-    return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{entry} has no leader at the moment")
 
 
 def _timed_out(failed: Mapping[TopicPartition, KafkaError]) -> KafkaError:

@@ -16,6 +16,7 @@ from barnabas.client.consumer.offset_lookup import EpochQuestion, OffsetLookup
 from barnabas.client.consumer.offset_reset import OffsetReset
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.consumer.partition_state import FetchState, PartitionState, Truncation
+from barnabas.client.consumer.setbacks import Setbacks
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import (
     LogTruncationError,
@@ -58,9 +59,10 @@ class PositionKeeper:
         self._clock = clock
         self._on_ready = on_ready
         self._on_error = on_error
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._refreshing = False
+        self.setbacks = Setbacks(subscription)
 
     def kick(self) -> None:
         """Looks at every partition and starts what is missing. Nothing is awaited here."""
@@ -238,6 +240,8 @@ class PositionKeeper:
             soon_ms = self._clock.monotonic_ms() + self._options.retry_backoff_ms
             for state, was, version in before:
                 moved_on = (state.state, state.version) != (was, version)
+                if moved_on:
+                    self.setbacks.clear(state.topic_partition)
                 state.retry_at_ms = 0 if moved_on else min(state.retry_at_ms, soon_ms)
         self.kick()
 
@@ -251,10 +255,9 @@ class PositionKeeper:
         for entry, error in failed.items():
             state = states[entry]
             state.retry_at_ms = retry_at_ms
-            if error.retriable:
-                logger.debug("no position for %s yet: %s", entry, error)
-            else:
+            if not error.retriable:
                 fatal.setdefault(id(error), (error, []))[1].append(state)
+        self.setbacks.note({entry: error for entry, error in failed.items() if error.retriable})
         for error, concerned in fatal.values():
             self._fail(error, concerned)
         self._start(self._refresh({entry.topic for entry in failed}))
@@ -280,22 +283,34 @@ class PositionKeeper:
 
     async def _find_leaders(self, topics: set[str]) -> None:
         try:
-            await self._refresh(topics)
+            why = await self._refresh(topics)
             self.follow_metadata()
-            if any(state.has_position and state.leader < 0 for state in self._subscription.states()):
+            leaderless = [s for s in self._subscription.states() if s.has_position and s.leader < 0 and not s.parked]
+            if leaderless:
+                self._note_leaderless(leaderless, why)
                 await asyncio.sleep(self._options.retry_backoff_ms / 1000)
         finally:
             self._refreshing = False
         self.kick()
 
-    async def _refresh(self, topics: set[str]) -> None:
+    def _note_leaderless(self, states: Sequence[PartitionState], why: KafkaError | None) -> None:
+        errors = {state.topic_partition: why or self._lookup.no_leader(state.topic_partition) for state in states}
+        self.setbacks.note({entry: error for entry, error in errors.items() if error.retriable})
+        for state in states:
+            error = errors[state.topic_partition]
+            if not error.retriable:
+                self._fail(error, [state])
+
+    async def _refresh(self, topics: set[str]) -> KafkaError | None:
+        """The reason if it cannot be had now, but may be later."""
         try:
-            await self._lookup.refresh(topics)
+            return await self._lookup.refresh(topics)
         except KafkaError as error:
             states = [s for s in self._subscription.states() if s.topic_partition.topic in topics]
             self._fail(error, states)
+            return error
 
-    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _start(self, coroutine: Coroutine[Any, Any, object]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,6 +1,6 @@
 """The I/O thread's half of a consumer: cluster, positions, fetcher, membership, put together and taken down again.
 
-Everything in it runs on the I/O thread but `kick` and `next_error`, which the user's thread calls.
+Everything in it runs on the I/O thread but `kick`, `next_error` and `why_no_position`, which the user's thread calls.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.options import ConsumerOptions
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
+from barnabas.types import TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer")
 
@@ -108,6 +109,11 @@ class ConsumerRuntime:
                     self.kick()
                     return error
         return None
+
+    def why_no_position(self, entry: TopicPartition) -> KafkaError | None:
+        """What has kept it so far, if anything has; it may still pass."""
+        reason = self._positions.setbacks.reason(entry)
+        return reason if reason is not None or self.committer is None else self.committer.failure
 
     def _on_error(self, error: KafkaError, states: Sequence[PartitionState]) -> None:
         self._errors.append((error, states))

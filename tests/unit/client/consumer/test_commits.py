@@ -22,7 +22,7 @@ A = TopicPartition("t", 0)
 
 
 class Committer:
-    async def commit(self, offsets: Any) -> None:
+    async def commit(self, offsets: Any, *, timeout_ms: int | None = None) -> None:
         raise AssertionError("only the test completes commits")
 
 

@@ -118,7 +118,7 @@ def test_a_wake_up_during_the_commit_of_a_revocation_is_kept_for_the_next_wait()
     stored: list[object] = []
 
     class Slow:
-        async def commit(self, offsets: object) -> None:
+        async def commit(self, offsets: object, *, timeout_ms: int | None = None) -> None:
             await asyncio.sleep(0.05)
             stored.append(offsets)
 

@@ -50,6 +50,7 @@ class Membership:
     def __init__(self) -> None:
         self.identity = GroupMetadata("g", 4, "me", None)
         self.is_lost = self.is_rebalancing = False
+        self.failure: KafkaError | None = None
         self.is_subscribed = True
         self.owned = {T0}
         self.refused: list[GroupMetadata] = []

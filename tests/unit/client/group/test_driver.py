@@ -13,6 +13,7 @@ import pytest
 from fake_cluster import FakeCluster, lost
 
 from barnabas.client.consumer.group import Assigned, GroupOptions, Lost, RebalanceEvent, Revoked, make_membership
+from barnabas.client.consumer.group.actions import Refresh
 from barnabas.client.consumer.group.driver import MembershipDriver
 from barnabas.client.consumer.group.protocol import MemberAssignment, encode_assignment
 from barnabas.client.errors import AuthenticationError, FencedError
@@ -318,3 +319,20 @@ def test_the_new_protocol_resolves_topic_ids_through_metadata() -> None:
         assert stage.cluster.requests_of(ApiKey.CONSUMER_GROUP_HEARTBEAT)[-1].member_epoch == -1
 
     play(scene, group_protocol="consumer")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_topic_that_does_not_exist_is_told_once(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.cluster.always(ApiKey.CONSUMER_GROUP_HEARTBEAT, ConsumerGroupHeartbeatResponse(member_id="me"))
+        await stage.membership.start()
+        subscribed = frozenset({"t", "typo"})
+        stage.membership.subscribe(subscribed, None)
+        await stage.membership.settle()
+        for _ in range(3):
+            await stage.membership._refresh(Refresh(subscribed))
+
+    with caplog.at_level(logging.WARNING, "barnabas.client.consumer.group"):
+        play(scene, group_protocol=protocol, allow_auto_create_topics=False)
+    told = [record.message for record in caplog.records if "no such topic" in record.message]
+    assert len(told) == 1 and "typo" in told[0]

@@ -3,7 +3,7 @@
 from barnabas.client.consumer.group.machine import GroupMetadata
 from barnabas.client.consumer.group.options import GroupOptions
 from barnabas.client.errors import CommitFailedError, RebalanceInProgressError
-from barnabas.errors import ErrorCode
+from barnabas.errors import ErrorCode, KafkaError
 
 
 def not_a_member(options: GroupOptions, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> CommitFailedError:
@@ -27,8 +27,10 @@ def moved_on(options: GroupOptions, sent: GroupMetadata, code: ErrorCode) -> Com
     )
 
 
-def rebalancing(options: GroupOptions) -> RebalanceInProgressError:
+def rebalancing(options: GroupOptions, failure: KafkaError | None = None) -> RebalanceInProgressError:
+    """`failure`: why the coordinator was not heard of, if that is what the rebalance waits for."""
+    why = "the group is rebalancing" if failure is None else f"this consumer could not join yet ({failure.message})"
     return RebalanceInProgressError(
-        f"group {options.group_id}: the offsets were not committed, because the group is rebalancing. Call poll, which "
-        "takes part in the rebalance, then commit what is still assigned"
+        f"group {options.group_id}: the offsets were not committed, because {why}. Call poll, which takes part in the "
+        "rebalance, then commit what is still assigned"
     )

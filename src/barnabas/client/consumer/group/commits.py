@@ -45,6 +45,11 @@ class OffsetCommitter:
         self._membership = membership
         self._order = CommitOrder()
 
+    @property
+    def failure(self) -> KafkaError | None:
+        """Why the coordinator could not be found or asked last time; None after an answer. From any thread."""
+        return self._link.failure
+
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], *, timeout_ms: int | None = None
     ) -> None:
@@ -123,7 +128,7 @@ class OffsetCommitter:
         if membership is None or (membership.is_lost and not membership.is_subscribed):
             return GroupMetadata(self._options.group_id)  # partitions assigned by hand
         if membership.is_rebalancing:
-            raise commit_texts.rebalancing(self._options)
+            raise commit_texts.rebalancing(self._options, membership.failure)
         if membership.is_lost:
             raise commit_texts.not_a_member(self._options)
         identity = membership.group_metadata()

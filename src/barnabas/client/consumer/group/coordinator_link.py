@@ -6,13 +6,15 @@ waits for a JoinGroup; otherwise it does not, because on the common one a long p
 """
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 from barnabas.client.cluster import ClusterClient, CoordinatorKind
 from barnabas.client.consumer.group.options import GroupOptions
 from barnabas.client.node_connections import coordinator_id
-from barnabas.client.retry import Backoff, Deadline
+from barnabas.client.retry import Backoff, Deadline, retrying
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.leave_group import LeaveGroupRequest
@@ -20,6 +22,7 @@ from barnabas.protocol.messages.leave_group import LeaveGroupRequest
 logger = logging.getLogger("barnabas.client.consumer.group")
 
 LEAVE_TIMEOUT_MS = 5000
+FIND_TIMEOUT_MS = 60_000
 FIRST_VERSION_WITH_MEMBERS = 3
 NO_ANSWER = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT})
 
@@ -28,6 +31,8 @@ class CoordinatorLink:
     def __init__(self, cluster: ClusterClient, options: GroupOptions) -> None:
         self._cluster = cluster
         self._options = options
+        self.failure: KafkaError | None = None
+        """Why the coordinator could not be found or asked last time; None after an answer."""
 
     async def send(
         self,
@@ -40,28 +45,21 @@ class CoordinatorLink:
     ) -> Any:
         """Once. The deadline is for finding the coordinator, the time-out for its answer."""
         node_id = await self._coordinator(deadline)
-        try:
+        with self._noting_failure():
             return await self._cluster.send(
                 node_id, request, timeout_ms=timeout_ms, min_version=min_version, max_version=max_version
             )
-        except KafkaError as error:
-            if error.code in NO_ANSWER:
-                self.forget()
-            raise
 
     async def ready(self, deadline: Deadline) -> None:
         """Find the coordinator and connect to it: a `send` right after this leaves before anything else happens."""
         node_id = await self._coordinator(deadline)
-        try:
+        with self._noting_failure():
             await self._cluster.connect(node_id, timeout_ms=deadline.remaining_ms)
-        except KafkaError as error:
-            if error.code in NO_ANSWER:
-                self.forget()
-            raise
 
     async def version_of(self, api_key: ApiKey, *, max_version: int, deadline: Deadline) -> int:
         node_id = await self._coordinator(deadline)
-        return await self._cluster.version_of(node_id, api_key, max_version=max_version)
+        with self._noting_failure():
+            return await self._cluster.version_of(node_id, api_key, max_version=max_version)
 
     def forget(self) -> None:
         self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
@@ -95,4 +93,24 @@ class CoordinatorLink:
             await asyncio.sleep(backoff.next_ms() / 1000)
 
     async def _coordinator(self, deadline: Deadline | None) -> int:
-        return await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id, deadline)
+        return await retrying(
+            self._find_coordinator,
+            deadline=Deadline(FIND_TIMEOUT_MS) if deadline is None else deadline,
+            backoff=Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms),
+        )
+
+    async def _find_coordinator(self) -> int:
+        """Once, so that whoever asks meanwhile hears why it takes so long."""
+        with self._noting_failure():
+            return await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id, Deadline(0))
+
+    @contextlib.contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaError as error:
+            self.failure = error
+            if error.code in NO_ANSWER:
+                self.forget()
+            raise
+        self.failure = None

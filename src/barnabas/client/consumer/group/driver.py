@@ -73,6 +73,11 @@ class MembershipDriver:
         return self._machine.error
 
     @property
+    def failure(self) -> KafkaError | None:
+        """Why the coordinator could not be found or asked last time; None after an answer."""
+        return self._link.failure
+
+    @property
     def is_lost(self) -> bool:
         return self._machine.is_lost
 

@@ -54,6 +54,8 @@ class MemberMachine(ABC):
         self._resolving: Refresh | None = None
         self._refresh_at_ms: int | None = None
         self._failures = 0
+        self._missing: frozenset[str] = frozenset()
+        """Topics that the user has been told of: they do not exist."""
         self._is_closed = False
 
     # What the driver and the committer look at
@@ -96,6 +98,7 @@ class MemberMachine(ABC):
         self._last_poll_ms = max(self._last_poll_ms, now_ms)
         previous, self.subscription = self.subscription, subscription
         self._resolving = None
+        self._missing = frozenset()
         if subscription is not None and subscription.pattern is not None:
             if previous is not None and previous.pattern == subscription.pattern and previous.is_resolved:
                 self.subscription = previous
@@ -134,6 +137,13 @@ class MemberMachine(ABC):
 
     def _check_topics(self, subscription: Subscription, view: TopicView) -> None:
         """Topics that may not be read, or cannot exist, are the user's affair; one that is missing may still come."""
+        missing = frozenset(
+            topic for topic in subscription.topics if view.errors.get(topic) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
+        if not missing <= self._missing:
+            names = ", ".join(sorted(missing))
+            self._say(WARNING, f"no such topic: {names}; read as soon as it is there, or look for a typo in its name")
+        self._missing = missing
         for topic in sorted(subscription.topics):
             code = view.errors.get(topic, ErrorCode.NONE)
             if code in HOPELESS:
