@@ -114,6 +114,9 @@ class Producer:
         except AbortableTransactionError:  # the last one, whose commit took too long
             await self._abort_quietly()
             raise
+        except asyncio.CancelledError:  # it may have begun at the very moment
+            self._io.call(self._core.abandon_transaction)
+            raise
         try:
             yield self
         except BaseException:

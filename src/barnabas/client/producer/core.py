@@ -142,6 +142,11 @@ class ProducerCore:
         """Everything sent from now on belongs to one transaction."""
         await self._transactional().begin()
 
+    def abandon_transaction(self) -> None:
+        """Whoever began it was cancelled meanwhile, before anything was sent."""
+        if self.transactions is not None:
+            self.transactions.abandon()
+
     async def commit_transaction(self) -> None:
         """Sends what is buffered and makes all of it visible at once.
 

@@ -88,6 +88,9 @@ class Producer(SendPath):
         except AbortableTransactionError:  # the last one, whose commit took too long
             self._abort_quietly()
             raise
+        except KeyboardInterrupt:  # it may have begun at the very moment
+            self._io.call(self._core.abandon_transaction)
+            raise
         try:
             yield self
         except BaseException:

@@ -130,6 +130,15 @@ class Transactions:
         self._choose_protocol()
         self.state.move_to(S.IN_TRANSACTION)
 
+    def abandon(self) -> None:
+        """Whoever began was cancelled and may not know that it has: a transaction with nothing in it ends at once."""
+        with self._accumulator.lock:
+            is_empty = not (self._started or self._partitions or self._to_add or self._pending.is_("send_offsets"))
+            if is_empty and self.state.status is S.IN_TRANSACTION:
+                self.state.move_to(S.ABORTING)
+                self.state.move_to(S.READY)
+                self._end_fast_path()
+
     async def commit(self) -> None:
         if not self._pending.is_("commit_transaction"):
             self.state.check_may_send()

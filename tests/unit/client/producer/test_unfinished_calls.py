@@ -203,6 +203,60 @@ def test_a_task_that_is_cancelled_while_it_commits(
     assert coordinator.ends == [True, True]
 
 
+def test_a_task_that_is_cancelled_just_when_it_has_begun(
+    made: Sending, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is left who could end that transaction: it must not be in the way of the next."""
+    producer = made.aio_producer()
+
+    async def begun_and_cancelled() -> None:
+        await made.io.run(made.core.begin_transaction())
+        raise asyncio.CancelledError
+
+    async def run() -> None:
+        with monkeypatch.context() as crossing:
+            crossing.setattr(producer, "begin_transaction", begun_and_cancelled)
+            with pytest.raises(asyncio.CancelledError):
+                async with producer.transaction():
+                    pytest.fail("it was cancelled")
+        async with producer.transaction():
+            await producer.send("t", b"0")
+
+    asyncio.run(run())
+    assert coordinator.ends == [True]
+
+
+def test_an_interrupt_just_when_a_transaction_has_begun(
+    producer: Producer, made: Sending, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begun_and_interrupted() -> None:
+        made.io.wait(made.core.begin_transaction())
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as crossing:
+        crossing.setattr(producer, "begin_transaction", begun_and_interrupted)
+        with pytest.raises(KeyboardInterrupt), producer.transaction():
+            pytest.fail("it was interrupted")
+    with producer.transaction():
+        producer.send("t", b"0")
+    assert coordinator.ends == [True]
+
+
+def test_an_interrupt_does_not_end_a_transaction_that_is_another_ones(
+    producer: Producer, made: Sending, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with producer.transaction():
+        producer.send("t", b"0")
+        with monkeypatch.context() as crossing:
+            crossing.setattr(producer, "begin_transaction", interrupted)
+            with pytest.raises(KeyboardInterrupt), producer.transaction():
+                pytest.fail("it was interrupted")
+    assert coordinator.ends == [True]
+
+
 def test_close_aborts_after_a_commit_that_failed_late(
     producer: Producer, made: Sending, coordinator: Coordinator, silence: Switch, answer: Switch
 ) -> None:
