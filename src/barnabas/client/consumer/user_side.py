@@ -64,7 +64,7 @@ class BlockingSide:
 
 
 class AsyncSide:
-    """Belongs to the loop of the first call."""
+    """Belongs to the loop of the last call: a program may run one loop after the other, `asyncio.run` for instance."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -74,24 +74,34 @@ class AsyncSide:
     def notify(self) -> None:
         # Under the lock nobody can begin to wait between the look at the loop and the event.
         with self._lock:
-            if self._loop is None:
-                self._event.set()
+            loop, event = self._loop, self._event
+            if loop is None:
+                event.set()
                 return
         try:
-            self._loop.call_soon_threadsafe(self._event.set)
+            loop.call_soon_threadsafe(event.set)
         except RuntimeError:
             pass  # the user's loop is closed: nobody waits on it
 
     async def wait(self, timeout_s: float | None) -> None:
-        if self._loop is None:
-            with self._lock:
-                self._loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._move_to(loop)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._event.wait()
         except TimeoutError:
             pass
         self._event.clear()
+
+    def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            if self._loop is not None:
+                # An event is for one loop only. What the old loop was told and has not carried out is lost with it, so
+                # the first wait on the new one ends at once: whoever waits looks again.
+                self._event = asyncio.Event()
+                self._event.set()
+            self._loop = loop
 
     async def call(self, function: Callable[..., Any], *args: object) -> Any:
         result = function(*args)

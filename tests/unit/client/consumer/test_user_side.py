@@ -57,6 +57,32 @@ def test_an_asyncio_wait_ends_with_a_notification_from_another_thread() -> None:
     side.notify()  # its loop is closed: nobody waits
 
 
+def test_an_asyncio_side_goes_with_its_user_to_another_loop() -> None:
+    side = AsyncSide()
+
+    async def wait(notify: bool) -> None:
+        await side.wait(0)
+        if notify:
+            threading.Timer(0.02, side.notify).start()
+        await asyncio.gather(side.wait(None if notify else 0.001), asyncio.sleep(0))
+
+    asyncio.run(wait(True))
+    asyncio.run(wait(False))
+    asyncio.run(wait(True))
+
+
+def test_what_was_told_to_the_loop_before_is_not_lost() -> None:
+    """A loop that was stopped does not run what was handed to it."""
+    side = AsyncSide()
+    first = asyncio.new_event_loop()
+    try:
+        first.run_until_complete(side.wait(0))
+        side.notify()
+        asyncio.run(side.wait(None))
+    finally:
+        first.close()
+
+
 def test_the_guard_lets_one_in_as_often_as_it_likes() -> None:
     guard = Guard(BlockingSide())
     outcome: list[Any] = []
