@@ -274,3 +274,5 @@ class ConsumerCore(LookupCore):
             logger.info("closed with some ends loose: %s", error)
         finally:
             self._io.stop()
+            self._ended = True
+            self._side.notify()

@@ -20,7 +20,7 @@ from barnabas.client.consumer.rebalances import Rebalances
 from barnabas.client.consumer.runtime import ConsumerRuntime
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.consumer.user_side import Guard, UserSide
-from barnabas.client.errors import ClientTimeoutError, WakeupError
+from barnabas.client.errors import ClientTimeoutError, ClosedError, WakeupError
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options import ConsumerOptions
 from barnabas.client.retry import Deadline
@@ -39,6 +39,8 @@ class CoreBase:
     _commits_when_leaving = True
     _closing: Deadline | None = None
     """Until when close() may take."""
+    _ended = False
+    """Nothing happens any more: a listener may have called close() within a poll, which must not go on waiting."""
 
     def __init__(
         self,
@@ -89,6 +91,8 @@ class CoreBase:
 
     def _check_woken(self) -> None:
         """Not on the way out: a consumer that is being closed commits and leaves whatever happens."""
+        if self._ended:
+            raise ClosedError("the consumer was closed within this call, by a listener or a callback")
         if self._woken and self._closing is None:
             self._woken = False
             raise WakeupError("wakeup() was called: the wait is over, the consumer can be used as before")

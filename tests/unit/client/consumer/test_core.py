@@ -154,3 +154,21 @@ def test_a_listener_that_polls_again_is_the_same_caller() -> None:
         assert seen == ["refused"]
     finally:
         world.close()
+
+
+@pytest.mark.parametrize("way", ["iterate", "poll"])
+def test_a_consumer_that_its_own_callback_closes_ends_the_call_around_it(way: str) -> None:
+    """Nobody is left to wake up a wait that began before."""
+    world = World(Log(), group_id="g", enable_auto_commit=False)
+
+    class Answered:
+        async def commit(self, offsets: object, *, timeout_ms: int | None = None) -> None:
+            return
+
+    world.core._commits._committer = Answered()
+    world.core.commit_async({("t", 0): 5}, lambda *_: world.close())
+    waiting = world.core.fill_cursor() if way == "iterate" else world.core.poll(None)
+    with pytest.raises(ClosedError, match="closed"):
+        world.side.run(waiting)
+    with pytest.raises(ClosedError):
+        world.poll()
