@@ -36,6 +36,13 @@ class ProduceBroker:
     def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
         return self.logs[TopicPartition(topic, partition)]
 
+    def forget(self, topic: str) -> None:
+        """The topic was deleted, and is made anew by whoever writes to it."""
+        for tp in [each for each in self.logs if each.topic == topic]:
+            del self.logs[tp]
+        self._next_sequence = {key: value for key, value in self._next_sequence.items() if key[0].topic != topic}
+        self._written = {key: value for key, value in self._written.items() if key[0].topic != topic}
+
     def _on_produce(self, node_id: int, request: Any) -> ProduceResponse:
         return ProduceResponse(
             responses=[

@@ -50,12 +50,17 @@ class ProducerIdentity:
         self._unresolved.pop(tp, None)
         self._to_rewrite.discard(tp)
 
+    def on_made_anew(self, tp: TopicPartition) -> None:
+        """The partition is another one of the same name, which may not know the producer."""
+        if tp in self.partitions:
+            self.partitions[tp].is_known = False
+
     def may_send(self, batch: ProducerBatch) -> bool:
         """Whether this batch, the first of its queue, keeps the order if it goes now.
 
-        The first of an epoch goes alone until it is acknowledged. A broker that does not know the producer takes any
-        sequence as its first: were sequence 0 refused for a moment and the next already behind it taken, 0 could never
-        be written any more.
+        The first of an epoch, or in a topic made anew, goes alone until it is acknowledged. A broker that does not know
+        the producer takes any sequence as its first: were this one refused for a moment and the next, already behind
+        it, taken, it could never be written any more.
         """
         if not self.known or (self.bump_required and not self.transactional):
             return False  # a transactional producer settles what was sent, and gets its epoch when it has aborted
@@ -63,7 +68,7 @@ class ProducerIdentity:
         if sequences is None:
             return True
         if not batch.has_sequence:
-            if sequences.in_flight and (sequences.producer != self.producer or sequences.none_acked):
+            if sequences.in_flight and (sequences.producer != self.producer or not sequences.is_known):
                 return False
             return batch.tp not in self._unresolved
         # A retry goes alone: the ones behind it wait until it is settled, or they would arrive with a hole before them.

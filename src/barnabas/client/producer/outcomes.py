@@ -106,6 +106,11 @@ class Outcomes:
         if self._identity is not None:
             self._identity.forget_partition(tp)
 
+    def on_made_anew(self, tp: TopicPartition) -> None:
+        """It is another one of the same name."""
+        if self._identity is not None:
+            self._identity.on_made_anew(tp)
+
     def _can_retry(self, batch: ProducerBatch, code: ErrorCode, log_start_offset: int) -> bool:
         age_ms = self._clock.monotonic_ms() - batch.created_ms
         if batch.attempts > self._options.retries or age_ms >= self._options.delivery_timeout_ms:

@@ -88,9 +88,10 @@ class TopicQueues(TopicSlot):
         self._topic_id = self._replaced_id = NO_TOPIC_ID
         self._was_gone = False
 
-    def follow(self, known: TopicMetadata | None, brokers: Container[int]) -> list[PartitionQueue]:
-        """Takes over leaders and the number of partitions; gives the queues of partitions that are not there any more.
+    def follow(self, known: TopicMetadata | None, brokers: Container[int]) -> list[PartitionQueue] | None:
+        """Takes over leaders and the number of partitions.
 
+        If the topic was made anew, gives the queues of partitions that are not there any more, else None.
         Partitions are never taken away from a topic: fewer of them are a broker that lags behind, and not believed,
         unless the topic is another one of the same name. Without topic ids that is known if it was missed in between.
         """
@@ -99,8 +100,8 @@ class TopicQueues(TopicSlot):
             self.available = []
             for queue in self.partitions:
                 queue.leader = NO_LEADER
-            return []
-        gone = self._shrink(known.partition_count) if self._is_another(known.topic_id) else []
+            return None
+        gone = self._shrink(known.partition_count) if self._is_another(known.topic_id) else None
         self._was_gone = False
         self.grow(known.partition_count)
         self.available = [each.partition for each in known.partitions if each.leader in brokers]

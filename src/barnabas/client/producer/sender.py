@@ -106,13 +106,14 @@ class Sender:
     def on_metadata(self, metadata: MetadataCache) -> None:
         """Leaders may have moved, topics grown, or been made anew with fewer partitions."""
         with self._accumulator.lock:
-            gone = [
-                queue.tp
-                for topic in self._accumulator.topics.values()
-                for queue in topic.follow(metadata.topic(topic.name), metadata.brokers)
-            ]
-        for tp in gone:
-            self._outcomes.forget_partition(tp)
+            for topic in self._accumulator.topics.values():
+                gone = topic.follow(metadata.topic(topic.name), metadata.brokers)
+                if gone is None:
+                    continue
+                for queue in gone:
+                    self._outcomes.forget_partition(queue.tp)
+                for queue in topic.partitions:
+                    self._outcomes.on_made_anew(queue.tp)
         self.wake()
 
     def _turn(self) -> int:

@@ -31,7 +31,7 @@ def sequence_before(sequence: int, count: int) -> int:
 
 
 class PartitionSequences:
-    __slots__ = ("in_flight", "last_acked_offset", "last_acked_sequence", "next_sequence", "producer")
+    __slots__ = ("in_flight", "is_known", "last_acked_offset", "last_acked_sequence", "next_sequence", "producer")
 
     def __init__(self, producer: tuple[int, int]) -> None:
         self.producer = producer
@@ -39,15 +39,12 @@ class PartitionSequences:
         self.last_acked_sequence = NO_LAST_ACKED
         self.last_acked_offset = NO_LAST_ACKED
         self.in_flight: list[SequencedBatch] = []
+        self.is_known = False
+        """Something of this epoch was acknowledged: the partition knows the producer, and takes the next only."""
 
     @property
     def first_in_flight(self) -> int:
         return self.in_flight[0].base_sequence if self.in_flight else NO_SEQUENCE
-
-    @property
-    def none_acked(self) -> bool:
-        """Of this epoch: the broker may not know the producer yet."""
-        return self.last_acked_sequence == NO_LAST_ACKED
 
     def take(self, batch: SequencedBatch) -> int:
         """The sequence of a batch that is sent for the first time."""
@@ -65,7 +62,8 @@ class PartitionSequences:
 
     def acked(self, batch: SequencedBatch, base_offset: int) -> None:
         last = add_to_sequence(batch.base_sequence, batch.record_count - 1)
-        if self.none_acked or 0 < sequence_before(last, self.last_acked_sequence) < 2**30:
+        self.is_known = True
+        if self.last_acked_sequence == NO_LAST_ACKED or 0 < sequence_before(last, self.last_acked_sequence) < 2**30:
             self.last_acked_sequence = last
         if base_offset >= 0:
             self.last_acked_offset = max(self.last_acked_offset, base_offset + batch.record_count - 1)
@@ -73,13 +71,14 @@ class PartitionSequences:
 
     def is_next(self, sequence: int) -> bool:
         """Whether nothing is missing between what was acknowledged and this."""
-        expected = 0 if self.none_acked else add_to_sequence(self.last_acked_sequence, 1)
+        expected = 0 if self.last_acked_sequence == NO_LAST_ACKED else add_to_sequence(self.last_acked_sequence, 1)
         return sequence == expected
 
     def start_at_beginning(self, producer: tuple[int, int]) -> None:
         """A new epoch: everything in flight is numbered from 0 again, in the same order."""
         self.producer = producer
         self.last_acked_sequence = NO_LAST_ACKED
+        self.is_known = False
         self.next_sequence = 0
         for batch in self.in_flight:
             batch.reset_producer(*producer, self.next_sequence)

@@ -85,6 +85,19 @@ def test_until_the_first_of_an_epoch_is_acknowledged_none_follows_it(transaction
         assert identity.may_send(another), "from then on as many as may be in flight"
 
 
+def test_in_a_topic_made_anew_the_next_goes_alone_too(identity: ProducerIdentity) -> None:
+    """Its partitions do not know the producer either. The sequence goes on: the topic may be the old one after all."""
+    (first,) = sent(identity, 10)
+    identity.on_acked(first, 0)
+    identity.on_made_anew(TP)
+    identity.on_made_anew(TopicPartition("other", 0))
+    (second,) = sent(identity, 5)
+    fresh: Any = Batch()
+    assert second.base_sequence == 10 and not identity.may_send(fresh) and identity.may_send(second)
+    identity.on_acked(second, 0)
+    assert identity.may_send(fresh)
+
+
 def test_a_retry_goes_alone(identity: ProducerIdentity) -> None:
     (before,) = sent(identity, 1)
     identity.on_acked(before, 0)

@@ -124,6 +124,32 @@ def test_what_is_on_its_way_to_a_partition_that_is_gone_is_not_sent_again(
     assert len(cluster.requests_of(ApiKey.PRODUCE)) == 2
 
 
+def test_the_first_batch_for_the_new_topic_is_not_overtaken(
+    cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
+) -> None:
+    """It may be refused for a moment, and the next would be taken as the first that the new topic sees."""
+    made = sending(batch_size=0)
+    made.send("t", b"before", partition=0).result(20)
+    cluster.add_topic("t", 2, topic_id=ANEW)
+    made.publish()
+    broker.forget("t")
+    all_queued = asyncio.Event()
+
+    async def when_all_are_queued(node_id: int, request: Any) -> Any:
+        answer = broker._on_produce(node_id, request)
+        await all_queued.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)  # the sender has its turns meanwhile
+        return answer
+
+    cluster.always(ApiKey.PRODUCE, when_all_are_queued)
+    broker.errors.append(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    deliveries = [made.send("t", b"%d" % number, partition=0) for number in range(20)]
+    made.io.call(all_queued.set)
+    assert [each.exception(2) for each in deliveries] == [None] * 20
+    assert broker.values("t") == [b"%d" % number for number in range(20)]
+
+
 @pytest.mark.parametrize("topic_id", [b"the same from 6 ", NO_TOPIC_ID])
 def test_a_broker_that_lags_behind_is_not_believed(
     cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending], topic_id: bytes
