@@ -37,7 +37,6 @@ from barnabas.protocol.messages.metadata import (
 )
 from barnabas.types import TopicPartition
 
-PIECE_BYTES = 200_000
 Answer = Any
 """A response, an exception to raise, or a function (node_id, request) -> one of these, awaitable or not."""
 
@@ -165,7 +164,6 @@ class FakeCluster:
         *,
         timeout_ms: int | None = None,
         expect_response: bool = True,
-        on_part: Callable[[memoryview, int], None] | None = None,
     ) -> memoryview:
         body = b"".join(bytes(part) for part in parts)
         request, end = decode(request_type(api_key), version, body)
@@ -174,7 +172,8 @@ class FakeCluster:
             self.requests.append((node_id, request))
             self._sent.set()
             return memoryview(b"")
-        return _arrive(encode(await self._ask(node_id, request), version), on_part)
+        # In a buffer of its own that may be written to, as on a connection.
+        return memoryview(bytearray(encode(await self._ask(node_id, request), version)))
 
     def post_frame(
         self,
@@ -334,14 +333,3 @@ class FakeCluster:
 def lost(address: str = "broker-0:9092") -> UnreachableError:
     """What a lost connection looks like to the caller."""
     return UnreachableError(address, "it closed the connection")
-
-
-def _arrive(answer: bytes, on_part: Callable[[memoryview, int], None] | None) -> memoryview:
-    """A large answer comes piece by piece into a buffer of its own, as on a connection."""
-    body = memoryview(bytearray(len(answer)))
-    for end in (*range(PIECE_BYTES, len(answer), PIECE_BYTES), len(answer)):
-        start = (end - 1) // PIECE_BYTES * PIECE_BYTES
-        body[start:end] = answer[start:end]
-        if on_part is not None and end < len(answer):
-            on_part(body, end)
-    return body

@@ -17,7 +17,6 @@ from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
 from barnabas.client.coordinators import LAST_VERSION_WITH_ONE_KEY, CoordinatorKind, Coordinators
 from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError
-from barnabas.client.incoming import OnPart
 from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
 from barnabas.client.metadata_updates import MetadataUpdates
 from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id
@@ -142,17 +141,14 @@ class ClusterClient:
         *,
         timeout_ms: int | None = None,
         expect_response: bool = True,
-        on_part: OnPart | None = None,
     ) -> memoryview:
         """The answer's body to a request whose body is encoded already; large parts are not copied.
 
         The parts must not change until the answer is there. A throttle time in the answer is the caller's to pass on
-        (`throttle`), since nobody else reads it. `on_part` is shown a large answer while it arrives.
+        (`throttle`), since nobody else reads it.
         """
         connection = await self._connection(node_id, timeout_ms)
-        return await connection.post(
-            api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response, on_part=on_part
-        )
+        return await connection.post(api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response)
 
     def post_frame(
         self,

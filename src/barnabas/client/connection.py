@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from barnabas.client.api_versions import BrokerVersions
 from barnabas.client.errors import ClientTimeoutError, UnreachableError
-from barnabas.client.incoming import FRAME_MAX_BYTES, Incoming, OnPart
+from barnabas.client.incoming import FRAME_MAX_BYTES, Incoming
 from barnabas.client.outgoing import Buffer, Outgoing
 from barnabas.errors import KafkaError, ProtocolError
 from barnabas.protocol.api import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, ApiKey
@@ -30,7 +30,7 @@ CORRELATION_IDS = (1 << 31) - 1
 class InFlight:
     """A request that was sent and not answered yet."""
 
-    __slots__ = ("answer", "api_key", "correlation_id", "on_part", "tagged_header", "timer")
+    __slots__ = ("answer", "api_key", "correlation_id", "tagged_header", "timer")
 
     def __init__(self, answer: "asyncio.Future[memoryview]", api_key: int, correlation_id: int, tagged: bool) -> None:
         self.answer = answer
@@ -38,7 +38,6 @@ class InFlight:
         self.correlation_id = correlation_id
         self.tagged_header = tagged
         self.timer: asyncio.TimerHandle | None = None
-        self.on_part: OnPart | None = None
 
 
 class Connection:
@@ -78,7 +77,7 @@ class Connection:
         self._unanswered: list[asyncio.Future[memoryview]] = []
         """Requests that get no answer, until their bytes are out."""
         self._outgoing = Outgoing(sock)
-        self._incoming = Incoming(sock, self._on_frame, self._on_part)
+        self._incoming = Incoming(sock, self._on_frame)
         self._correlation_id = 0
         self._writing = False
         self._is_proven = False  # whether anything but its versions was ever answered
@@ -141,12 +140,10 @@ class Connection:
         *,
         timeout_ms: int | None = None,
         expect_response: bool = True,
-        on_part: OnPart | None = None,
     ) -> "asyncio.Future[memoryview]":
         """Send now, before anything that is posted later; the future gets the body of the answer.
 
         Without a response, as for Produce with acks=0, the future is done with an empty view when the bytes are out.
-        `on_part` is shown the body of a large answer while it arrives, before the future gets the same view.
         """
         answer: asyncio.Future[memoryview] = self._loop.create_future()
         if self.closed is not None:
@@ -160,7 +157,6 @@ class Connection:
         if expect_response:
             waiting = InFlight(answer, api_key, correlation_id, flexible and api_key != ApiKey.API_VERSIONS)
             waiting.timer = self._loop.call_later(timeout_s, self._on_timeout, waiting, timeout_s)
-            waiting.on_part = on_part
             self._in_flight.append(waiting)
         else:
             self._unanswered.append(answer)
@@ -208,16 +204,6 @@ class Connection:
             return
         self._is_proven = bool(self.versions.ranges)
         waiting.answer.set_result(frame[position:])
-
-    def _on_part(self, frame: memoryview, arrived: int) -> None:
-        """Some of a large answer is there: whoever waits for it may begin to read. `_on_frame` checks it in the end."""
-        waiting = self._in_flight[0] if self._in_flight and self.closed is None else None
-        if waiting is None or waiting.on_part is None or waiting.answer.done():
-            return
-        (correlation_id,) = CORRELATION_ID.unpack_from(frame)
-        header_size = 5 if waiting.tagged_header else 4
-        if correlation_id == waiting.correlation_id and not (waiting.tagged_header and frame[4]):
-            waiting.on_part(frame[header_size:], arrived - header_size)
 
     def _write(self) -> None:
         try:

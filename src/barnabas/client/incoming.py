@@ -3,8 +3,7 @@
 Owned by one `Connection`. A small buffer takes what comes first; it holds whole small answers, or the start of a large
 one, whose rest is then received into a buffer of its own. Frames are handed out as views of buffers that nothing else
 uses, so their reader may keep them as long as it likes, and write to them; large buffers are used again once nobody
-looks at them, because fresh pages cost more than it takes to fill them. Whoever wants to read a large frame piece by
-piece, while it is in the cache, is told of each piece.
+looks at them, because fresh pages cost more than it takes to fill them.
 """
 
 import contextlib
@@ -31,8 +30,6 @@ KEPT_BUFFER_BYTES = 512 * 1024
 """Buffers from this size on are used again, and are a multiple of it."""
 _NOBODY_ELSE = 3
 """References to a buffer that nobody looks at: the list of buffers, a variable, the argument of getrefcount."""
-OnPart = Callable[[memoryview, int], None]
-"""Takes a large frame that is not complete, and how many of its bytes have arrived. It must not raise."""
 
 
 class Incoming:
@@ -43,7 +40,6 @@ class Incoming:
         "_large",
         "_large_filled",
         "_on_frame",
-        "_on_part",
         "_socket",
         "_start",
         "_wake_up_bytes",
@@ -51,16 +47,10 @@ class Incoming:
         "max_bytes",
     )
 
-    def __init__(
-        self,
-        sock: socket.socket,
-        on_frame: Callable[[memoryview], None],
-        on_part: OnPart = lambda frame, arrived: None,
-    ) -> None:
+    def __init__(self, sock: socket.socket, on_frame: Callable[[memoryview], None]) -> None:
         self._socket = sock
         self._is_tls = isinstance(sock, ssl.SSLSocket)
         self._on_frame = on_frame
-        self._on_part = on_part
         self._start = memoryview(bytearray(START_BYTES))
         self._filled = 0
         self._large: memoryview | None = None
@@ -91,8 +81,6 @@ class Incoming:
                 if received == len(room):
                     self._large = None
                     self._on_frame(large)
-                else:
-                    self._on_part(large, self._large_filled)
             # Less than there was room for: the socket is empty. TLS gives a record at a time, and may hold more that
             # no selector knows of.
             if received < len(room) and not self._is_tls:

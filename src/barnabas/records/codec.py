@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         BatchBuffer,
         ConsumerRecord,
         RecordReader,
+        batch_span,
         murmur2,
         partition_for_key,
     )
@@ -28,6 +29,7 @@ else:
             BatchBuffer,
             ConsumerRecord,
             RecordReader,
+            batch_span,
             murmur2,
             partition_for_key,
         )
@@ -39,6 +41,7 @@ else:
             BatchBuffer,
             ConsumerRecord,
             RecordReader,
+            batch_span,
             murmur2,
             partition_for_key,
         )
@@ -57,6 +60,7 @@ __all__ = [
     "BatchBuffer",
     "ConsumerRecord",
     "RecordReader",
+    "batch_span",
     "murmur2",
     "partition_for_key",
     "restore_record",

@@ -64,51 +64,32 @@ def test_the_same_records_in_columns(codec: ModuleType, fetches: list[Any], star
         st.tuples(RECORDS, st.sampled_from([CompressionType.NONE] * 4 + [CompressionType.LZ4])), min_size=1, max_size=4
     ),
     start=st.integers(0, 12),
-    in_place=st.booleans(),
-    pieces=st.lists(st.integers(1, 20_000), max_size=6),
 )
-def test_bytes_that_are_still_arriving(
-    codec: ModuleType,
-    batches: list[Any],
-    start: int,
-    in_place: bool,
-    pieces: list[int],
-) -> None:
+def test_the_same_records_in_place(codec: ModuleType, batches: list[Any], start: int) -> None:
     data, offset = b"", 0
     for records, compression in batches:
         data += batch(offset, records, codec=compression)
         offset += len(records)
-    data += values(offset, b"not all of it arrives")[:-1]
+    data += values(offset, b"not all of it came")[:-1]
     expected = codec.RecordReader(data, "t", 5, start).take(1000)
-    reader = codec.ArrowReader().another()
-    buffer = bytearray(len(data))
-    reader.begin(memoryview(buffer), "t", 5, start, in_place=in_place)
-    arrived = 0
-    for size in (*pieces, len(data)):
-        end = min(arrived + size, len(data))
-        buffer[arrived:end] = data[arrived:end]
-        arrived = end
-        position = reader.read(arrived)
-        assert reader.count == sum(record.offset < position for record in expected)
-    assert position == max(offset, start)
-    assert in_place or buffer == data
+    reader = codec.ArrowReader()
+    assert reader.add(memoryview(bytearray(data)), "t", 5, start, in_place=True) == max(offset, start)
+    assert reader.count == len(expected)
     rows = reader.finish()
     rows.validate(full=True)
     assert rows.to_pylist() == [_row(record) for record in expected]
 
 
 def test_values_in_place_are_their_own_column(codec: ModuleType) -> None:
-    """Nobody else may use the buffer, and the next answer in it is not seen."""
+    """Nobody else may use the buffer as long as somebody has the rows."""
     reader = codec.ArrowReader()
     buffer = bytearray(b"".join(values(20 * n, *[b"%03d" % n * 300] * 20) for n in range(20)))
-    reader.begin(buffer, "t", 0, in_place=True)
-    assert reader.read(len(buffer) // 2) < reader.read(len(buffer)) == 400
+    assert reader.add(buffer, "t", 0, in_place=True) == 400
     rows = reader.finish()
     if "_native" in codec.__name__:
         assert buffer.startswith(b"000" * 300 * 20 + b"001")
         with pytest.raises(BufferError):
             buffer.clear()
-    # Other readers, and the same one, go on with other memory.
     reader.add(values(0, b"other"), "t", 1)
     assert reader.finish()["value"].to_pylist() == [b"other"]
     rows.validate(full=True)
@@ -118,10 +99,8 @@ def test_values_in_place_are_their_own_column(codec: ModuleType) -> None:
 def test_small_values_do_not_hold_on_to_a_large_buffer(codec: ModuleType) -> None:
     reader = codec.ArrowReader()
     buffer = bytearray(batch(0, [(1, b"k" * 5000, b"small", ())] * 20))
-    reader.begin(buffer, "t", 0, in_place=True)
-    reader.read(len(buffer))
+    reader.add(buffer, "t", 0, in_place=True)
     rows = reader.finish()
-    reader = None
     buffer.clear()
     assert rows["value"].to_pylist() == [b"small"] * 20
     assert rows["key"].to_pylist() == [b"k" * 5000] * 20
@@ -131,36 +110,40 @@ def test_in_place_is_a_permission_only(codec: ModuleType) -> None:
     """Bytes that cannot be written over, a reader that has rows already, another add afterwards."""
     data = values(0, b"a" * 300, b"b" * 300)
     reader = codec.ArrowReader()
-    reader.begin(data, "t", 0, in_place=True)
-    assert reader.read(len(data)) == 2
+    assert reader.add(data, "t", 0, in_place=True) == 2
     kept = bytearray(data)
-    reader.begin(kept, "t", 1, in_place=True)
-    assert reader.read(len(kept)) == 2
+    assert reader.add(kept, "t", 1, in_place=True) == 2
     assert kept == data
     assert reader.finish()["partition"].to_pylist() == [0, 0, 1, 1]
-    reader.begin(kept, "t", 2, in_place=True)
-    reader.read(len(kept))
+    reader.add(kept, "t", 2, in_place=True)
     reader.add(data, "t", 3)
     rows = reader.finish()
     assert rows["value"].to_pylist() == [b"a" * 300, b"b" * 300] * 2
     assert rows["partition"].to_pylist() == [2, 2, 3, 3]
 
 
-def test_a_fault_in_bytes_that_arrive(codec: ModuleType) -> None:
+def test_a_fault_in_place(codec: ModuleType) -> None:
+    """At the first record nothing has been written over, so that it can be read again."""
     bad = bytearray(values(2, b"c"))
     bad[-2] ^= 1
-    data = bytearray(values(0, b"a", b"b") + bad + values(3, b"d"))
+    kept = bytes(bad)
     reader = codec.ArrowReader()
-    reader.begin(data, "t", 4, in_place=True)
-    assert [reader.read(size) for size in (70, len(data) - 1, len(data))] == [0, 2, 2]
+    for _ in range(2):
+        with pytest.raises(KafkaError, match="t-4 at offset 2: the CRC"):
+            reader.add(bad, "t", 4, 2, in_place=True)
+        assert bad == kept
+    assert reader.add(bytearray(values(0, b"a", b"b") + bad + values(3, b"d")), "t", 4, in_place=True) == 2
     assert reader.finish()["value"].to_pylist() == [b"a", b"b"]
-    reader.begin(bad, "t", 4, 2, in_place=True)
-    with pytest.raises(KafkaError, match="t-4 at offset 2: the CRC"):
-        reader.read(len(bad))
-    assert reader.read(len(bad)) == 2
-    assert reader.finish().num_rows == 0
-    with pytest.raises(RuntimeError, match="begin comes before read"):
-        reader.read(1)
+
+
+def test_where_the_whole_batches_end(codec: ModuleType) -> None:
+    whole = values(10, b"a", b"b") + values(12, b"c", leader_epoch=9)
+    assert codec.batch_span(memoryview(bytearray(whole))) == (13, 9)
+    assert codec.batch_span(memoryview(whole)[:-1]) == (12, 3)
+    assert codec.batch_span(whole[:50]) is None
+    assert codec.batch_span(b"") is None
+    assert codec.batch_span(bytes(200)) is None
+    assert codec.batch_span(whole + b"\xff" * 100) == (13, 9)
 
 
 def test_the_schema(codec: ModuleType) -> None:

@@ -12,6 +12,7 @@ from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.client.consumer.partition_state import PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import DeserializationError
+from barnabas.errors import KafkaError
 from barnabas.records.codec import ArrowReader, ConsumerRecord, RecordReader
 
 Deserializer = Callable[[bytes], Any]
@@ -63,16 +64,16 @@ class Collector:
             self._rewind(before)
             raise
 
-    def _rewind(self, positions: _Positions) -> None:
+    def _rewind(self, positions: _Positions, *, always: bool = False) -> None:
         with self._lock:
             for state, version, offset, epoch in positions:
-                if state.version == version and state.offset != offset:
+                if state.version == version and (always or state.offset != offset):
                     state.seek(offset, epoch)
         self._buffer.drop_void()
         self._on_change()
 
     def _fetch_again(self, fetch: CompletedFetch) -> None:
-        """The user wants records now, and these have become columns."""
+        """From the user's position: the bytes that are there have been written over."""
         with self._lock:
             if not fetch.is_stale:
                 fetch.state.fetch_again()
@@ -82,7 +83,6 @@ class Collector:
     def _take(self, max_records: int, before: _Positions) -> list[Chunk]:
         chunks: list[Chunk] = []
         left = max_records
-        self._buffer.reads_into = None
         while left > 0:
             fetch = self._buffer.head()
             if fetch is None or (fetch.error is not None and chunks):
@@ -178,7 +178,10 @@ class Collector:
     # columns
 
     def take_arrow(self, max_records: int | None, max_bytes: int) -> Any:
-        """Whole responses until either bound is reached; the last one is cut where `max_records` ends."""
+        """Whole responses until either bound is reached; the last one is cut where `max_records` ends.
+
+        A large one is a record batch by itself: its values stay in the buffer that they were received in.
+        """
         before: _Positions = []
         try:
             return self._take_arrow(max_records, max_bytes, before)
@@ -186,26 +189,25 @@ class Collector:
             raise
         except BaseException:
             self._arrow = None
-            self._rewind(before)
+            self._rewind(before, always=True)  # bytes may have been written over before positions have moved
             raise
 
     def _take_arrow(self, max_records: int | None, max_bytes: int, before: _Positions) -> Any:
         if self._arrow is None:
             self._arrow = ArrowReader(check_crcs=self._check_crcs)
-        reader = self._buffer.reads_into = self._arrow
+        reader = self._arrow
         size = 0
         cut = None
         while size < max_bytes and (max_records is None or reader.count < max_records):
             fetch = self._buffer.head()
-            if fetch is None or (fetch.error is not None and reader.count):
-                break
-            if fetch.rows is not None and reader.count:
+            if fetch is None or ((fetch.error is not None or fetch.is_large) and reader.count):
                 break
             before.append((fetch.state, fetch.version, fetch.state.offset, fetch.state.offset_epoch))
-            if fetch.rows is not None:
-                if (rows := self._take_rows(fetch, max_records)) is not None:
-                    return rows
-                continue
+            if fetch.is_large:
+                rows = self._take_rows(reader, fetch, max_records)
+                if rows is None or not rows.num_rows:
+                    continue
+                return rows
             try:
                 complete, offset = self._add_to_arrow(reader, fetch)
             except Exception:
@@ -224,19 +226,42 @@ class Collector:
         rows = reader.finish()
         return rows if cut is None or max_records is None else self._cut(rows, max_records, cut, epoch)
 
-    def _take_rows(self, fetch: CompletedFetch, max_records: int | None) -> Any:
-        """Of a fetch that has become columns on arrival; None if the log was found truncated meanwhile."""
-        rows, next_offset = fetch.rows, fetch.next_offset
-        left = None
+    def _take_rows(self, reader: ArrowReader, fetch: CompletedFetch, max_records: int | None) -> Any:
+        """Of a large fetch, or what an earlier call has left of it; None if the log was found truncated meanwhile."""
+        if fetch.rows is None:
+            self._make_rows(reader, fetch)
+        rows, left, next_offset = fetch.rows, None, fetch.next_offset
         if max_records is not None and rows.num_rows > max_records:
             rows, left = rows.slice(0, max_records), rows.slice(max_records)
             next_offset = left.column("offset")[0].as_py()
         if not self._advance(fetch, next_offset, fetch.last_epoch):
             return None
-        if left is None:
-            self._buffer.remove(fetch)
         fetch.rows = left
+        if left is None:
+            if fetch.is_cut_short:
+                self._fetch_again(fetch)
+            self._buffer.remove(fetch)
         return rows
+
+    def _make_rows(self, reader: ArrowReader, fetch: CompletedFetch) -> None:
+        topic, partition = fetch.state.topic_partition
+        fetch.reader = None
+        try:
+            offset = reader.add(
+                fetch.records, topic, partition, fetch.state.offset, aborted=fetch.aborted, in_place=True
+            )
+            epoch = reader.leader_epoch
+            fetch.rows = reader.finish()
+        except KafkaError:  # at its first record: nothing has been written over, and it is the same the next time
+            reader.finish()
+            raise
+        except Exception:
+            self._arrow = None
+            self._fetch_again(fetch)
+            raise
+        fetch.is_cut_short = offset < fetch.next_offset  # there is a fault; fetched again, it comes first
+        fetch.next_offset = offset
+        fetch.last_epoch = -1 if epoch is None else epoch
 
     def _add_to_arrow(self, reader: ArrowReader, fetch: CompletedFetch) -> tuple[bool, int]:
         """Whether all of the fetch was read, and the position after what was."""

@@ -4,48 +4,16 @@ Bytes are counted, by partition and in total, because the fetcher stops asking w
 out starts it again. All under the lock of the subscription state, so that a seek and an arrival never cross.
 """
 
-import struct
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from barnabas.client.consumer.partition_state import PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.errors import KafkaError
-from barnabas.records.codec import ArrowReader, RecordReader
-from barnabas.records.header import HEADER_SIZE, LOG_OVERHEAD
+from barnabas.records.codec import RecordReader
 
-_BATCH_START: Final = struct.Struct(">qii")
-_LAST_OFFSET_DELTA: Final = struct.Struct(">i")
-_LAST_OFFSET_DELTA_AT: Final = 23
-
-
-class BatchSpan(NamedTuple):
-    """What whole batches in a response come to."""
-
-    next_offset: int
-    leader_epoch: int
-
-
-def span_of(records: memoryview) -> BatchSpan | None:
-    """Where the last whole batch ends, found by hopping over the others; None if there is no whole batch."""
-    position = last = 0
-    found = False
-    end = len(records)
-    unpack = _BATCH_START.unpack_from
-    while end - position >= HEADER_SIZE:
-        length: int = unpack(records, position)[1]
-        following = position + LOG_OVERHEAD + length
-        if length < HEADER_SIZE - LOG_OVERHEAD or following > end:
-            break
-        last = position
-        found = True
-        position = following
-    if not found:
-        return None
-    base_offset, _, leader_epoch = unpack(records, last)
-    delta: int = _LAST_OFFSET_DELTA.unpack_from(records, last + _LAST_OFFSET_DELTA_AT)[0]
-    return BatchSpan(base_offset + max(0, delta) + 1, leader_epoch)
+LARGE_BYTES: Final = 256 * 1024
 
 
 class CompletedFetch:
@@ -54,6 +22,8 @@ class CompletedFetch:
     __slots__ = (
         "aborted",
         "error",
+        "is_cut_short",
+        "is_large",
         "last_epoch",
         "next_offset",
         "reader",
@@ -71,8 +41,6 @@ class CompletedFetch:
         next_offset: int,
         aborted: list[tuple[int, int]] | None = None,
         error: Callable[[PartitionState], KafkaError | None] | None = None,
-        rows: Any = None,
-        last_epoch: int = -1,
     ) -> None:
         self.state = state
         self.version = state.version
@@ -82,10 +50,13 @@ class CompletedFetch:
         self.aborted = aborted
         self.error = error
         self.reader: RecordReader | None = None
-        self.rows = rows
-        """The record batch that has been made of the records on arrival, or what is left of it; the records as bytes
-        cannot be read any more then."""
-        self.last_epoch = last_epoch
+        self.is_large = self.size >= LARGE_BYTES and 3 * self.size >= memoryview(records.obj).nbytes
+        """Worth a record batch of its own, and to keep its values is not to keep much else."""
+        self.rows: Any = None
+        """What is left of that record batch; the bytes cannot be read any more then."""
+        self.last_epoch = -1
+        self.is_cut_short = False
+        """Not all of the bytes have become rows."""
 
     @property
     def is_stale(self) -> bool:
@@ -99,8 +70,6 @@ class FetchBuffer:
         self.size = 0
         self._starved = False
         self._freed = False
-        self.reads_into: ArrowReader | None = None
-        """What large answers are read into on arrival, while the user asks for columns."""
 
     def __len__(self) -> int:
         return len(self._fetches)

@@ -46,19 +46,6 @@ class FetchedPartition(NamedTuple):
     leader_epoch: int = -1
 
 
-class PartitionHead(NamedTuple):
-    """What comes before the records of a partition, in the same order."""
-
-    partition: int
-    error_code: int
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
-    aborted: list[tuple[int, int]]
-    preferred_read_replica: int
-    records_length: int
-
-
 class FetchNode(NamedTuple):
     node_id: int
     host: str
@@ -90,49 +77,41 @@ def _read_flexible(body: memoryview, version: int) -> FetchAnswer:
     topic_count, position = read_compact_length(body, 10)
     partitions: list[FetchedPartition] = []
     for _ in range(topic_count):
-        topic, position = read_topic(body, position, version)
+        topic: str | bytes
+        if version >= 13:
+            topic = bytes(body[position : position + 16])
+            position += 16
+        else:
+            topic, position = read_compact_string(body, position)
         partition_count, position = read_compact_length(body, position)
         for _ in range(partition_count):
             partition, position = _read_flexible_partition(body, position, topic)
             partitions.append(partition)
-        position = skip_tags(body, position)
+        position = _skip_tags(body, position)
     nodes = _read_nodes(body, position) if position < len(body) and body[position] else []
     return FetchAnswer(throttle_time_ms, error_code, session_id, partitions, nodes)
 
 
 def _read_flexible_partition(body: memoryview, position: int, topic: str | bytes) -> tuple[FetchedPartition, int]:
-    head, position = read_partition_head(body, position)
-    records = _EMPTY
-    if head.records_length > 0:
-        records = _slice(body, position, head.records_length)
-        position += head.records_length
-    leader = (-1, -1)
-    if body[position]:
-        leader, position = _read_leader(body, position)
-    else:
-        position += 1
-    return FetchedPartition(topic, *head[:-1], records, *leader), position
-
-
-def read_topic(body: memoryview, position: int, version: int) -> tuple[str | bytes, int]:
-    """Of a flexible version."""
-    if version >= 13:
-        return bytes(body[position : position + 16]), position + 16
-    return read_compact_string(body, position)
-
-
-def read_partition_head(body: memoryview, position: int) -> tuple[PartitionHead, int]:
-    """Of a flexible version; the records follow."""
     index, error_code, high_watermark, last_stable, log_start = _PARTITION.unpack_from(body, position)
     aborted_count, position = read_compact_length(body, position + 30)
     aborted: list[tuple[int, int]] = []
     for _ in range(aborted_count):
         aborted.append(_ABORTED.unpack_from(body, position))
-        position = skip_tags(body, position + 16)
+        position = _skip_tags(body, position + 16)
     preferred: int = _INT32.unpack_from(body, position)[0]
     length, position = read_compact_length(body, position + 4)
-    return PartitionHead(
-        index, error_code, high_watermark, last_stable, log_start, aborted, preferred, length
+    records = _EMPTY
+    if length > 0:
+        records = _slice(body, position, length)
+        position += length
+    leader = (-1, -1)
+    if body[position]:
+        leader, position = _read_leader(body, position)
+    else:
+        position += 1
+    return FetchedPartition(
+        topic, index, error_code, high_watermark, last_stable, log_start, aborted, preferred, records, *leader
     ), position
 
 
@@ -218,13 +197,13 @@ def _read_nodes(body: memoryview, position: int) -> list[FetchNode]:
                 host, position = read_compact_string(body, position + 4)
                 port = _INT32.unpack_from(body, position)[0]
                 rack, position = read_compact_nullable_string(body, position + 4)
-                position = skip_tags(body, position)
+                position = _skip_tags(body, position)
                 nodes.append(FetchNode(node_id, host, port, rack))
         position = end
     return nodes
 
 
-def skip_tags(body: memoryview, position: int) -> int:
+def _skip_tags(body: memoryview, position: int) -> int:
     count = body[position]
     if not count:
         return position + 1

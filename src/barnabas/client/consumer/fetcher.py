@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from barnabas.client.cluster import ClusterClient
-from barnabas.client.consumer.arriving import ArrivedColumns, ArrivingFetch
-from barnabas.client.consumer.column_handover import ColumnHandover
-from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer, span_of
+from barnabas.client.consumer.answer_size import LARGEST_BYTES, AnswerSize
+from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.client.consumer.fetch_errors import FetchErrors
 from barnabas.client.consumer.fetch_request import fetch_request, session_partition
 from barnabas.client.consumer.fetch_response import FetchAnswer, FetchedPartition, read_fetch_response
@@ -28,6 +27,7 @@ from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import encode
+from barnabas.records.codec import batch_span
 from barnabas.types import TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer")
@@ -37,13 +37,8 @@ LAST_VERSION: Final = 18
 BUFFERED_FETCHES: Final = 4
 """So many times max.partition.fetch.bytes may be buffered of a partition before it is not asked for any more."""
 
-ANSWER_BYTES: Final = 8 << 20
-"""An answer is worth its round trip at this size: with few partitions each may fill more of it than its default."""
 BUFFERED_ANSWERS: Final = 2
-"""The bound of a partition where answers are that large."""
-
-BUFFERED_BYTES: Final = 8 << 20
-"""With more than this ready for the user, nothing is asked for: it is enough to keep going while a response travels."""
+"""Or so many of the largest answers. Of all partitions together one of these is enough to keep the user going."""
 
 
 class Wanted(NamedTuple):
@@ -70,15 +65,14 @@ class Fetcher:
         self._clock = clock
         self._on_arrival = on_arrival
         self._errors = FetchErrors(cluster, subscription, options, clock, on_stale_metadata)
-        self._handover = ColumnHandover(subscription, buffer, on_arrival, self.kick)
         self._sessions: dict[int, FetchSession] = {}
         self._active: dict[int, asyncio.Task[None]] = {}
         self._read_committed = options.isolation_level == "read_committed"
-        self._least_answer_bytes = 0 if "max_partition_fetch_bytes" in options.given else ANSWER_BYTES
-        self._partition_bound = max(
-            BUFFERED_FETCHES * options.max_partition_fetch_bytes, BUFFERED_ANSWERS * self._least_answer_bytes
-        )
-        self._total_bound = min(options.fetch_max_bytes // 2, BUFFERED_BYTES)
+        self._sizes: dict[int, AnswerSize] = {}
+        self._partition_bound = BUFFERED_FETCHES * options.max_partition_fetch_bytes
+        if "max_partition_fetch_bytes" not in options.given:
+            self._partition_bound = max(self._partition_bound, BUFFERED_ANSWERS * LARGEST_BYTES)
+        self._total_bound = min(options.fetch_max_bytes // 2, LARGEST_BYTES)
         self._closing = False
         self.fetch_count = 0
         self.bytes_fetched = 0
@@ -140,19 +134,20 @@ class Fetcher:
                 await self._fetch(node_id, session, wanted)
             except KafkaError as error:
                 session.handle_failure()
+                if node_id in self._sizes:
+                    self._sizes[node_id].shrink()
                 self._on_failure(node_id, wanted, error)
 
     async def _fetch(self, node_id: int, session: FetchSession, wanted: dict[TopicPartition, Wanted]) -> None:
-        max_bytes = max(self._options.max_partition_fetch_bytes, self._least_answer_bytes // len(wanted))
+        size = self._sizes.setdefault(node_id, AnswerSize(self._options))
+        max_bytes = size.of_each(len(wanted))
         plan = session.build({entry: session_partition(each.state, max_bytes) for entry, each in wanted.items()})
         last_version = LAST_VERSION if plan.uses_topic_ids else LAST_VERSION_WITH_NAMES
         version = await self._cluster.version_of(node_id, ApiKey.FETCH, max_version=last_version)
         request = encode(fetch_request(plan, version, self._options), version)
-        arriving = self._arriving(session, version)
-        body = await self._cluster.send_frame(
-            node_id, ApiKey.FETCH, version, [request], on_part=None if arriving is None else arriving.on_part
-        )
-        columns = {} if arriving is None else arriving.finish(body)
+        sent_ms = self._clock.monotonic_ms()
+        body = await self._cluster.send_frame(node_id, ApiKey.FETCH, version, [request])
+        size.on_answer(len(body), self._clock.monotonic_ms() - sent_ms)
         self.fetch_count += 1
         self.bytes_fetched += len(body)
         try:
@@ -161,20 +156,7 @@ class Fetcher:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"node {node_id} sent an unreadable answer: {error}") from error
         if answer.throttle_time_ms:
             self._cluster.throttle(node_id, answer.throttle_time_ms)
-        self._take(node_id, session, wanted, answer, columns)
-
-    def _arriving(self, session: FetchSession, version: int) -> ArrivingFetch | None:
-        """For a user who wants columns."""
-        reader = self._buffer.reads_into
-        if reader is None:
-            return None
-        return ArrivingFetch(
-            reader,
-            version,
-            {entry.topic_id: where.topic for where, entry in session.partitions.items()},
-            {where: entry.fetch_offset for where, entry in session.partitions.items()},
-            read_committed=self._read_committed,
-        )
+        self._take(node_id, session, wanted, answer)
 
     # what to ask for
 
@@ -216,7 +198,6 @@ class Fetcher:
         session: FetchSession,
         wanted: dict[TopicPartition, Wanted],
         answer: FetchAnswer,
-        columns: dict[TopicPartition, ArrivedColumns],
     ) -> None:
         names = {entry.topic_id: where.topic for where, entry in session.partitions.items()}
         answered: dict[TopicPartition, FetchedPartition] = {}
@@ -235,15 +216,10 @@ class Fetcher:
                     continue  # the user has gone elsewhere meanwhile
                 if state.state is not FetchState.FETCHING:
                     continue  # the leader has changed meanwhile: what the old one says may not be in the log any more
-                if where in columns and not fetched.error_code:
-                    self._handover.take(state, fetched, columns[where])
-                else:
-                    arrived |= self._take_partition(node_id, state, fetched, answer)
-        if columns:
-            # The next request goes first: while it travels there is time to make arrays of what is there.
-            asyncio.get_running_loop().call_soon(self._handover.run)
+                arrived |= self._take_partition(node_id, state, fetched, answer)
         if arrived:
-            self._on_arrival()
+            # The next request goes first: the user's thread, once awake, would keep this one from the GIL.
+            asyncio.get_running_loop().call_soon(self._on_arrival)
 
     def _take_partition(
         self,
@@ -269,14 +245,15 @@ class Fetcher:
             asyncio.get_running_loop().call_soon(self.kick)
         if not fetched.records:
             return False
-        span = span_of(fetched.records)
+        span = batch_span(fetched.records)
         if span is None:
             state.blocked = True
             self._buffer.add(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=self._errors.no_progress))
             return True
         aborted = fetched.aborted if self._read_committed else None
-        self._buffer.add(CompletedFetch(state, fetched.records, span.next_offset, aborted))
-        state.on_fetched(span.next_offset, span.leader_epoch, len(fetched.records))
+        next_offset, leader_epoch = span
+        self._buffer.add(CompletedFetch(state, fetched.records, next_offset, aborted))
+        state.on_fetched(next_offset, leader_epoch, len(fetched.records))
         return True
 
     def _on_failure(self, node_id: int, wanted: dict[TopicPartition, Wanted], error: KafkaError) -> None:

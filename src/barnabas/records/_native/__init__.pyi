@@ -7,7 +7,7 @@ from barnabas.records.compression import CompressionType
 from barnabas.records.header import Buffer, TimestampType
 from barnabas.records.record import Headers
 
-__all__ = ["ArrowReader", "BatchBuffer", "ConsumerRecord", "RecordReader", "murmur2", "partition_for_key"]
+__all__ = ["ArrowReader", "BatchBuffer", "ConsumerRecord", "RecordReader", "batch_span", "murmur2", "partition_for_key"]
 
 RecordHeaders = Sequence[tuple[str, Buffer | None]]
 
@@ -127,20 +127,10 @@ class ArrowReader:
         start_offset: int = 0,
         *,
         aborted: Sequence[tuple[int, int]] | None = None,
-    ) -> int: ...
-    def begin(
-        self,
-        buffer: Buffer,
-        topic: str,
-        partition: int,
-        start_offset: int = 0,
-        *,
-        aborted: Sequence[tuple[int, int]] | None = None,
         in_place: bool = False,
-    ) -> None: ...
-    def read(self, arrived: int) -> int: ...
-    def another(self) -> ArrowReader: ...
+    ) -> int: ...
     def finish(self) -> Any: ...
 
+def batch_span(records: Buffer) -> tuple[int, int] | None: ...
 def murmur2(data: Buffer) -> int: ...
 def partition_for_key(key: Buffer, partitions: int) -> int: ...

@@ -7,7 +7,6 @@ All that is not compressed is read without the GIL, in one go.
 from libc.stdint cimport int32_t, int64_t
 
 from barnabas.records._native.fetched_batches cimport AT_END, OPENED, FetchedBatches, Step
-from barnabas.records._native.memory cimport MemoryPool
 from barnabas.records._native.record_columns cimport COLUMN_FULL, NO_MEMORY, RecordColumns
 from barnabas.records._native.wire cimport NO_FAULT
 
@@ -28,27 +27,17 @@ cdef class ArrowReader:
     cdef bint _check_crcs
     cdef bint _busy
     cdef list _runs
-
-    # What is being read.
-    cdef FetchedBatches _batches
-    cdef str _topic
-    cdef int32_t _partition
-    cdef Py_ssize_t _run_start
-    cdef bint _stopped
     cdef int32_t _leader_epoch
     cdef readonly bint full
 
     def __init__(self, *, bint check_crcs=True, int64_t max_column_bytes=MAX_COLUMN_BYTES):
         """`max_column_bytes` bounds the records (decompressed) that one record batch takes."""
-        self._columns = RecordColumns(MemoryPool(), max_column_bytes)
+        self._columns = RecordColumns(max_column_bytes)
         self._check_crcs = check_crcs
         self._reset()
 
     cdef void _reset(self):
         self._runs = []
-        self._batches = None
-        self._run_start = 0
-        self._stopped = False
         self._leader_epoch = -1
         self.full = False
 
@@ -60,26 +49,7 @@ cdef class ArrowReader:
     def leader_epoch(self):
         return self._leader_epoch if self._leader_epoch >= 0 else None
 
-    def another(self):
-        """An empty reader that shares its memory with this one."""
-        cdef RecordColumns columns = self._columns
-        cdef ArrowReader reader = ArrowReader.__new__(ArrowReader)
-        reader._columns = RecordColumns(columns.pool, columns.max_column_bytes, columns)
-        reader._check_crcs = self._check_crcs
-        reader._reset()
-        return reader
-
-    def add(self, buffer, str topic not None, int32_t partition, int64_t start_offset=0, *, aborted=None):
-        """Reads all records from `start_offset` on and returns the position after them.
-
-        Stops early, with `full` set, before a batch that would take a column over its bound: finish, then add again
-        from the returned position. Stops early also at a fault after good records; to add again from there raises it.
-        `leader_epoch` is then that of the last batch read.
-        """
-        self.begin(buffer, topic, partition, start_offset, aborted=aborted)
-        return self.read(self._batches.view.len)
-
-    def begin(
+    def add(
         self,
         buffer,
         str topic not None,
@@ -89,79 +59,62 @@ cdef class ArrowReader:
         aborted=None,
         bint in_place=False,
     ):
-        """As `add`, for bytes that are still arriving in the buffer: each `read` says how many are there.
+        """Reads all records from `start_offset` on and returns the position after them.
 
-        In place: the buffer is nobody else's, and values may be moved to its front, where they become their column. It
-        must not be read again then.
+        Stops early, with `full` set, before a batch that would take a column over its bound: finish, then add again
+        from the returned position. Stops early also at a fault after good records; to add again from there raises it.
+        `leader_epoch` is then that of the last batch read.
+
+        In place: the buffer is nobody else's, and values may be moved to its front, where they become their column.
+        Once something was read it must not be read again.
         """
         cdef FetchedBatches batches = FetchedBatches(buffer, start_offset, aborted, self._check_crcs)
+        cdef Py_ssize_t count = self._columns.count
         self._check_idle()
-        self._end_run()
         self._columns.leave_place()
-        self._batches = batches
-        self._topic = topic
-        self._partition = partition
-        self._run_start = self._columns.count
-        self._stopped = False
         self.full = False
-        if in_place and not self._columns.count and not batches.view.readonly:
+        if in_place and not count and not batches.view.readonly:
             self._columns.fill_in_place(batches)
-
-    def read(self, Py_ssize_t arrived):
-        """Reads the whole batches within so many bytes, and returns the position after them."""
-        cdef FetchedBatches batches = self._batches
-        self._check_idle()
-        if batches is None:
-            raise RuntimeError("begin comes before read")
-        if self._stopped:
-            return batches.next_offset
-        batches.limit = min(arrived, batches.view.len)
         self._busy = True
         try:
-            self._read_all(batches)
+            self._add_all(batches)
         except KafkaError as error:
-            self._stopped = True
-            if self._columns.count == self._run_start:
-                raise read_fault(self._topic, self._partition, batches.next_offset, error) from None
+            if self._columns.count == count:
+                raise read_fault(topic, partition, batches.next_offset, error) from None
         finally:
             self._busy = False
+            if self._columns.count > count:
+                self._runs.append((topic, partition, self._columns.count - count))
         self._leader_epoch = batches.leader_epoch
         return batches.next_offset
 
     def finish(self):
         """A pyarrow.RecordBatch of all that was added, with the columns of arrow_columns.py."""
         self._check_idle()
-        self._end_run()
-        rows = self._columns.finish(self._runs, self._batches)
+        rows = self._columns.finish(self._runs)
         self._reset()
         return rows
-
-    cdef int _end_run(self) except -1:
-        if self._columns.count > self._run_start:
-            self._runs.append((self._topic, self._partition, self._columns.count - self._run_start))
-            self._run_start = self._columns.count
-        return 0
 
     cdef int _check_idle(self) except -1:
         if self._busy:
             raise RuntimeError("the reader is being used in another thread")
         return 0
 
-    cdef int _read_all(self, FetchedBatches batches) except -1:
+    cdef int _add_all(self, FetchedBatches batches) except -1:
         cdef int fault
         cdef Step step
         cdef bint opened = False
         cdef Py_ssize_t size
         while True:
-            size = batches.payload_end - batches.payload if opened else batches.limit - batches.position
+            size = batches.payload_end - batches.payload if opened else batches.view.len - batches.position
             self._columns.prepare(batches, opened)
             if size >= WORTH_RELEASING:
                 with nogil:
-                    fault = self._read_plain(batches, opened, &step)
+                    fault = self._add_plain(batches, opened, &step)
             else:
-                fault = self._read_plain(batches, opened, &step)
+                fault = self._add_plain(batches, opened, &step)
             if fault == COLUMN_FULL:
-                self.full = self._stopped = True
+                self.full = True
                 return 0
             if fault == NO_MEMORY:
                 raise MemoryError("no memory for Arrow columns")
@@ -173,7 +126,7 @@ cdef class ArrowReader:
             if opened and batches.attributes & COMPRESSION_MASK:
                 self._columns.leave_place()  # decompressed, the records may need more room than there is
 
-    cdef int _read_plain(self, FetchedBatches batches, bint opened, Step* step) noexcept nogil:
+    cdef int _add_plain(self, FetchedBatches batches, bint opened, Step* step) noexcept nogil:
         """Batches as long as none needs Python; first the open one, if there is one."""
         cdef int fault
         while True:

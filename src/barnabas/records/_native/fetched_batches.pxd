@@ -19,8 +19,7 @@ cdef class FetchedBatches:
     cdef bint check_crcs
     cdef bint failed
 
-    # Where the reader is, and how much has arrived.
-    cdef Py_ssize_t limit
+    # Where the reader is.
     cdef Py_ssize_t position
     cdef int64_t next_offset
     cdef int32_t leader_epoch

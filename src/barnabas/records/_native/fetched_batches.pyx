@@ -52,7 +52,6 @@ cdef class FetchedBatches:
     def __cinit__(self, buffer, int64_t start_offset, aborted, bint check_crcs):
         PyObject_GetBuffer(buffer, &self.view, PyBUF_SIMPLE)
         self.source = buffer
-        self.limit = self.view.len
         self.next_offset = start_offset
         self.leader_epoch = -1
         self.check_crcs = check_crcs
@@ -66,7 +65,7 @@ cdef class FetchedBatches:
 
     cdef bint at_end(self) noexcept nogil:
         """No whole batch follows."""
-        cdef Py_ssize_t left = self.limit - self.position
+        cdef Py_ssize_t left = self.view.len - self.position
         if left <= MAGIC_OFFSET:
             return True
         return left < LOG_OVERHEAD + <Py_ssize_t>get_int32(<const uint8_t*>self.view.buf + self.position + 8)
@@ -74,7 +73,7 @@ cdef class FetchedBatches:
     cdef void estimate(self, size_t* records, size_t* payload_bytes) noexcept nogil:
         """Upper bounds for the whole batches that follow and are not compressed, by their unchecked headers."""
         cdef const uint8_t* data = <const uint8_t*>self.view.buf + self.position
-        cdef Py_ssize_t left = self.limit - self.position
+        cdef Py_ssize_t left = self.view.len - self.position
         cdef Py_ssize_t size
         while left >= HEADER_SIZE:
             size = LOG_OVERHEAD + <Py_ssize_t>get_int32(data + 8)
@@ -233,3 +232,25 @@ def _first_offset(entry):
 
 cdef object _corrupt(str message):
     return KafkaError(ErrorCode.CORRUPT_MESSAGE, message)
+
+
+def batch_span(records):
+    """The offset after the last whole batch, and its leader epoch; None if there is no whole batch.
+
+    Found by hopping over the others; nothing is checked but that they fit.
+    """
+    cdef const uint8_t[::1] view = records
+    cdef const uint8_t* data = &view[0] if view.shape[0] else NULL
+    cdef const uint8_t* last = NULL
+    cdef Py_ssize_t left = view.shape[0]
+    cdef Py_ssize_t size
+    while left >= HEADER_SIZE:
+        size = LOG_OVERHEAD + <Py_ssize_t>get_int32(data + 8)
+        if size < HEADER_SIZE or size > left:
+            break
+        last = data
+        data += size
+        left -= size
+    if last == NULL:
+        return None
+    return get_int64(last) + <object>max(0, get_int32(last + 23)) + 1, get_int32(last + 12)

@@ -26,16 +26,18 @@ cdef class RecordColumns:
     cdef Block timestamp
     cdef Block timestamp_type
     cdef bint header_keys_are_ascii
-    cdef bint in_place
     cdef int32_t header_count
     cdef Py_ssize_t count
+    # Values in place are in the buffer of these batches.
+    cdef bint in_place
+    cdef FetchedBatches place
 
     cdef void drop_all(self) noexcept
     cdef void fill_in_place(self, FetchedBatches batches) noexcept
     cdef int leave_place(self) except -1
     cdef int prepare(self, FetchedBatches batches, bint opened) except -1
     cdef int add_batch(self, FetchedBatches batches) noexcept nogil
-    cdef object finish(self, list runs, FetchedBatches batches)
+    cdef object finish(self, list runs)
     cdef int _grow_binary(self, BinaryColumn* column, size_t rows, size_t payload_bytes) except -1
     cdef int _add_record(self, FetchedBatches batches) noexcept nogil
     cdef bint _add_headers(self, const RawRecord* raw) noexcept nogil
@@ -44,7 +46,7 @@ cdef class RecordColumns:
     cdef object _fixed_array(self, Block* block, type_)
     cdef object _binary_array(self, BinaryColumn* column, type_, Py_ssize_t rows)
     cdef object _array_over(self, BinaryColumn* column, type_, Py_ssize_t rows, data)
-    cdef object _place(self, FetchedBatches batches)
+    cdef object _values_in_place(self)
     cdef object _headers_array(self)
     cdef object _header_keys(self, Py_ssize_t total)
     cdef tuple _topics_and_partitions(self, list runs)

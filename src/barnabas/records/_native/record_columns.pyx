@@ -32,19 +32,19 @@ cdef enum:
 
 
 cdef class RecordColumns:
-    def __cinit__(self, MemoryPool pool not None, int64_t max_column_bytes, RecordColumns like=None):
-        self.pool = pool
+    def __cinit__(self, int64_t max_column_bytes):
+        self.pool = MemoryPool()
         self.max_column_bytes = min(max_column_bytes, <int64_t>MAX_COLUMN_BYTES)
         self.header_keys_are_ascii = True
-        self.pyarrow = load_pyarrow() if like is None else like.pyarrow
-        self.schema = record_schema(self.pyarrow) if like is None else like.schema
-        self.types = self.schema.types if like is None else like.types
+        self.pyarrow = load_pyarrow()
+        self.schema = record_schema(self.pyarrow)
+        self.types = self.schema.types
 
     def __dealloc__(self):
         self.drop_all()
 
     cdef void drop_all(self) noexcept:
-        if self.in_place:
+        if self.in_place:  # not `place`, which the collector may have taken away
             self.value.data = Block(NULL, 0, 0)
             self.in_place = False
         drop_binary(&self.key)
@@ -66,6 +66,7 @@ cdef class RecordColumns:
         """Nothing has been added yet, and the buffer is nobody else's."""
         drop(&self.value.data)
         self.value.data.data = <uint8_t*>batches.view.buf
+        self.place = batches
         self.in_place = True
 
     cdef int leave_place(self) except -1:
@@ -75,10 +76,10 @@ cdef class RecordColumns:
             return 0
         place = self.value.data
         self.value.data = Block(NULL, 0, 0)
-        self.in_place = False
         self.pool.grow(&self.value.data, place.size)
         memcpy(self.value.data.data, place.data, place.size)
         self.value.data.size = place.size
+        self.in_place = False
         return 0
 
     # filling
@@ -104,7 +105,7 @@ cdef class RecordColumns:
     cdef int _grow_binary(self, BinaryColumn* column, size_t rows, size_t payload_bytes) except -1:
         self.pool.grow(&column.offsets, 4 * (rows + 1))
         self.pool.grow(&column.valid, rows)
-        if not (self.in_place and column == &self.value):
+        if not self.in_place or column != &self.value:
             self.pool.grow(&column.data, payload_bytes)
         return 0
 
@@ -191,8 +192,8 @@ cdef class RecordColumns:
 
     # arrays
 
-    cdef object finish(self, list runs, FetchedBatches batches):
-        """A pyarrow.RecordBatch of all that was added. `batches` are those that values were taken from in place."""
+    cdef object finish(self, list runs):
+        """A pyarrow.RecordBatch of all that was added: `runs` of (topic, partition, number of rows)."""
         # Also makes sure that every column has its first offset.
         if not self._reserve(0, 0) or not reserve_binary(&self.header_key, 0, 0):
             raise MemoryError("no memory for Arrow columns")
@@ -200,7 +201,7 @@ cdef class RecordColumns:
             raise MemoryError("no memory for Arrow columns")
         types = self.types
         topics, partitions = self._topics_and_partitions(runs)
-        values = self._place(batches) if self.in_place else self._buffer(&self.value.data)
+        values = self._values_in_place() if self.in_place else self._buffer(&self.value.data)
         columns = [
             self._binary_array(&self.key, types[0], self.count),
             self._array_over(&self.value, types[1], self.count, values),
@@ -226,12 +227,12 @@ cdef class RecordColumns:
         self.pool.give_back(&column.valid)
         return self.pyarrow.Array.from_buffers(type_, rows, [valid, self._buffer(&column.offsets), data], nulls)
 
-    cdef object _place(self, FetchedBatches batches):
+    cdef object _values_in_place(self):
         """The values where they were received. Whoever keeps them keeps the buffer, so they must fill most of it."""
-        if <Py_ssize_t>self.value.data.size < batches.view.len // 2:
+        if <Py_ssize_t>self.value.data.size < self.place.view.len // 2:
             self.leave_place()
             return self._buffer(&self.value.data)
-        return self.pyarrow.py_buffer(memoryview(batches.source).cast("B")[: self.value.data.size])
+        return self.pyarrow.py_buffer(memoryview(self.place.source).cast("B")[: self.value.data.size])
 
     cdef object _headers_array(self):
         cdef Py_ssize_t total = self.header_count

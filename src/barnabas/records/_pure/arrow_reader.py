@@ -29,14 +29,6 @@ class ArrowReader:
         self.leader_epoch: int | None = None
         self._columns: tuple[list[Any], ...] = tuple([] for _ in range(8))
         self._payload_bytes = 0
-        self._batches: FetchedBatches | None = None
-        self._where = ("", -1)
-        self._run_start = 0
-        self._stopped = False
-
-    def another(self) -> "ArrowReader":
-        """An empty reader that shares its memory with this one."""
-        return ArrowReader(check_crcs=self._check_crcs, max_column_bytes=self._max_column_bytes)
 
     @property
     def count(self) -> int:
@@ -50,57 +42,31 @@ class ArrowReader:
         start_offset: int = 0,
         *,
         aborted: Sequence[tuple[int, int]] | None = None,
+        in_place: bool = False,
     ) -> int:
         """Reads all records from `start_offset` on and returns the position after them.
 
         Stops early, with `full` set, before a batch that would take a column over its bound: finish, then add again
         from the returned position. Stops early also at a fault after good records; to add again from there raises it.
         `leader_epoch` is then that of the last batch read.
-        """
-        self.begin(buffer, topic, partition, start_offset, aborted=aborted)
-        return self.read(len(memoryview(buffer)))
 
-    def begin(
-        self,
-        buffer: Buffer,
-        topic: str,
-        partition: int,
-        start_offset: int = 0,
-        *,
-        aborted: Sequence[tuple[int, int]] | None = None,
-        in_place: bool = False,
-    ) -> None:
-        """As `add`, for bytes that are still arriving in the buffer: each `read` says how many are there.
-
-        In place: the buffer is nobody else's, and values may be moved to its front, where they become their column. It
-        must not be read again then. (Here they are copied all the same.)
+        In place: the buffer is nobody else's, and values may be moved to its front, where they become their column.
+        Once something was read it must not be read again. (Here values are copied all the same.)
         """
-        self._batches = FetchedBatches(buffer, start_offset, aborted, self._check_crcs)
-        self._where = (topic, partition)
-        self._run_start = self.count
-        self._stopped = False
+        batches = FetchedBatches(buffer, start_offset, aborted, self._check_crcs)
+        count = self.count
         self.full = False
         self.leader_epoch = None
-
-    def read(self, arrived: int) -> int:
-        """Reads the whole batches within so many bytes, and returns the position after them."""
-        batches = self._batches
-        if batches is None:
-            raise RuntimeError("begin comes before read")
-        if self._stopped:
-            return batches.next_offset
-        batches.limit = arrived
         try:
             while (batch := batches.next_batch()) is not None:
                 if self.count and self._payload_bytes + len(batch[1]) > self._max_column_bytes:
-                    self.full = self._stopped = True
+                    self.full = True
                     break
                 self._payload_bytes += len(batch[1])
-                self._add_batch(batches, *batch, *self._where)
+                self._add_batch(batches, *batch, topic, partition)
         except KafkaError as error:
-            self._stopped = True
-            if self.count == self._run_start:
-                raise read_fault(*self._where, batches.next_offset, error) from None
+            if self.count == count:
+                raise read_fault(topic, partition, batches.next_offset, error) from None
         self.leader_epoch = batches.leader_epoch
         return batches.next_offset
 

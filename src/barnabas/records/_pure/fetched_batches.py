@@ -37,8 +37,6 @@ class FetchedBatches:
         self.next_offset = start_offset
         self.leader_epoch: int | None = None
         self._view = memoryview(buffer)
-        self.limit = len(self._view)
-        """How many bytes of the buffer have arrived."""
         self._position = 0
         self._check_crcs = check_crcs
         self._to_abort = sorted(aborted or (), key=lambda entry: entry[1], reverse=True)
@@ -47,7 +45,7 @@ class FetchedBatches:
     @property
     def at_end(self) -> bool:
         """No whole batch follows."""
-        left = self.limit - self._position
+        left = len(self._view) - self._position
         if left <= MAGIC_OFFSET:
             return True
         return left < LOG_OVERHEAD + int.from_bytes(self._view[self._position + 8 : self._position + 12], signed=True)

@@ -5,13 +5,14 @@ from fetched import marker, values
 
 from barnabas.client.consumer.collector import Chunk, Collector
 from barnabas.client.consumer.cursor import RecordCursor
-from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer, span_of
+from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.client.consumer.offset_reset import EARLIEST
 from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import DeserializationError, OffsetOutOfRangeError
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records import ControlType
+from barnabas.records.codec import batch_span
 from barnabas.types import TopicPartition
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 1)
@@ -38,11 +39,12 @@ class World:
 
     def arrive(self, entry: TopicPartition, *batches: bytes, aborted: list[tuple[int, int]] | None = None) -> None:
         records = memoryview(b"".join(batches))
-        span = span_of(records)
+        span = batch_span(records)
         assert span is not None
+        next_offset, epoch = span
         with self.subscription.lock:
-            self.buffer.add(CompletedFetch(self[entry], records, span.next_offset, aborted))
-            self[entry].on_fetched(span.next_offset, span.leader_epoch, len(records))
+            self.buffer.add(CompletedFetch(self[entry], records, next_offset, aborted))
+            self[entry].on_fetched(next_offset, epoch, len(records))
 
     def fail(self, entry: TopicPartition, error: KafkaError | None) -> None:
         self[entry].blocked = True
@@ -50,14 +52,6 @@ class World:
 
     def take(self, count: int = 500) -> list[bytes]:
         return [record.value for chunk in self.collector.take(count) for record in chunk.records]
-
-
-def test_the_span_of_batches() -> None:
-    whole = values(10, b"a", b"b") + values(12, b"c", leader_epoch=9)
-    assert span_of(memoryview(whole)) == (13, 9)
-    assert span_of(memoryview(whole[:-1])) == (12, 3)
-    assert span_of(memoryview(whole[:50])) is None
-    assert span_of(memoryview(b"\0" * 200)) is None
 
 
 def test_records_come_in_order_and_up_to_the_number_asked_for() -> None:

@@ -74,9 +74,10 @@ def test_no_more_is_asked_for_than_may_be_buffered() -> None:
 @pytest.mark.parametrize(
     ("partitions", "options", "asked"),
     [
-        ([A], {}, 8 << 20),
-        ([A, B], {}, 4 << 20),
+        ([A], {}, 2 << 20),
+        ([A, B], {}, 1 << 20),
         ([A], {"max_partition_fetch_bytes": 1 << 20}, 1 << 20),
+        ([A], {"max_partition_fetch_bytes": 3 << 20}, 3 << 20),
         ([TopicPartition("t", number) for number in range(9)], {}, 1 << 20),
     ],
 )

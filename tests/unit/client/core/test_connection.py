@@ -156,49 +156,6 @@ def test_each_large_answer_has_a_buffer_of_its_own() -> None:
     play(scene)
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_a_large_answer_is_shown_to_whoever_waits_for_it_while_it_arrives(version: int) -> None:
-    """To nobody else, and without the header, whether that is flexible or not."""
-
-    async def scene(connection: Connection, peer: Peer) -> None:
-        seen: dict[str, list[tuple[memoryview, int]]] = {"first": [], "second": []}
-        answers = [
-            connection.post(HEARTBEAT, version, [b""], on_part=lambda *part, name=name: seen[name].append(part))
-            for name in seen
-        ]
-        answers.append(connection.post(HEARTBEAT, version, [b""]))
-        for fill in (b"a", b"b", b"c"):
-            correlation_id, _ = await peer.request()
-            await peer.answer(correlation_id, fill * 900_000, flexible=version >= 4)
-        bodies = [await answer for answer in answers]
-        assert [bytes(body[:1]) for body in bodies] == [b"a", b"b", b"c"]
-        for body, parts in zip(bodies, seen.values()):
-            assert parts
-            for part, arrived in parts:
-                assert part.obj is body.obj
-                assert len(part) == len(body) == 900_000
-                assert 0 < arrived < 900_000
-        assert not any(part.obj is bodies[2].obj for part, _ in seen["second"])
-
-    play(scene)
-
-
-def test_an_answer_nobody_waits_for_any_more_is_not_shown() -> None:
-    async def scene(connection: Connection, peer: Peer) -> None:
-        shown: list[int] = []
-        answer = connection.post(HEARTBEAT, 4, [b""], on_part=lambda part, arrived: shown.append(arrived))
-        correlation_id, _ = await peer.request()
-        answer.cancel()
-        await peer.answer(correlation_id, bytes(900_000))
-        next_answer = connection.post(HEARTBEAT, 4, [b""])
-        correlation_id, _ = await peer.request()
-        await peer.answer(correlation_id, b"next")
-        assert bytes(await next_answer) == b"next"
-        assert shown == []
-
-    play(scene)
-
-
 def test_a_large_request_to_a_slow_reader_goes_out_whole_and_in_order() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         parts = [b"h" * 10, memoryview(b"x" * 3_000_000), b"m" * 10, bytearray(b"y" * 2_000_000), b"t"]

@@ -20,13 +20,8 @@ class Wire:
         self._ours.setblocking(False)
         self._theirs.setblocking(False)
         self.frames: list[memoryview] = []
-        self.parts: list[bytes] = []
-        self.incoming = Incoming(self._ours, self.frames.append, self._on_part)
+        self.incoming = Incoming(self._ours, self.frames.append)
         self.incoming.max_bytes = FRAME_MAX_BYTES
-
-    def _on_part(self, frame: memoryview, arrived: int) -> None:
-        assert not self.frames, "before the frame itself"
-        self.parts.append(bytes(frame[:arrived]))
 
     def send(self, content: bytes) -> memoryview:
         """One frame, through the buffers of the socket piece by piece; the frame that came out."""
@@ -56,20 +51,6 @@ def test_a_frame_comes_out_as_it_was_sent(wire: Wire, size: int) -> None:
     content = bytes(number % 251 for number in range(size))
     assert wire.send(content) == content
     assert wire.send(content[::-1]) == content[::-1]
-
-
-def test_a_large_frame_is_shown_while_it_arrives(wire: Wire) -> None:
-    content = bytes(number % 251 for number in range(LARGE))
-    frame = wire.send(content)
-    sizes = [len(part) for part in wire.parts]
-    assert len(sizes) > 1
-    assert sizes == sorted(set(sizes))
-    assert sizes[-1] < LARGE
-    assert all(content.startswith(part) for part in wire.parts)
-    assert frame == content
-    wire.parts.clear()
-    wire.send(content[:100])
-    assert wire.parts == []
 
 
 def test_what_somebody_still_looks_at_is_never_written_over(wire: Wire) -> None:

@@ -1,4 +1,4 @@
-"""Large answers on their way to poll_arrow: read on arrival, given in order, and fetched again where that is needed."""
+"""Large answers for poll_arrow: record batches in the buffers they came in, and fetched again where that is needed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from fake_cluster import FakeCluster
 from fetch_world import A, B, World, answer, asked, never, run, until
 from fetched import values
 
-from barnabas.client.consumer.column_handover import ColumnHandover
+from barnabas.errors import KafkaError
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.fetch import FetchRequest, FetchResponse
+from barnabas.records.codec import ArrowReader
+from barnabas.types import TopicPartition
 
 pytest.importorskip("pyarrow")
 
@@ -55,20 +57,20 @@ def test_the_next_request_leaves_before_the_user_is_woken() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
         cluster.answer(ApiKey.FETCH, answer({A: many(0)}), answer({A: many(500)}))
-        asked_when_woken: list[int] = []
         cluster.always(ApiKey.FETCH, never)
         world = Columns(cluster)
+        asked_when_woken: list[int] = []
         arrived = world.arrivals.set
 
         def woken() -> None:
-            asked_when_woken.append(len([each for _, each in cluster.requests if isinstance(each, FetchRequest)]))
+            asked_when_woken.append(len(cluster.requests_of(ApiKey.FETCH)))
             arrived()
 
-        world.fetcher._handover._on_arrival = woken
+        world.fetcher._on_arrival = woken
         world.assign(A)
         world.fetcher.kick()
         assert await world.offsets(1000) == list(range(1000))
-        assert asked_when_woken == [2, 3]
+        assert asked_when_woken[0] >= 2
         assert (world[A].offset, world[A].buffered_bytes, world.buffer.size) == (1000, 0, 0)
         await world.fetcher.close()
 
@@ -100,50 +102,24 @@ def test_who_asks_for_records_then_gets_them() -> None:
 
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
-        cluster.answer(ApiKey.FETCH, answer({A: many(0)}), never)
+        gate = asyncio.Event()
+
+        async def late(node_id: int, request: FetchRequest) -> FetchResponse:
+            await gate.wait()
+            return answer({A: many(500, 20)})
+
+        cluster.answer(ApiKey.FETCH, answer({A: many(0)}), late, lambda _, request: answer({A: many(30, 20)}))
+        cluster.always(ApiKey.FETCH, never)
         world = Columns(cluster)
         world.assign(A)
         world.fetcher.kick()
-        await until(lambda: len(world.buffer))
+        await cluster.request_of(ApiKey.FETCH, 1)
         assert world.rows(30).num_rows == 30
-        cluster.always(ApiKey.FETCH, lambda node_id, request: answer({A: many(30, 20)}))
         assert world.collector.take(10) == []
         assert (world[A].offset, world[A].fetch_offset, world[A].buffered_bytes) == (30, 30, 0)
-        assert world.buffer.reads_into is None
-        # The request that is under way still asks from the old place; a new fetcher stands for its end.
-        await world.fetcher.close()
-        again = World(cluster)
-        again.assign(A)
-        again.subscription.seek(A, 30)
-        again[A].check_leader(0, 1, again[A].topic_id)
-        again.fetcher.kick()
-        assert (await again.taken(20))[0] == b"000000030|" * 100
-        await again.fetcher.close()
-
-    run(test)
-
-
-def test_a_seek_while_columns_are_on_their_way() -> None:
-    async def test() -> None:
-        cluster = FakeCluster(topics={"t": 1})
-        world = Columns(cluster)
-        world.assign(A)
-
-        def respond(node_id: int, request: FetchRequest) -> FetchResponse:
-            offset = asked(request)[0]
-            if offset == 0:
-                # Counted, but not given yet when the user goes elsewhere.
-                asyncio.get_running_loop().call_soon(
-                    asyncio.get_running_loop().call_soon, world.subscription.seek, A, 1000
-                )
-            return answer({A: many(offset)})
-
-        cluster.always(ApiKey.FETCH, respond)
-        world.fetcher.kick()
-        await until(lambda: world[A].offset == 1000)
-        world[A].check_leader(0, 1, world[A].topic_id)
-        world.fetcher.kick()
-        assert (await world.offsets(500))[:500] == list(range(1000, 1500))
+        gate.set()
+        assert await world.taken(20) == [b"%09d|" % number * 100 for number in range(30, 50)]
+        assert [asked(each) for each in cluster.requests_of(ApiKey.FETCH)][2] == {0: 30}
         await world.fetcher.close()
 
     run(test)
@@ -162,7 +138,7 @@ def test_a_fault_in_the_middle_is_told_after_what_comes_before_it() -> None:
         assert len(data) == 60 * size
         assert await world.offsets(400) == list(range(400))
         await until(lambda: len(world.buffer))
-        with pytest.raises(Exception, match="offset 400: the CRC"):
+        with pytest.raises(KafkaError, match="offset 400: the CRC"):
             world.rows()
         assert world[A].offset == 400
         await world.fetcher.close()
@@ -198,31 +174,90 @@ def test_small_answers_and_large_ones_come_in_order() -> None:
     run(test)
 
 
-def test_without_memory_they_are_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Empty:
-        leader_epoch = None
+def test_a_fault_at_the_first_record_is_told_each_time() -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        cluster.answer(ApiKey.FETCH, answer({A: many(0, damage=300)}))
+        cluster.always(ApiKey.FETCH, never)
+        world = Columns(cluster)
+        world.assign(A)
+        world.fetcher.kick()
+        await until(lambda: len(world.buffer))
+        for _ in range(2):
+            with pytest.raises(KafkaError, match="offset 0: the CRC"):
+                world.rows()
+        with pytest.raises(KafkaError, match="offset 0: the CRC"):
+            world.collector.take(10)
+        assert world[A].offset == 0
+        await world.fetcher.close()
 
-        def finish(self) -> None:
-            raise MemoryError
+    run(test)
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("method", ["add", "finish"])
+def test_bytes_that_may_be_written_over_are_fetched_again(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException], method: str
+) -> None:
+    """No memory, or Ctrl-C, at any moment: the user has seen nothing, and loses nothing."""
+    made: list[Any] = []
+
+    class Failing:
+        def __init__(self, **options: Any) -> None:
+            self.reader = ArrowReader(**options)
+            made.append(self)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.reader, name)
+
+        def add(self, *given: Any, **options: Any) -> int:
+            offset = self.reader.add(*given, **options)
+            if len(made) == 2 and method == "add":
+                raise error
+            return offset
+
+        def finish(self) -> Any:
+            rows = self.reader.finish()
+            if len(made) == 2 and method == "finish" and rows.num_rows:
+                raise error
+            return rows
 
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
         cluster.always(ApiKey.FETCH, lambda node_id, request: answer({A: many(asked(request).get(0, 0))}))
         world = Columns(cluster)
+        monkeypatch.setattr("barnabas.client.consumer.collector.ArrowReader", Failing)
+        world.collector._arrow = None
+        made.append(None)
         world.assign(A)
-        take = ColumnHandover.take
-        failed: list[bool] = []
-
-        def first_fails(self: ColumnHandover, state: Any, fetched: Any, columns: Any) -> None:
-            if not failed:
-                failed.append(True)
-                columns = columns._replace(reader=Empty())
-            take(self, state, fetched, columns)
-
-        monkeypatch.setattr(ColumnHandover, "take", first_fails)
+        world.fetcher.kick()
+        await until(lambda: len(world.buffer))
+        with pytest.raises(error):
+            world.rows()
+        assert (world[A].offset, world[A].fetch_offset, len(world.buffer)) == (0, 0, 0)
+        world[A].check_leader(0, 1, world[A].topic_id)
         world.fetcher.kick()
         assert (await world.offsets(500))[:500] == list(range(500))
-        assert failed
+        await world.fetcher.close()
+
+    run(test)
+
+
+def test_an_answer_shared_by_many_partitions_is_copied() -> None:
+    """Whoever keeps the rows of one would keep the bytes of all."""
+
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 4})
+        parts = [TopicPartition("t", number) for number in range(4)]
+        cluster.answer(ApiKey.FETCH, answer({part: many(0) for part in parts}))
+        cluster.always(ApiKey.FETCH, never)
+        world = Columns(cluster)
+        world.assign(*parts)
+        world.fetcher.kick()
+        await until(lambda: len(world.buffer) == 4)
+        assert not any(fetch.is_large for fetch in world.buffer._fetches)
+        rows = world.rows()
+        assert rows["offset"].to_pylist() == [*range(500)] * 4
         await world.fetcher.close()
 
     run(test)
