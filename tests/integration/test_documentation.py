@@ -49,6 +49,7 @@ def test_examples_of_a_page_run(
     page: str, broker: Broker, commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "ca.pem").touch()  # a client notices when it is made that the file is not there
     blocks = [block for block in blocks_of(page) if block.language in RUN]
     assert blocks
     run_blocks(blocks, broker, commands, tmp_path, {"__name__": "example"})

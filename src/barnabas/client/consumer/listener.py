@@ -27,7 +27,7 @@ class RebalanceListener:
 
 
 class ConsumerInterceptor(Protocol):
-    """Objects in `interceptor_classes`; either method may be missing. What they raise is logged and ignored."""
+    """In `interceptor_classes`, or its class; one method may be missing. What they raise is logged and ignored."""
 
     def on_consume(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         """Sees, and may replace, what poll is about to return."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from barnabas.client.options.common import CommonOptions, address_faults, backoff_faults
 from barnabas.client.options.option import HIGH, LOW, choice, flag, int32, int64, python, text
-from barnabas.client.options.plugins import Deserializer, to_assignors, to_deserializer, to_interceptors
+from barnabas.client.options.plugins import Deserializer, to_assignors, to_consumer_interceptors, to_deserializer
 from barnabas.client.options.refused import CONSUMER_REFUSED
 from barnabas.client.options.security import sasl_faults, tls_faults
 from barnabas.config.checks import NOT_EMPTY, at_least
@@ -104,7 +104,10 @@ class ConsumerOptions(CommonOptions):
     group_remote_assignor: str | None = text(None, "Assignor of the broker, with group.protocol consumer.")
     heartbeat_interval_ms: int = int32(3_000, "Pause between two heartbeats.", at_least(1), importance=HIGH)
     interceptor_classes: tuple[Any, ...] = python(
-        (), "Objects that see records after they are fetched, and commits.", to_interceptors, importance=LOW
+        (),
+        "Objects, or classes to make them of, that see records after they are fetched, and commits.",
+        to_consumer_interceptors,
+        importance=LOW,
     )
     isolation_level: str = choice(
         "read_uncommitted",

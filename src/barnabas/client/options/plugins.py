@@ -89,15 +89,35 @@ def _to_assignor(item: Any) -> Any:
     raise ValueError(f"must be out of {', '.join(ASSIGNORS)}, or objects with a name and an assign method")
 
 
-def to_interceptors(given: Any) -> tuple[Any, ...]:
-    """Objects; which of their methods are called is said where they are used."""
+def to_producer_interceptors(given: Any) -> tuple[Any, ...]:
+    return _to_interceptors(given, "on_send", "on_acknowledgement")
+
+
+def to_consumer_interceptors(given: Any) -> tuple[Any, ...]:
+    return _to_interceptors(given, "on_consume", "on_commit")
+
+
+def _to_interceptors(given: Any, *methods: str) -> tuple[Any, ...]:
+    """Objects with at least one of the methods; a class, which is what the option's name asks for, is made one."""
     if isinstance(given, str):
         if given.strip():
             raise ValueError("must be a list of Python objects: classes are not loaded by name")
         return ()
     if not isinstance(given, Sequence):
         raise ValueError("must be a list of objects")
-    return tuple(given)
+    return tuple(_to_interceptor(each, methods) for each in given)
+
+
+def _to_interceptor(given: Any, methods: tuple[str, ...]) -> Any:
+    made = given
+    if isinstance(given, type):
+        try:
+            made = given()
+        except Exception as error:
+            raise ValueError(f"{given.__name__}() cannot be made: {error}") from error
+    if not any(callable(getattr(made, method, None)) for method in methods):
+        raise ValueError(f"{type(made).__name__} has no {' and no '.join(methods)}: nothing would ever be called")
+    return made
 
 
 def check_function(given: object, what: str) -> None:

@@ -5,7 +5,13 @@ from typing import Any
 
 from barnabas.client.options.common import INT32_MAX, CommonOptions, address_faults, backoff_faults
 from barnabas.client.options.option import HIGH, LOW, choice, flag, int32, int64, python, text
-from barnabas.client.options.plugins import Partitioner, Serializer, to_interceptors, to_partitioner, to_serializer
+from barnabas.client.options.plugins import (
+    Partitioner,
+    Serializer,
+    to_partitioner,
+    to_producer_interceptors,
+    to_serializer,
+)
 from barnabas.client.options.security import sasl_faults, tls_faults
 from barnabas.config.checks import NOT_EMPTY, Check, at_least, between, either
 from barnabas.config.table import settings_table
@@ -95,7 +101,10 @@ class ProducerOptions(CommonOptions):
         True, "Whether each record is written exactly once in spite of retries.", importance=LOW
     )
     interceptor_classes: tuple[Any, ...] = python(
-        (), "Objects that see records before they are sent, and their outcome.", to_interceptors, importance=LOW
+        (),
+        "Objects, or classes to make them of, that see records before they are sent, and their outcome.",
+        to_producer_interceptors,
+        importance=LOW,
     )
     key_serializer: Serializer | None = python(
         None, "Function that turns a key into bytes; None takes bytes as they are.", to_serializer, importance=HIGH

@@ -103,3 +103,18 @@ def tls_faults(options: SecurityOptions) -> Iterator[str]:
         yield "ssl_keystore_location and ssl_keystore_key exclude each other"
     if not options.ssl_enabled_protocols:
         yield "ssl_enabled_protocols: at least one version is needed"
+    for name, path in (
+        ("ssl_truststore_location", options.ssl_truststore_location),
+        ("ssl_keystore_location", options.ssl_keystore_location),
+    ):
+        if path is not None and (fault := _unreadable(path)) is not None:
+            yield f"{name}: {path}: {fault}"
+
+
+def _unreadable(path: str) -> str | None:
+    """Told now rather than by the first call that connects; whether it holds what it should is seen when it is used."""
+    try:
+        with open(path, "rb"):
+            return None
+    except OSError as error:
+        return error.strerror or str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,6 +117,58 @@ def test_wrong_types_and_values(option: str, value: object, words: str) -> None:
     with pytest.raises(ConfigError) as raised:
         ProducerOptions.of(**{"bootstrap_servers": "h:1", option: value})
     assert any(fault.startswith(f"{option}: ") and words in fault for fault in raised.value.faults), raised.value.faults
+
+
+class Sees:
+    def on_send(self, record: object) -> object:
+        return record
+
+    def on_commit(self, offsets: object, error: object) -> None:
+        return
+
+
+class Demanding(Sees):
+    def __init__(self, needed: int) -> None:
+        self.needed = needed
+
+
+@pytest.mark.parametrize("kind", [ProducerOptions, ConsumerOptions])
+def test_interceptors_are_objects_or_classes_to_make_them_of(kind: type[Any]) -> None:
+    given = Sees()
+    made = kind.of("h:1", interceptor_classes=[given, Sees]).interceptor_classes
+    assert made[0] is given
+    assert type(made[1]) is Sees
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([object()], "object has no on_"),
+        ([Demanding], "Demanding() cannot be made: "),
+        ([None], "NoneType has no on_"),
+        (Sees(), "a list"),
+        ([lambda record: record], "function has no on_"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "methods"),
+    [(ProducerOptions, "on_send and no on_acknowledgement"), (ConsumerOptions, "on_consume and no on_commit")],
+)
+def test_what_is_no_interceptor(kind: type[Any], methods: str, given: object, words: str) -> None:
+    (fault,) = faults(kind, interceptor_classes=given)
+    assert fault.startswith("interceptor_classes: ") and words in fault, fault
+    assert methods in fault or "has no" not in fault
+
+
+@pytest.mark.parametrize("option", ["ssl_truststore_location", "ssl_keystore_location"])
+def test_a_file_that_is_not_there_is_told_at_once(option: str, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pem"
+    assert faults(AdminOptions, security_protocol="SSL", **{option: str(missing)}) == (
+        f"{option}: {missing}: No such file or directory",
+    )
+    assert "Is a directory" in faults(AdminOptions, security_protocol="SSL", **{option: str(tmp_path)})[0]
+    missing.write_bytes(b"")
+    AdminOptions.of("h:1", security_protocol="SSL", **{option: str(missing)})  # what is in it is looked at later
 
 
 def test_a_secret_is_in_no_text() -> None:
