@@ -25,6 +25,13 @@ def int64(text: str | int) -> int:
     return _whole(text, 63)
 
 
+def partition(text: str) -> int:
+    value = int32(text)
+    if value < 0:
+        raise NumberError(f"{text}: partitions are counted from 0")
+    return value
+
+
 def seconds(text: str) -> float:
     try:
         value = float(text)

@@ -16,14 +16,20 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 def milliseconds(text: str, option: str) -> int:
     """Milliseconds since 1970: a number, 2026-01-31 or 2026-01-31T12:00[:00.000][Z|+01:00]; UTC unless it says."""
     try:
-        if text.isdecimal():
-            return int64(text)
-        when = datetime.fromisoformat(text)
+        return int64(text) if text.isdecimal() else _since_1970(text)
     except ValueError:
         raise UsageError(f"{option} {text}: expected a time like 2026-01-31T12:00 or milliseconds since 1970") from None
+
+
+def _since_1970(text: str) -> int:
+    """Raises ValueError for what is no time, or one before: the protocol has other meanings for negative ones."""
+    when = datetime.fromisoformat(text)
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
-    return int((when - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
+    passed = int((when - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
+    if passed < 0:
+        raise ValueError(text)
+    return passed
 
 
 def duration_ms(text: str, option: str) -> int:

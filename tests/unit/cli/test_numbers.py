@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (f"topic add-partitions x --to {FIVE_GIGA}", "the largest possible is 2147483647"),
         (f"topic add-partitions x --by {FIVE_GIGA}", "the largest possible is 2147483647"),
         (f"topic offsets x --at {TWENTY_DIGITS}", "--at 99999999999999999999: expected a time like"),
+        ("topic offsets x --at 0001-01-01", "--at 0001-01-01: expected a time like"),
+        ("topic delete-records x --before 1 -p -1", "argument -p/--partition: -1: partitions are counted from 0"),
+        ("transaction find-hanging --topic t --partition -1", "partitions are counted from 0"),
+        ("produce t -p -1", "argument -p/--partition: -1: partitions are counted from 0"),
+        ('produce ""', "a topic has a name"),
         (f"topic delete-records x --before {TWENTY_DIGITS}", "the largest possible is 9223372036854775807"),
         (f"topic delete-records x --before 1 -p {FIVE_GIGA}", "the largest possible is 2147483647"),
         (f"group reset-offsets g --topic t --to-offset {TWENTY_DIGITS}", "the largest possible is 922337203685477580"),
@@ -59,7 +65,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     ],
 )
 def test_numbers_that_do_not_fit(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert told in refused(capsys, *words.split())
+    assert told in refused(capsys, *shlex.split(words))
 
 
 @pytest.mark.parametrize(

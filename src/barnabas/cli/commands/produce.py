@@ -15,7 +15,7 @@ from barnabas.cli.command_parser import CommandParser, is_text
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import LineInput
 from barnabas.cli.data.short_options import getopt_words
-from barnabas.cli.numbers import int32
+from barnabas.cli.numbers import partition
 from barnabas.cli.output import counted
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def parser() -> CommandParser:
     parser.add_argument("-D", "--delimiter", metavar="SEP", default="\\n", help="what ends a record (default \\n)")
     parser.add_argument("-H", "--header", metavar="K=V", action="append", default=[], help="a header (repeatable)")
     parser.add_argument("-Z", "--null", action="store_true", help="an empty key or value is null")
-    parser.add_argument("-p", "--partition", type=int32, metavar="N", help="send all to this partition")
+    parser.add_argument("-p", "--partition", type=partition, metavar="N", help="send all to this partition")
     parser.add_argument("-z", "--compression", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd")
     parser.add_argument("--acks", choices=["all", "-1", "1", "0"], help="who must have a record (default all)")
     add_json_argument(parser)
@@ -104,6 +104,8 @@ class Outcomes:
 
 
 def produce(options: argparse.Namespace) -> int:
+    if not options.topic:
+        raise UsageError("a topic has a name")
     separator = None if options.key_separator is None else unescaped(options.key_separator)
     if separator == b"" or not options.delimiter:
         raise UsageError("a separator has at least one letter")

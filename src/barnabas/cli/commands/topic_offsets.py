@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument
-from barnabas.cli.numbers import NumberError, int32, int64
+from barnabas.cli.numbers import NumberError, int32, int64, partition
 from barnabas.cli.output import moment, print_json, print_table
 from barnabas.cli.times import milliseconds
 from barnabas.types import TopicPartition
@@ -91,7 +91,7 @@ def _print_at(admin: Any, partitions: list[TopicPartition], spec: int, options: 
 def delete_records_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?")
     parser.add_argument(
-        "-p", "--partition", type=int32, action="append", metavar="N", help="only this one (repeatable)"
+        "-p", "--partition", type=partition, action="append", metavar="N", help="only this one (repeatable)"
     )
     parser.add_argument(
         "--before", metavar="OFFSET", type=_before, help="delete the records before this offset, or `latest`: all"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, check_words, run
 from barnabas.cli.commands.partition import partition_of
-from barnabas.cli.numbers import int16, int32, int64
+from barnabas.cli.numbers import int16, int32, int64, partition
 from barnabas.cli.output import moment, print_json, print_table
 from barnabas.cli.times import duration_ms
 from barnabas.types import TopicPartition
@@ -108,7 +108,7 @@ def producers(options: argparse.Namespace) -> None:
 
 def find_hanging_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", help="search this topic")
-    parser.add_argument("--partition", type=int32, metavar="N", help="only this partition of it")
+    parser.add_argument("--partition", type=partition, metavar="N", help="only this partition of it")
     parser.add_argument("--broker", type=int32, metavar="ID", help="search what this broker holds")
     parser.add_argument(
         "--max-transaction-timeout", metavar="HOW-LONG", default="15m", help="the longest any may take (default 15m)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from barnabas.cli.kafka.flags import integer
 from barnabas.cli.kafka.subcommands import Failed, Parser, admin_of_options, run, subcommand, tool_parser
 
 
@@ -16,7 +17,7 @@ def _parser() -> Parser:
     parser, commands = tool_parser("kafka-cluster.sh", "The Kafka cluster tool.")
     about = subcommand(commands, "cluster-id", "Get information about the ID of a cluster.")
     unregister = subcommand(commands, "unregister", "Unregister a broker.")
-    unregister.add_argument("--id", "-i", type=int, required=True, help="the broker")
+    unregister.add_argument("--id", "-i", type=integer, required=True, help="the broker")
     endpoints = subcommand(commands, "list-endpoints", "List endpoints")
     endpoints.add_argument("--include-fenced-brokers", action="store_true", help="brokers that serve nobody too")
     for each in (about, unregister, endpoints):

@@ -3,6 +3,7 @@
 Imports the clients: only a command that runs imports this.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,7 +110,13 @@ def kafka_text(error: BaseException) -> str:
         return kafka_text(next(iter(errors.values())))
     if not isinstance(error, KafkaError):
         return str(error)
-    return error.told or _TEXTS.get(error.code) or error.message
+    return error.told or _TEXTS.get(error.code) or _not_served(error) or error.message
+
+
+def _not_served(error: KafkaError) -> str | None:
+    """Kafka's words for it. (The newest broker of Barnabas does not serve everything.)"""
+    api = re.search(r" does not offer (\w+):", error.message)
+    return api and f"The node does not support {re.sub(r'(?<!^)(?=[A-Z])', '_', api[1]).upper()}"
 
 
 def exception_name(error: KafkaError) -> str:

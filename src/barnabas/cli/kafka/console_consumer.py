@@ -16,6 +16,7 @@ from barnabas.cli.kafka.flags import (
     Options,
     Tool,
     WrongUse,
+    integer,
     leave_quietly,
     refuse,
 )
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from barnabas.records.codec import ConsumerRecord
 
 DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
+LARGEST_OFFSET = (1 << 63) - 1
 POLL_S = 0.2
 POLL_RECORDS = 500
 TOOL = Tool(
@@ -36,7 +38,7 @@ TOOL = Tool(
         BROKERS,
         Flag("topic", "The topic to read.", "TOPIC"),
         Flag("include", "A regular expression for the topics to read.", "REGEX", synonyms=("whitelist",)),
-        Flag("partition", "The partition to read, from its end unless --offset says otherwise.", "N", int),
+        Flag("partition", "The partition to read, from its end unless --offset says otherwise.", "N", integer),
         Flag("offset", "Where to start: an offset, earliest or latest.", "OFFSET", default="latest"),
         Flag("from-beginning", "Start at the first record where the group has no offset."),
         Flag("max-messages", "End after so many records.", "N", int),
@@ -87,6 +89,7 @@ def check(options: Options) -> None:
     elif options.has("offset"):
         refuse("The partition is required when offset is specified.")
     options.require("bootstrap-server")
+    options.value("partition")
     start_offset(options)
 
 
@@ -96,7 +99,7 @@ def start_offset(options: Options) -> int | str:
         return "earliest" if options.has("from-beginning") else "latest"
     if given.lower() in ("earliest", "latest"):
         return given.lower()
-    if not given.isdecimal():
+    if not given.isdecimal() or int(given) > LARGEST_OFFSET:
         refuse(
             f"The provided offset value '{given}' is incorrect. Valid values are 'earliest', 'latest', or a"
             " non-negative long."

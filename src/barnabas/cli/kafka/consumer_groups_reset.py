@@ -12,7 +12,7 @@ from barnabas.cli.command import UsageError
 from barnabas.cli.kafka.connection import kafka_text
 from barnabas.cli.kafka.consumer_groups import SCENARIOS, print_error
 from barnabas.cli.kafka.consumer_groups_describe import log_end_offsets
-from barnabas.cli.kafka.flags import Options, refuse
+from barnabas.cli.kafka.flags import Options, integer, long, refuse
 from barnabas.cli.times import duration_ms, milliseconds
 from barnabas.client.admin import Admin
 from barnabas.client.admin.types import GroupState, OffsetSpec
@@ -104,9 +104,13 @@ def partitions_of_topics(admin: Admin, topics: Iterable[str]) -> tuple[list[Topi
 def _number(text: str, word: str) -> int:
     if ":" in text:
         refuse(f"Invalid topic arg '{word}', expected topic name and partitions")
-    if not text.isdecimal():
+    try:
+        number = integer(text)
+    except ValueError:
+        number = -1
+    if number < 0:
         refuse(f"Invalid partition '{text}' specified in topic arg '{word}''")
-    return int(text)
+    return number
 
 
 def _plan(admin: Admin, options: Options, group_id: str, partitions: list[TopicPartition]) -> Offsets:
@@ -191,7 +195,7 @@ def _plans_of_rows(rows: list[list[str]], only_group: str | None) -> dict[str, O
     plans: dict[str, Offsets] = {}
     for row in rows:
         group, topic, partition, offset = row if only_group is None else (only_group, *row)
-        plans.setdefault(group, {})[TopicPartition(topic, int(partition))] = int(offset)
+        plans.setdefault(group, {})[TopicPartition(topic, integer(partition))] = long(offset)
     return plans
 
 

@@ -200,6 +200,11 @@ def java_words(words: Sequence[str]) -> list[str]:
     return [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in words]
 
 
+def short(text: str | int) -> int:
+    """Java's: 16 bits."""
+    return _of_java(text, 15)
+
+
 def integer(text: str | int) -> int:
     """Java's: 32 bits."""
     return _of_java(text, 31)

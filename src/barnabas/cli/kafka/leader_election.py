@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, WrongUse
+from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, WrongUse, integer
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -35,7 +35,7 @@ TOOL = Tool(
             "election-type", "preferred, or unclean: a replica that is not in sync if need be.", "TYPE", election_type
         ),
         Flag("topic", "The topic of the partition.", "TOPIC"),
-        Flag("partition", "The partition of the topic.", "NUMBER", int),
+        Flag("partition", "The partition of the topic.", "NUMBER", integer),
         Flag("all-topic-partitions", "All partitions."),
         Flag("path-to-json-file", '{"partitions": [{"topic": "foo", "partition": 1}]}', "FILE"),
     ),
@@ -116,7 +116,7 @@ def _partitions(options: Options) -> list[TopicPartition] | None:
         return None
     try:
         told = json.loads(Path(options.value("path-to-json-file")).read_text(encoding="utf-8"))
-        rows = [TopicPartition(row["topic"], int(row["partition"])) for row in told["partitions"]]
+        rows = [TopicPartition(row["topic"], integer(row["partition"])) for row in told["partitions"]]
     except OSError as error:
         raise WrongUse(str(error)) from None
     except ValueError:

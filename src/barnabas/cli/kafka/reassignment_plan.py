@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple
 
+from barnabas.cli.kafka.flags import integer
 from barnabas.types import TopicPartition
 
 ANY_LOG_DIR = "any"
@@ -63,7 +64,8 @@ def parse_plan(text: str) -> Plan:
     log_dirs: dict[Replica, str] = {}
     for row in told.get("partitions", ()):
         try:
-            key, replicas = TopicPartition(row["topic"], int(row["partition"])), [int(each) for each in row["replicas"]]
+            key = TopicPartition(row["topic"], integer(row["partition"]))
+            replicas = [integer(each) for each in row["replicas"]]
             directories = list(row.get("log_dirs", [ANY_LOG_DIR] * len(replicas)))
         except (KeyError, TypeError) as error:
             raise ValueError(f"No such field exists: {error}") from None
@@ -105,7 +107,7 @@ def parse_topics(text: str) -> list[str]:
 
 def parse_brokers(text: str) -> list[int]:
     try:
-        brokers = [int(each) for each in text.split(",")]
+        brokers = [integer(each) for each in text.split(",")]
     except ValueError:
         raise ValueError(f'For input string: "{text}"') from None
     if _twice(brokers):

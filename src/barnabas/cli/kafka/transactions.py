@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.kafka.flags import integer, long, short
 from barnabas.cli.kafka.subcommands import Failed, Parser, admin_of_options, run, subcommand, tool_parser
 from barnabas.cli.kafka.tables import print_table
 
@@ -29,24 +30,24 @@ def _parser() -> Parser:
         " recover from hanging transactions.",
     )
     listing = subcommand(commands, "list", "list transactions")
-    listing.add_argument("--duration-filter", metavar="MS", type=int, help="only those that run longer")
+    listing.add_argument("--duration-filter", metavar="MS", type=long, help="only those that run longer")
     listing.add_argument("--transactional-id-pattern", metavar="REGEX", help="only ids that match")
     describe = subcommand(commands, "describe", "describe the state of an active transactional-id")
     describe.add_argument("--transactional-id", required=True)
     producers = subcommand(commands, "describe-producers", "describe the producers of a partition")
-    producers.add_argument("--broker-id", type=int, help="ask this replica instead of the leader")
+    producers.add_argument("--broker-id", type=integer, help="ask this replica instead of the leader")
     abort = subcommand(commands, "abort", "abort a hanging transaction (requires administrative privileges)")
     for each in (producers, abort):
         each.add_argument("--topic", required=True)
-        each.add_argument("--partition", type=int, required=True)
-    abort.add_argument("--start-offset", type=int, help="where the transaction begins (brokers since 3.0)")
-    for flag in ("--producer-id", "--producer-epoch", "--coordinator-epoch"):
-        abort.add_argument(flag, type=int, help="for older brokers, all three of them")
+        each.add_argument("--partition", type=integer, required=True)
+    abort.add_argument("--start-offset", type=long, help="where the transaction begins (brokers since 3.0)")
+    for flag, kind in (("--producer-id", long), ("--producer-epoch", short), ("--coordinator-epoch", integer)):
+        abort.add_argument(flag, type=kind, help="for older brokers, all three of them")
     hanging = subcommand(commands, "find-hanging", "find hanging transactions")
-    hanging.add_argument("--broker-id", type=int, help="look at what this broker holds")
+    hanging.add_argument("--broker-id", type=integer, help="look at what this broker holds")
     hanging.add_argument("--topic", help="look at this topic")
-    hanging.add_argument("--partition", type=int, help="only this partition of the topic")
-    hanging.add_argument("--max-transaction-timeout", metavar="MINUTES", type=int, default=15)
+    hanging.add_argument("--partition", type=integer, help="only this partition of the topic")
+    hanging.add_argument("--max-transaction-timeout", metavar="MINUTES", type=integer, default=15)
     return parser
 
 

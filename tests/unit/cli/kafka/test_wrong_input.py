@@ -7,7 +7,20 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.kafka import delete_records, get_offsets, topics
+from barnabas.cli.kafka import (
+    cluster,
+    console_consumer,
+    delete_records,
+    get_offsets,
+    leader_election,
+    topics,
+    transactions,
+)
+from barnabas.cli.kafka.connection import kafka_text
+from barnabas.cli.kafka.consumer_groups_reset import _number, _plans_of_rows
+from barnabas.cli.kafka.flags import WrongUse
+from barnabas.cli.kafka.reassignment_plan import parse_brokers, parse_plan
+from barnabas.client.errors import UnsupportedVersionError
 
 NOBODY = "127.0.0.1:1"
 TWENTY_DIGITS = "9" * 20
@@ -72,9 +85,60 @@ def test_delete_records_without_a_broker(tmp_path: Path, capsys: pytest.CaptureF
             f"Error occurred: Malformed time argument {TWENTY_DIGITS}. Please use -1 or latest",
         ),
         (get_offsets, "--partitions 5000000000", "expects a comma separated list of numeric partition ids"),
+        (
+            leader_election,
+            "--election-type preferred --topic t --partition 5000000000",
+            "Cannot parse argument '5000000000' of option partition",
+        ),
+        (
+            console_consumer,
+            "--topic t --partition 5000000000",
+            "Cannot parse argument '5000000000' of option partition",
+        ),
+        (
+            console_consumer,
+            f"--topic t --partition 0 --offset {TWENTY_DIGITS}",
+            f"The provided offset value '{TWENTY_DIGITS}' is incorrect. Valid values are 'earliest', 'latest', or a",
+        ),
     ],
 )
 def test_numbers_that_java_could_not_hold(
     module: Any, words: str, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert line in told(capsys, module, "--bootstrap-server", NOBODY, *words.split())
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "flag"),
+    [
+        (transactions, f"list --duration-filter {TWENTY_DIGITS}", "--duration-filter"),
+        (transactions, "describe-producers --topic t --partition 5000000000", "--partition"),
+        (transactions, f"abort --topic t --partition 0 --start-offset {TWENTY_DIGITS}", "--start-offset"),
+        (transactions, "abort --topic t --partition 0 --producer-epoch 40000", "--producer-epoch"),
+        (transactions, "find-hanging --broker-id 5000000000", "--broker-id"),
+        (cluster, "unregister --id 5000000000", "--id"),
+    ],
+)
+def test_numbers_of_sub_commands(module: Any, words: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        module.main(["--bootstrap-server", NOBODY, *words.split()])
+    assert ended.value.code == 1 and f"argument {flag}" in capsys.readouterr().err
+
+
+def test_numbers_in_files() -> None:
+    for text in ('"partition": 5000000000, "replicas": [0]', '"partition": 0, "replicas": [5000000000]'):
+        with pytest.raises(ValueError, match='For input string: "5000000000"'):
+            parse_plan(f'{{"version": 1, "partitions": [{{"topic": "t", {text}}}]}}')
+    with pytest.raises(ValueError, match='For input string: "5000000000"'):
+        parse_brokers("5000000000")
+    with pytest.raises(WrongUse, match="Invalid partition '5000000000' specified"):
+        _number("5000000000", "t:5000000000")
+    for row in (["t", "5000000000", "1"], ["t", "0", TWENTY_DIGITS]):
+        with pytest.raises(ValueError, match="For input string"):
+            _plans_of_rows([row], "g")
+
+
+def test_what_a_broker_does_not_serve() -> None:
+    """In Kafka's words; "use a newer broker" would be wrong of the newest one of Barnabas."""
+    error = UnsupportedVersionError("h:1 does not offer ElectLeaders: use a newer broker")
+    assert kafka_text(error) == "The node does not support ELECT_LEADERS"
