@@ -73,6 +73,16 @@ def test_a_time_out_counts_what_is_lost() -> None:
     assert err.splitlines()[1].startswith("barnabas produce: 1 of 1 records were not produced: line 1: ")
 
 
+@pytest.mark.parametrize("verb", ["produce", "latency"])
+def test_a_load_without_a_broker(verb: str) -> None:
+    with process(BARNABAS, "perf", verb, "t", "-n", "5", "-b", NOWHERE, "--timeout", "0.3") as command:
+        out, err = command.communicate(timeout=WAIT_S)
+    assert (command.returncode, out) == (1, "")
+    warned, told = err.splitlines()
+    assert warned.endswith("trying again") and "connection refused" in told
+    assert verb == "latency" or "5 of 5 records were not produced: " in told
+
+
 def test_produce_when_the_broker_goes_away(broker: Broker) -> None:
     with process(BARNABAS, "produce", "t", "-b", broker.bootstrap, "--json") as command:
         write(command, "delivered\n")
@@ -114,6 +124,20 @@ def test_a_load_when_the_broker_goes_away(broker: Broker, program: str, words: l
     assert command.returncode == 130
     assert program != BARNABAS or "records sent, " in out, "what was measured is told"
     assert " of 50 records were not produced" in err.splitlines()[-1]
+
+
+def test_a_verifiable_producer_when_the_broker_goes_away(broker: Broker) -> None:
+    words = ["--topic", "t", "--bootstrap-server", broker.bootstrap, "--throughput", "5"]
+    with process(KAFKA.format("verifiable_producer"), *words) as command:
+        assert command.stdout is not None
+        assert [command.stdout.readline().count('"name":"producer_send_success"') for _ in range(2)] == [0, 1]
+        broker.stop()
+        assert "connection refused" in next_error(command)
+        for number in (signal.SIGINT, signal.SIGTERM):  # two of the same would be one to a process that is busy
+            command.send_signal(number)
+        out, err = command.communicate(timeout=WAIT_S)
+    assert command.returncode in (130, 143) and err == ""
+    assert '"shutdown_complete"' in out.splitlines()[-2] and '"tool_data"' in out.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from barnabas.cli.command import FAILED, INTERRUPTED, UsageError, Verb, add_json
 
 if TYPE_CHECKING:
     from barnabas.cli.data.payloads import Blocks
+    from barnabas.cli.data.produce_load import Load
+    from barnabas.cli.data.produce_statistics import ProduceStatistics, Totals
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,47 +35,66 @@ def produce_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def produce(options: argparse.Namespace) -> int:
-    from barnabas.cli.data.clients import producer_client
-    from barnabas.cli.data.metric_lines import metric_lines
-    from barnabas.cli.data.produce_load import Load, run_load
-    from barnabas.cli.data.produce_statistics import ProduceStatistics, failure_line, total_line
-    from barnabas.cli.outages import outages_told, teller
-    from barnabas.cli.output import print_json
+    from barnabas.cli.data.produce_load import Load
+    from barnabas.cli.data.produce_statistics import ProduceStatistics
+    from barnabas.errors import KafkaError
 
     _check_positive(options, "records", "size", "transaction_ms", "throughput")
-    transaction_ms = None if options.transactional_id is None else options.transaction_ms
-    load = Load(options.topic, options.throughput, transaction_ms)
+    load = Load(options.topic, options.throughput, options.transaction_ms if options.transactional_id else None)
     blocks = _blocks(options, load.block_records)
+    statistics = ProduceStatistics(None if options.json else lambda line: print(line, flush=True))
+    try:
+        totals, metrics = _produce_load(options, load, blocks, statistics)
+    except KeyboardInterrupt:
+        _tell_produced(options, statistics.totals(), {}, "interrupted")
+        return INTERRUPTED
+    except KafkaError as error:
+        if isinstance(error, ValueError):  # wrong options: there was no load
+            raise
+        _tell_produced(options, statistics.totals(), {}, error.message)
+        return FAILED
+    _tell_produced(options, totals, metrics)
+    return FAILED if totals.failed else 0
+
+
+def _produce_load(
+    options: argparse.Namespace, load: "Load", blocks: "Blocks", statistics: "ProduceStatistics"
+) -> "tuple[Totals, dict[str, float]]":
+    from barnabas.cli.data.clients import producer_client
+    from barnabas.cli.data.produce_load import run_load
+    from barnabas.cli.outages import outages_told, teller
+
     own = {
         "acks": options.acks,
         "compression.type": options.compression,
         "transactional.id": options.transactional_id,
     }
-    statistics = ProduceStatistics(None if options.json else lambda line: print(line, flush=True))
-    metrics: dict[str, float] = {}
-    status = 0
-    try:
-        with producer_client(options, own) as producer, outages_told(teller("barnabas perf produce")):
-            if transaction_ms is not None:
-                producer.init_transactions()
-            statistics.start()
-            run_load(producer, load, blocks, statistics)
-            producer.flush()
-            totals = statistics.totals()
-            metrics = producer.metrics()
-    except KeyboardInterrupt:
-        totals = statistics.totals()
-        status = INTERRUPTED
+    with producer_client(options, own) as producer, outages_told(teller("barnabas perf produce")):
+        if load.transaction_ms is not None:
+            producer.init_transactions()
+        statistics.start()
+        run_load(producer, load, blocks, statistics)
+        producer.flush()
+        return statistics.totals(), producer.metrics()
+
+
+def _tell_produced(
+    options: argparse.Namespace, totals: "Totals", metrics: dict[str, float], ended_by: str | None = None
+) -> None:
+    """What was measured, also where it ended early: then with the number of records that no broker has."""
+    from barnabas.cli.data.metric_lines import metric_lines
+    from barnabas.cli.data.produce_statistics import failure_line, total_line
+    from barnabas.cli.output import print_json
+
     if options.json:
         print_json(totals)
-    else:
+    elif totals.records or ended_by is None:
         print(total_line(totals))
-        if options.print_metrics:
-            print("\n".join(metric_lines("producer-metrics", "barnabas-producer", metrics)))
-    if totals.records < options.records:
-        print(f"barnabas perf produce: {failure_line(totals, options.records)}", file=sys.stderr)
-        return status or FAILED
-    return status
+    if metrics and options.print_metrics and not options.json:
+        print("\n".join(metric_lines("producer-metrics", "barnabas-producer", metrics)))
+    if ended_by is not None or totals.failed:
+        why = "" if ended_by is None else f": {ended_by}"
+        print(f"barnabas perf produce: {failure_line(totals, options.records)}{why}", file=sys.stderr)
 
 
 def _blocks(options: argparse.Namespace, block: int) -> "Blocks":
@@ -157,12 +178,14 @@ def latency_arguments(parser: argparse.ArgumentParser) -> None:
 def latency(options: argparse.Namespace) -> int:
     from barnabas.cli.data.clients import consumer_client, producer_client
     from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines
+    from barnabas.cli.outages import outages_told, teller
     from barnabas.cli.output import print_json
 
     _check_positive(options, "records", "size")
     with (
         consumer_client(options, {"fetch.max.wait.ms": "0"}) as consumer,
         producer_client(options, {"linger.ms": "0", "acks": options.acks}) as producer,
+        outages_told(teller("barnabas perf latency")),
     ):
         producer.partitions_for(options.topic)  # the topic is created here if the brokers do that
 

@@ -59,12 +59,13 @@ def consume(options: Options) -> int:
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.cli.kafka.json_events import JsonEvents
     from barnabas.cli.known_options import known_options
+    from barnabas.cli.outages import kafka_warning, outages_told
     from barnabas.client.consumer import Consumer
     from barnabas.client.options import ConsumerOptions
     from barnabas.errors import KafkaError
 
     events = JsonEvents()
-    with Stopping() as stopping:
+    with outages_told(kafka_warning), Stopping() as stopping:
         try:
             consumer = Consumer.from_config(known_options(ConsumerOptions, _config(options)))
         except KafkaError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from barnabas.cli.kafka.flags import BOOTSTRAP_SERVER, COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, refuse
 
 if TYPE_CHECKING:
+    from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.json_events import JsonEvents
     from barnabas.client.producer import Producer
     from barnabas.client.producer.fast_path import Delivery
@@ -48,53 +49,53 @@ def check(options: Options) -> None:
 
 def produce(options: Options) -> int:
     from barnabas.cli.data.stopping import Stopping
-    from barnabas.cli.kafka.connection import kafka_exception
+    from barnabas.cli.kafka.connection import kafka_exception, producer_of
     from barnabas.cli.kafka.json_events import JsonEvents
-    from barnabas.cli.known_options import known_options
-    from barnabas.client.options import ProducerOptions
-    from barnabas.client.producer import Producer
-    from barnabas.errors import KafkaError
+    from barnabas.client.errors import ConfigError
 
     events = JsonEvents()
+    numbers = _Numbers(options, events)
+    started = time.monotonic()
     with Stopping() as stopping:
         try:
-            producer = Producer.from_config(known_options(ProducerOptions, _config(options)))
-        except KafkaError as error:
+            with producer_of(_config(options)) as producer:
+                events.tell("startup_complete")
+                _send(options, numbers, producer, stopping)
+        except ConfigError as error:
             refuse(kafka_exception(error))
-        started = time.monotonic()
-        numbers = _Numbers(options, producer, events)
-        events.tell("startup_complete")
-        limit = options.value("max-messages")
-        throughput = options.value("throughput")
-        while not stopping.asked and (limit < 0 or numbers.sent < limit):
-            numbers.send_next()
-            ahead = numbers.sent / throughput - (time.monotonic() - started) if throughput > 0 else 0
-            if ahead > 0:
-                time.sleep(ahead)
-        producer.close()
+        except KeyboardInterrupt:
+            pass  # the second one: what is on its way is given up
         events.tell("shutdown_complete")
         rate = numbers.acked / max(time.monotonic() - started, 0.001)
-        events.tell(
-            "tool_data", sent=numbers.sent, acked=numbers.acked, target_throughput=throughput, avg_throughput=rate
-        )
+        target = options.value("throughput")
+        events.tell("tool_data", sent=numbers.sent, acked=numbers.acked, target_throughput=target, avg_throughput=rate)
         return stopping.status
+
+
+def _send(options: Options, numbers: "_Numbers", producer: "Producer", stopping: "Stopping") -> None:
+    started = time.monotonic()
+    limit, throughput = options.value("max-messages"), options.value("throughput")
+    while not stopping.asked and (limit < 0 or numbers.sent < limit):
+        numbers.send_next(producer)
+        ahead = numbers.sent / throughput - (time.monotonic() - started) if throughput > 0 else 0
+        if ahead > 0:
+            time.sleep(ahead)
 
 
 class _Numbers:
     """Sends one number after the other and tells what became of them."""
 
-    def __init__(self, options: Options, producer: "Producer", events: "JsonEvents") -> None:
+    def __init__(self, options: Options, events: "JsonEvents") -> None:
         self._topic = options.value("topic")
         self._prefix = options.value("value-prefix")
         self._keys = options.value("repeating-keys")
         self._create_time = options.value("message-create-time")
         self._started_ms = _now_ms()
-        self._producer = producer
         self._events = events
         self.sent = 0
         self.acked = 0
 
-    def send_next(self) -> None:
+    def send_next(self, producer: "Producer") -> None:
         from barnabas.errors import KafkaError
 
         value = str(self.sent) if self._prefix is None else f"{self._prefix}.{self.sent}"
@@ -105,7 +106,7 @@ class _Numbers:
             self._create_time += _now_ms() - self._started_ms
         self.sent += 1
         try:
-            self._producer.send(
+            producer.send(
                 self._topic,
                 value.encode(),
                 None if key is None else key.encode(),
