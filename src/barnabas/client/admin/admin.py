@@ -3,8 +3,9 @@
     with Admin("localhost:9092") as admin:
         admin.create_topic("orders", partitions=6, config={"retention.ms": 259200000})
 
-Every call takes `timeout` in seconds (default: default.api.timeout.ms) and retries within it what passes by itself. A
-call about one thing raises its `KafkaError`; a call about many raises `AdminError`, which keeps what succeeded.
+Every call takes `timeout` in seconds (default: default.api.timeout.ms) and retries within it what passes by itself;
+only that no bootstrap server can be reached is said at once, by a first call that was given no time. A call about one
+thing raises its `KafkaError`; a call about many raises `AdminError`, which keeps what succeeded.
 May be used from several threads.
 """
 

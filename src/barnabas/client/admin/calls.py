@@ -18,7 +18,7 @@ from barnabas.client.errors import ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.node_connections import coordinator_id, is_coordinator_id
 from barnabas.client.options import AdminOptions
-from barnabas.client.retry import Deadline
+from barnabas.client.retry import Deadline, retrying
 from barnabas.clock import Clock, SystemClock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
@@ -28,6 +28,12 @@ T = TypeVar("T")
 Answers = Mapping[K, V | KafkaError]
 Locate = Callable[[list[K]], Awaitable[Mapping[K, "int | KafkaError"]]]
 Ask = Callable[[int, list[K]], Awaitable[Answers[K, V]]]
+
+
+class GivenDeadline(Deadline):
+    """One that the user has chosen for the call."""
+
+    __slots__ = ()
 
 
 class AdminCalls:
@@ -44,7 +50,9 @@ class AdminCalls:
         await self._cluster.close()
 
     def _deadline(self, timeout: float | None) -> Deadline:
-        return Deadline(self._options.default_api_timeout_ms if timeout is None else timeout * 1000, self._clock)
+        if timeout is not None:
+            return GivenDeadline(timeout * 1000, self._clock)
+        return Deadline(self._options.default_api_timeout_ms, self._clock)
 
     def _request_timeout_ms(self, deadline: Deadline) -> int:
         """How long a broker may take for one request, and the client waits for the answer."""
@@ -153,11 +161,27 @@ class AdminCalls:
     async def _reach(self, deadline: Deadline) -> None:
         """The first call says at once that no bootstrap server can be reached, instead of trying for a minute.
 
-        Later on a cluster that is away for a moment is waited for.
+        A cluster that is away for a moment is waited for later on, and by a call that was given a time.
         """
-        if not self._reached:
-            await _within(deadline, self._cluster.start(), "reaching a bootstrap server")
-            self._reached = True
+        if self._reached:
+            return
+        failure: UnreachableError | None = None
+
+        async def reach() -> None:
+            nonlocal failure
+            try:
+                await _within(deadline, self._cluster.start(), "reaching a bootstrap server")
+            except UnreachableError as error:
+                failure = error
+                raise
+            except ClientTimeoutError as error:
+                raise failure or error from None  # it says which address, and why
+
+        if isinstance(deadline, GivenDeadline):
+            await retrying(reach, deadline=deadline, backoff=self._cluster.new_backoff())
+        else:
+            await reach()
+        self._reached = True
 
     async def _any_node(self) -> int:
         return await self._cluster.any_node()

@@ -94,6 +94,8 @@ def test_a_broker_that_restarts(tmp_path: Path) -> None:
         starting = threading.Timer(0.2, again.start)
         starting.start()
         try:
+            with Admin(f"127.0.0.1:{port}") as fresh:
+                assert "t" in fresh.list_topics(timeout=20)
             admin.create_topic("u", timeout=20)
             assert "u" in admin.list_topics()
         finally:

@@ -283,3 +283,50 @@ def test_an_offset_that_would_wipe_a_position_is_refused(given: Any, kind: type[
     with pytest.raises(kind, match="an offset is"):
         run(core_of(cluster).alter_group_offsets("g", {("t", 0): given}))
     assert cluster.requests == []
+
+
+def starting(cluster: FakeCluster, failures: int) -> list[int]:
+    """The bootstrap servers cannot be reached so many times; gives the attempts."""
+    attempts: list[int] = []
+
+    async def start() -> None:
+        attempts.append(len(attempts))
+        if len(attempts) <= failures:
+            raise lost("away:9092")
+
+    cluster.start = start  # type: ignore[method-assign]
+    return attempts
+
+
+def test_a_cluster_that_starts_is_waited_for_within_the_time_that_the_call_was_given() -> None:
+    cluster = FakeCluster()
+    cluster.always(ApiKey.CREATE_TOPICS, created(a=0))
+    attempts = starting(cluster, 3)
+    run(core_of(cluster).create_topic("a", timeout=20))
+    assert len(attempts) == 4
+
+
+def test_the_first_call_says_at_once_that_nobody_is_there_unless_it_was_given_time() -> None:
+    cluster = FakeCluster()
+    attempts = starting(cluster, 1_000_000)
+    with pytest.raises(UnreachableError, match="away:9092"):
+        run(core_of(cluster).create_topic("a"))
+    assert len(attempts) == 1
+    with pytest.raises(UnreachableError, match="away:9092"):
+        run(core_of(cluster).create_topic("a", timeout=0.05))
+    assert len(attempts) > 2
+
+
+def test_what_was_heard_of_a_cluster_says_more_than_that_time_is_over() -> None:
+    cluster = FakeCluster()
+    attempts: list[int] = []
+
+    async def start() -> None:
+        attempts.append(1)
+        if len(attempts) > 1:
+            await asyncio.Event().wait()
+        raise lost("away:9092")
+
+    cluster.start = start  # type: ignore[method-assign]
+    with pytest.raises(UnreachableError, match="away:9092"):
+        run(core_of(cluster).create_topic("a", timeout=0.05))
