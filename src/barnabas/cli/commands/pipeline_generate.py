@@ -25,6 +25,7 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
 
 def generate(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import client_config
+    from barnabas.client.options import ProducerOptions
     from barnabas.client.producer.producer import Producer
     from barnabas.pipeline.generator import GeneratorOptions
     from barnabas.pipeline.generator import generate as records
@@ -44,7 +45,8 @@ def generate(options: argparse.Namespace) -> None:
     )
     line = ProgressLine()
     try:
-        with Producer.from_config({"linger.ms": "5", **client_config(options)}) as producer:
+        config = client_config(options, ProducerOptions, defaults={"linger.ms": "5"})
+        with Producer.from_config(config) as producer:
             sent = send_records(
                 producer,
                 records(wanted),

@@ -100,7 +100,8 @@ class Outcomes:
         told = f"{self.read - self.produced} of {self.read} records were not produced"
         if interrupted or self.first_error is None:
             return f"{told}: interrupted before a broker had them"
-        return f"{told}: {self._first_place}{_message(self.first_error)}"
+        stopped = "; nothing after it was sent" if self._first_place else ""
+        return f"{told}: {self._first_place}{_message(self.first_error)}{stopped}"
 
 
 def produce(options: argparse.Namespace) -> int:
