@@ -80,6 +80,7 @@ cdef class RecordColumns:
         memcpy(self.value.data.data, place.data, place.size)
         self.value.data.size = place.size
         self.in_place = False
+        self.place = None
         return 0
 
     # filling
@@ -213,6 +214,7 @@ cdef class RecordColumns:
             self._fixed_array(&self.timestamp_type, types[7]),
         ]
         self.drop_all()
+        self.place = None
         return self.pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
 
     cdef object _fixed_array(self, Block* block, type_):
