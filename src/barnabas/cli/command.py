@@ -11,14 +11,12 @@ use. Nothing here imports the clients: `--help` must not wait for them. A verb's
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.numbers import NumberError, seconds
-from barnabas.cli.standard_output import seeing_output_out
+from barnabas.cli.standard_output import complain, seeing_output_out
 
 if TYPE_CHECKING:
     from barnabas.errors import KafkaError
@@ -150,7 +148,5 @@ def _in_words(error: "KafkaError") -> str:
 
 
 def _fail(program: str, reason: object, status: int) -> int:
-    # Somebody may have gone who read this too (`2>&1 | head`): the status is the same.
-    with suppress(OSError):
-        print(f"{program}: {reason}", file=sys.stderr)
+    complain(f"{program}: {reason}")
     return status

@@ -4,7 +4,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from barnabas.cli.standard_output import seeing_output_out
+from barnabas.cli.standard_output import complain, seeing_output_out
 
 COMMANDS = {
     "server": ("barnabas.cli.server", "run a broker"),
@@ -47,7 +47,7 @@ def _run(words: list[str]) -> int:
 
         near = difflib.get_close_matches(words[0], COMMANDS, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        print(f"barnabas: there is no command {words[0]!r}.{hint} See barnabas --help.", file=sys.stderr)
+        complain(f"barnabas: there is no command {words[0]!r}.{hint} See barnabas --help.")
         return USAGE_ERROR
     status: int = importlib.import_module(row[0]).main(words[1:])
     return status

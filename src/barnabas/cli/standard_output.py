@@ -9,6 +9,8 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO
 
 OK, FAILED = 0, 1
 # Only a write fails like this. What else an OSError without a file's name may mean is not known.
@@ -29,6 +31,7 @@ def seeing_output_out(program: str, work: Callable[[], int]) -> int:
         try:
             return work()
         finally:
+            _flush_stderr()
             _flush()
     except OutputError as error:
         return _lost(program, error.reason)
@@ -43,7 +46,18 @@ def seeing_output_out(program: str, work: Callable[[], int]) -> int:
 
 def leave_quietly() -> None:
     """What is still in the buffer goes nowhere, without another complaint at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _to_nowhere(sys.stdout)
+
+
+def complain(text: str) -> None:
+    """A line on stderr. Who should read it may have gone too (`2>&1 | head`): then the status has to do."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
+    _flush_stderr()
+
+
+def _to_nowhere(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_missing_streams() -> None:
@@ -52,6 +66,13 @@ def _open_missing_streams() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - lives as long as the process
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - lives as long as the process
+
+
+def _flush_stderr() -> None:
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _to_nowhere(sys.stderr)
 
 
 def _flush() -> None:
@@ -65,5 +86,5 @@ def _lost(program: str, error: OSError) -> int:
     leave_quietly()
     if isinstance(error, BrokenPipeError):
         return OK
-    print(f"{program}: cannot write the output: {error.strerror}", file=sys.stderr)
+    complain(f"{program}: cannot write the output: {error.strerror}")
     return FAILED

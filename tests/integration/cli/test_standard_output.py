@@ -67,6 +67,19 @@ def test_a_reader_that_has_gone_is_no_failure(target: str, words: list[str], nob
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [("topic create orders -b BROKER", 1), ("topic list -b nonsense", 2), ("topik", 2), ("topic creat", 2)],
+)
+def test_a_failure_that_nobody_reads_has_its_status(words: str, status: int, nobody_reads: int, broker: Broker) -> None:
+    """`2>&1 | head`"""
+    command = [sys.executable, "-m", "barnabas", *words.replace("BROKER", broker.bootstrap).split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    environment.pop("PYTHONUNBUFFERED", None)
+    done = subprocess.run(command, env=environment, stdout=nobody_reads, stderr=nobody_reads, timeout=60, check=False)
+    assert done.returncode == status
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(
     ("target", "words", "program"),

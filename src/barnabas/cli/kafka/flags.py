@@ -16,8 +16,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from barnabas.cli.standard_output import complain, seeing_output_out
 from barnabas.cli.standard_output import leave_quietly as leave_quietly
-from barnabas.cli.standard_output import seeing_output_out
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 KAFKA_VERSION = "4.1.0"
@@ -142,9 +142,7 @@ class Tool:
             with log_level():
                 return work(options) or OK
         except WrongUse as error:
-            print(error, file=sys.stderr)
-            if isinstance(error, UsageNeeded):
-                print(self.help(), file=sys.stderr)
+            complain(f"{error}\n{self.help()}" if isinstance(error, UsageNeeded) else str(error))
             return FAILED
         except KeyboardInterrupt:
             return INTERRUPTED
