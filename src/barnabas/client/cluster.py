@@ -19,7 +19,7 @@ from barnabas.client.coordinators import LAST_VERSION_WITH_ONE_KEY, CoordinatorK
 from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError
 from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
 from barnabas.client.metadata_updates import MetadataUpdates
-from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id
+from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id, retrieve
 from barnabas.client.options.common import CommonOptions
 from barnabas.client.outgoing import Buffer
 from barnabas.client.retry import Backoff, Deadline, retrying
@@ -71,6 +71,7 @@ class ClusterClient:
             return
         if self._starting is None or self._starting.done():
             self._starting = asyncio.create_task(self._start())
+            self._starting.add_done_callback(retrieve)  # everybody who waits may give up before it fails
         await asyncio.shield(self._starting)
 
     async def close(self) -> None:

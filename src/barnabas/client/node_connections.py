@@ -9,6 +9,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
@@ -94,7 +95,7 @@ class NodeConnections:
             return link.connection
         if link.opening is None:
             link.opening = asyncio.create_task(self._open(link))
-            link.opening.add_done_callback(_retrieve)
+            link.opening.add_done_callback(retrieve)
         try:
             return await asyncio.wait_for(asyncio.shield(link.opening), deadline.remaining_s)
         except TimeoutError:
@@ -193,7 +194,7 @@ class NodeConnections:
         link.backoff.reset()
 
 
-def _retrieve(task: "asyncio.Task[Connection]") -> None:
+def retrieve(task: "asyncio.Task[Any]") -> None:
     """Everybody who waited may have given up: then the failure is nobody's, and no reason for a warning."""
     if not task.cancelled():
         task.exception()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -184,6 +185,8 @@ def test_a_value_that_no_version_can_hold_is_not_blamed_on_the_broker(broker: Br
         for max_version in (None, 1):
             with pytest.raises(TypeError, match=words):
                 await cluster.send(0, HeartbeatRequest(generation_id=given), max_version=max_version)
+        with pytest.raises(TypeError, match="encode"):  # later versions name topics elsewhere, and would not look
+            await cluster.send(0, DeleteTopicsRequest(topic_names=[5]), max_version=5)
 
     run(broker.bootstrap, use)
 
@@ -329,6 +332,20 @@ def test_all_addresses_are_named_if_none_answers() -> None:
         assert "127.0.0.1:1: " in str(raised.value) and "127.0.0.1:2: " in str(raised.value)
 
     run("127.0.0.1:1,127.0.0.1:2", use)
+
+
+def test_a_start_that_fails_when_nobody_waits_any_more_is_nobodys_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    async def use(cluster: ClusterClient) -> None:
+        started = asyncio.ensure_future(cluster.start())
+        while cluster._starting is None:
+            await asyncio.sleep(0)
+        started.cancel()
+        await asyncio.wait([cluster._starting])
+        cluster._starting = None
+        gc.collect()
+
+    run("127.0.0.1:1", use)
+    assert "never retrieved" not in caplog.text
 
 
 def test_canonical_names(broker: Broker) -> None:
