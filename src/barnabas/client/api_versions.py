@@ -65,7 +65,7 @@ class BrokerVersions:
         try:
             return encode(request, version)
         except ValueError as error:
-            if error.__cause__ is None or _later_version_holds(request, version):
+            if error.__cause__ is None or ("NoneType" in str(error) and _later_version_holds(request, version)):
                 raise UnsupportedVersionError(f"{self.address} is too old for this: {error}") from error
             raise TypeError(str(error)) from error
 
@@ -98,6 +98,7 @@ async def _ask(connection: Requests, version: int) -> ApiVersionsResponse:
 
 
 def _later_version_holds(request: Any, version: int) -> bool:
+    """Null is what some fields take from a certain version on; whatever else is wrong is so in all of them."""
     for later in range(version + 1, request.__schema__.max_version + 1):
         try:
             encode(request, later)

@@ -9,7 +9,7 @@ from typing import Any
 from barnabas.client.admin.attempts import Outcome
 from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
-from barnabas.client.admin.records import by_topic
+from barnabas.client.admin.records import by_topic, named_partition
 from barnabas.client.admin.types import GroupOffsets
 from barnabas.client.cluster import CoordinatorKind
 from barnabas.client.consumer.arguments import offsets_of
@@ -42,7 +42,7 @@ class GroupOffsetCalls(AdminCalls):
 
         `require_stable`: wait for transactions that are about to change them.
         """
-        wanted = None if partitions is None else [TopicPartition(*each) for each in partitions]
+        wanted = None if partitions is None else [named_partition(each) for each in partitions]
         deadline = self._deadline(timeout)
         return (await self._fetch({group_id: wanted}, require_stable, deadline)).only(group_id)
 
@@ -55,7 +55,7 @@ class GroupOffsetCalls(AdminCalls):
     ) -> dict[str, GroupOffsets]:
         """The same of several groups: group id -> partitions, or None for all."""
         wanted = {
-            group_id: None if partitions is None else [TopicPartition(*each) for each in partitions]
+            group_id: None if partitions is None else [named_partition(each) for each in partitions]
             for group_id, partitions in groups.items()
         }
         return (await self._fetch(wanted, require_stable, self._deadline(timeout))).all()
@@ -131,7 +131,7 @@ class GroupOffsetCalls(AdminCalls):
             check(response.error_code, group=group_id)
             return _by_partition(group_id, response)
 
-        (await self._drive_group(group_id, (TopicPartition(*each) for each in partitions), ask, deadline)).all()
+        (await self._drive_group(group_id, (named_partition(each) for each in partitions), ask, deadline)).all()
 
     async def _drive_group(
         self,

@@ -6,6 +6,7 @@ uses its producer id, or if that id's transaction does not (or no longer) cover 
 
 from collections.abc import Iterable
 
+from barnabas.client.admin.records import named_partition
 from barnabas.client.admin.topics import TopicCalls
 from barnabas.client.admin.transactions import TransactionCalls
 from barnabas.client.admin.types import HangingTransaction, ProducerState
@@ -31,7 +32,7 @@ class HangingCalls(TopicCalls, TransactionCalls):
         `max_transaction_timeout_ms` is the longest that a transaction may take (transaction.max.timeout.ms).
         """
         if partitions is not None:
-            searched = [TopicPartition(*each) for each in partitions]
+            searched = [named_partition(each) for each in partitions]
         elif topic is not None or broker_id is not None:
             searched = await self._partitions_of(topic, broker_id, timeout)
         else:

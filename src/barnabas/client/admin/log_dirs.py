@@ -10,7 +10,7 @@ from typing import NamedTuple
 from barnabas.client.admin.attempts import Outcome
 from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
-from barnabas.client.admin.records import by_topic
+from barnabas.client.admin.records import by_topic, named_partition
 from barnabas.client.admin.types import LogDirDescription, ReplicaInfo
 from barnabas.errors import KafkaError
 from barnabas.protocol.messages.alter_replica_log_dirs import (
@@ -44,7 +44,7 @@ class LogDirCalls(AdminCalls):
         """Log directories by broker and path, with the replicas in them; of all brokers and partitions if left out."""
         deadline = self._deadline(timeout)
         asked_brokers = await self._brokers(deadline) if broker_ids is None else list(broker_ids)
-        wanted = None if partitions is None else by_topic(TopicPartition(*each) for each in partitions)
+        wanted = None if partitions is None else by_topic(named_partition(each) for each in partitions)
 
         async def ask(node_id: int, keys: list[int]) -> Mapping[int, dict[str, LogDirDescription] | KafkaError]:
             topics = None
@@ -70,7 +70,7 @@ class LogDirCalls(AdminCalls):
 
         The broker copies in the background; until it is done `describe_log_dirs` shows a future replica.
         """
-        wanted = {Replica(TopicPartition(*key[0]), key[1]): path for key, path in moves.items()}
+        wanted = {Replica(named_partition(key[0]), key[1]): path for key, path in moves.items()}
         (await self._move(wanted, timeout)).all()
 
     async def _move(self, wanted: Mapping[Replica, str], timeout: float | None) -> Outcome[Replica, bool]:

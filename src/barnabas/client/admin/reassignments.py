@@ -6,7 +6,7 @@ from typing import Literal
 from barnabas.client.admin.attempts import Outcome
 from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
-from barnabas.client.admin.records import by_topic
+from barnabas.client.admin.records import by_topic, named_partition
 from barnabas.client.admin.types import PartitionReassignment
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import alter_partition_reassignments as alter_messages
@@ -30,7 +30,7 @@ class ReassignmentCalls(AdminCalls):
 
         Returns when the moves have begun: `list_partition_reassignments` shows those under way.
         """
-        wanted = {TopicPartition(*key): replicas for key, replicas in reassignments.items()}
+        wanted = {named_partition(key): replicas for key, replicas in reassignments.items()}
         deadline = self._deadline(timeout)
 
         async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
@@ -72,7 +72,7 @@ class ReassignmentCalls(AdminCalls):
     ) -> dict[TopicPartition, PartitionReassignment]:
         """Moves under way, of all partitions or of these."""
         deadline = self._deadline(timeout)
-        wanted = None if partitions is None else by_topic(TopicPartition(*each) for each in partitions)
+        wanted = None if partitions is None else by_topic(named_partition(each) for each in partitions)
 
         async def ask(node_id: int) -> dict[TopicPartition, PartitionReassignment]:
             request = list_messages.ListPartitionReassignmentsRequest(timeout_ms=self._request_timeout_ms(deadline))
@@ -109,7 +109,7 @@ class ReassignmentCalls(AdminCalls):
         "unclean" may make a replica leader that lacks records: they are lost.
         """
         deadline = self._deadline(timeout)
-        wanted = None if partitions is None else [TopicPartition(*each) for each in partitions]
+        wanted = None if partitions is None else [named_partition(each) for each in partitions]
 
         async def ask(node_id: int) -> dict[TopicPartition, bool | KafkaError]:
             topics = None

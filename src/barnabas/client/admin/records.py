@@ -11,6 +11,7 @@ from barnabas.client.admin.attempts import SOON_KNOWN, Outcome
 from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error
 from barnabas.client.admin.types import ListedOffset, OffsetSpec
+from barnabas.client.consumer.arguments import MIN_INT32, MIN_INT64, partition_of, whole_number
 from barnabas.errors import KafkaError
 from barnabas.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from barnabas.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -34,7 +35,9 @@ class RecordCalls(AdminCalls):
 
         With read_committed the latest offset is the last stable one, before every open transaction.
         """
-        wanted = {TopicPartition(*key): int(spec) for key, spec in partitions.items()}
+        wanted = {
+            named_partition(key): whole_number(spec, "a time", lowest=MIN_INT64) for key, spec in partitions.items()
+        }
         return (await self._list_offsets(wanted, isolation_level, timeout)).all()
 
     async def _list_offsets(
@@ -81,7 +84,10 @@ class RecordCalls(AdminCalls):
         timeout: float | None = None,
     ) -> dict[TopicPartition, int]:
         """Delete the records before an offset (-1: all that are committed); gives the new first offsets."""
-        wanted = {TopicPartition(*key): offset for key, offset in before_offsets.items()}
+        wanted = {
+            named_partition(key): whole_number(offset, "an offset", lowest=MIN_INT64)
+            for key, offset in before_offsets.items()
+        }
         deadline = self._deadline(timeout)
 
         async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
@@ -107,6 +113,11 @@ class RecordCalls(AdminCalls):
             }
 
         return (await self._drive(wanted, self._on_leaders, ask, deadline, soon=SOON_KNOWN)).all()
+
+
+def named_partition(given: tuple[str, int]) -> TopicPartition:
+    """Checked by type only: that a topic has no such partition is an error of that key, beside those that went well."""
+    return partition_of(given, lowest=MIN_INT32)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from barnabas.client.admin.attempts import SOON_KNOWN, Outcome
 from barnabas.client.admin.calls import AdminCalls, Locate, several
 from barnabas.client.admin.errors import admin_error, check
-from barnabas.client.admin.records import by_topic
+from barnabas.client.admin.records import by_topic, named_partition
 from barnabas.client.admin.types import (
     FencedProducer,
     ProducerState,
@@ -127,7 +127,7 @@ class TransactionCalls(AdminCalls):
     ) -> dict[TopicPartition, tuple[ProducerState, ...]]:
         """The producers that each partition remembers, as its leader (or the replica on `broker_id`) knows them."""
         deadline = self._deadline(timeout)
-        wanted = [TopicPartition(*each) for each in partitions]
+        wanted = [named_partition(each) for each in partitions]
         return (await self._describe_producers(wanted, broker_id, deadline)).all()
 
     async def _describe_producers(
@@ -175,7 +175,7 @@ class TransactionCalls(AdminCalls):
         `describe_producers` shows them. A transaction that is merely slow is ended by its coordinator: fence the
         producer instead.
         """
-        key = TopicPartition(*partition)
+        key = named_partition(partition)
         deadline = self._deadline(timeout)
         if (start_offset is None) == (producer_id is None):
             raise ValueError("give start_offset, or producer_id with producer_epoch and coordinator_epoch")

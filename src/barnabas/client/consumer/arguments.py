@@ -8,13 +8,15 @@ would be asked for again and again, without a word. A wrong type is a TypeError,
 import operator
 import re
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
+from barnabas.client.consumer.listener import RebalanceListener
 from barnabas.client.consumer.offsets import OffsetAndMetadata, SubscriptionPattern
 from barnabas.types import NO_LEADER_EPOCH, TopicPartition
 
-MAX_INT32 = (1 << 31) - 1
-MAX_INT64 = (1 << 63) - 1
+MIN_INT32, MAX_INT32 = -(1 << 31), (1 << 31) - 1
+MIN_INT64, MAX_INT64 = -(1 << 63), (1 << 63) - 1
 
 Partition = TopicPartition | tuple[str, int]
 """Wherever a partition is asked for, a plain tuple will do."""
@@ -28,7 +30,9 @@ def whole_number(given: Any, what: str, *, highest: int = MAX_INT64, lowest: int
         raise TypeError(f"{what} is a whole number, not {given!r}{hint}") from None
     if lowest <= number <= highest:
         return number
-    refused = "is not negative" if number < 0 else f"is at most {highest}"
+    refused = f"is at most {highest}"
+    if number < lowest:
+        refused = f"is at least {lowest}" if lowest else "is not negative"
     raise ValueError(f"{what} {refused}: {number}{hint}")
 
 
@@ -52,11 +56,12 @@ def pattern_of(given: re.Pattern[str] | SubscriptionPattern) -> re.Pattern[str] 
     return given
 
 
-def partition_of(given: Partition) -> TopicPartition:
+def partition_of(given: Partition, *, lowest: int = 0) -> TopicPartition:
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise TypeError(f"a partition is a topic and a number, as in ('orders', 0), not {given!r}")
     topic, number = given
-    return TopicPartition(topic_of(topic), whole_number(number, "the number of a partition", highest=MAX_INT32))
+    what = "the number of a partition"
+    return TopicPartition(topic_of(topic), whole_number(number, what, lowest=lowest, highest=MAX_INT32))
 
 
 def partitions_of(given: Iterable[Partition]) -> list[TopicPartition]:
@@ -89,3 +94,25 @@ def timestamp_of(given: int) -> int:
     return whole_number(
         given, "a time", hint=": give it in milliseconds since 1970; for the ends see beginning_offsets, end_offsets"
     )
+
+
+def timestamps_of(given: Mapping[Any, int]) -> dict[TopicPartition, int]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"times are given by partition, as in {{('orders', 0): 1700000000000}}, not {given!r}")
+    return {partition_of(entry): timestamp_of(timestamp) for entry, timestamp in given.items()}
+
+
+def seconds_of(given: Any) -> float | None:
+    """How long a call may take; None is left to the call."""
+    if given is None:
+        return None
+    if not isinstance(given, Real):
+        raise TypeError(f"a time-out is a number of seconds, not {given!r}")
+    return float(given)
+
+
+def listener_of(given: RebalanceListener | None) -> RebalanceListener | None:
+    methods = ("on_assigned", "on_revoked", "on_lost")
+    if given is not None and (isinstance(given, type) or not all(hasattr(given, each) for each in methods)):
+        raise TypeError(f"a listener is an object of a class that derives from RebalanceListener, not {given!r}")
+    return given

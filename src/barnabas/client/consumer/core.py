@@ -11,6 +11,7 @@ from typing import Any
 
 from barnabas.client.consumer.arguments import (
     Partition,
+    listener_of,
     offset_of,
     offsets_of,
     partition_of,
@@ -52,6 +53,7 @@ class ConsumerCore(LookupCore):
             membership = self._runtime.membership
             if membership is None:
                 raise IllegalStateError("subscribe needs a group_id; without a group, assign partitions by hand")
+            listener = listener_of(listener)
             if isinstance(topics, re.Pattern | SubscriptionPattern):
                 if isinstance(topics, SubscriptionPattern) and self.options.group_protocol != "consumer":
                     raise IllegalStateError("a SubscriptionPattern needs group_protocol='consumer'; or re.compile it")
@@ -178,6 +180,8 @@ class ConsumerCore(LookupCore):
     ) -> None:
         """The same without waiting; `callback(offsets, error)` runs in a later poll, commit or close."""
         with self._guard:
+            if callback is not None and not callable(callback):
+                raise TypeError(f"the callback of a commit is a function (offsets, error), not {callback!r}")
             self._commits.start(self._offsets(offsets), callback)
 
     def _offsets(self, offsets: Mapping[Any, OffsetAndMetadata | int] | None) -> Offsets:

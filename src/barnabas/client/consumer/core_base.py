@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from barnabas.client.cluster import ClusterClient
-from barnabas.client.consumer.arguments import Partition, partitions_of
+from barnabas.client.consumer.arguments import Partition, partitions_of, seconds_of
 from barnabas.client.consumer.collector import Collector
 from barnabas.client.consumer.commits import Commits, Offsets, error_of
 from barnabas.client.consumer.cursor import RecordCursor
@@ -99,7 +99,8 @@ class CoreBase:
 
     def _deadline(self, timeout: float | None) -> Deadline:
         """Of a call that was given this many seconds, or none."""
-        return Deadline(self.options.default_api_timeout_ms if timeout is None else timeout * 1000, self._clock)
+        given = seconds_of(timeout)
+        return Deadline(self.options.default_api_timeout_ms if given is None else given * 1000, self._clock)
 
     def _chosen(self, partitions: Iterable[Partition] | None) -> list[TopicPartition]:
         """All that are assigned unless some are named; none is none: a listener may be given nothing."""

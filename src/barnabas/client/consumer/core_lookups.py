@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barnabas.client.consumer.arguments import Partition, partition_of, partitions_of, timestamp_of
+from barnabas.client.consumer.arguments import Partition, partition_of, partitions_of, timestamps_of, topic_of
 from barnabas.client.consumer.offset_reset import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from barnabas.client.consumer.offsets import OffsetAndTimestamp
 from barnabas.client.consumer.polling import PollingCore
@@ -55,7 +55,7 @@ class LookupCore(PollingCore):
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """For each partition the first record at or after its time in ms; None if there is none."""
         with self._guard:
-            asked = {partition_of(entry): timestamp_of(timestamp) for entry, timestamp in timestamps.items()}
+            asked = timestamps_of(timestamps)
             deadline = self._deadline(timeout)
             found = await self._on_io(self._runtime.lookup.list_offsets(asked, deadline), deadline)
             return {entry: None if found[entry].offset < 0 else OffsetAndTimestamp(*found[entry]) for entry in asked}
@@ -82,7 +82,7 @@ class LookupCore(PollingCore):
         """The partitions of a topic with their leaders and replicas."""
         with self._guard:
             deadline = self._deadline(timeout)
-            found = await self._on_io(self._runtime.cluster.topic_metadata(topic, deadline), deadline)
+            found = await self._on_io(self._runtime.cluster.topic_metadata(topic_of(topic), deadline), deadline)
             return found.partitions
 
     async def list_topics(self, *, timeout: float | None = None) -> dict[str, TopicMetadata]:

@@ -8,6 +8,7 @@ group to stay alive.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from barnabas.client.consumer.arguments import seconds_of, whole_number
 from barnabas.client.consumer.collector import Chunk
 from barnabas.client.consumer.core_base import CoreBase
 from barnabas.client.consumer.subscription import SubscriptionKind
@@ -86,7 +87,8 @@ class PollingCore(CoreBase):
         if self._subscription.kind is SubscriptionKind.NONE:
             raise IllegalStateError("nothing to poll: subscribe to topics or assign partitions first")
         self._given_out = False
-        return Deadline(None if timeout is None else timeout * 1000, self._clock)
+        given = seconds_of(timeout)
+        return Deadline(None if given is None else given * 1000, self._clock)
 
     async def _take_turn(self) -> None:
         """Everything but records. A poll that waits for long is a poll all the while."""
@@ -145,7 +147,4 @@ class PollingCore(CoreBase):
 
 
 def _positive(given: int | None, default: int) -> int:
-    value = default if given is None else given
-    if value < 1:
-        raise ValueError(f"max_records must be at least 1, not {value}")
-    return value
+    return default if given is None else whole_number(given, "max_records", lowest=1)

@@ -330,3 +330,33 @@ def test_what_was_heard_of_a_cluster_says_more_than_that_time_is_over() -> None:
     cluster.start = start  # type: ignore[method-assign]
     with pytest.raises(UnreachableError, match="away:9092"):
         run(core_of(cluster).create_topic("a", timeout=0.05))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda core: core.list_offsets({("t", "0"): OffsetSpec.LATEST}), "whole number, not '0'"),
+        (lambda core: core.list_offsets({("t", 0): 1.5}), "a time is a whole number"),
+        (lambda core: core.list_offsets({("t", 0): "latest"}), "a time is a whole number"),
+        (lambda core: core.delete_records({("t", 0): "1"}), "an offset is a whole number"),
+        (lambda core: core.list_group_offsets("g", [("t", None)]), "whole number, not None"),
+        (lambda core: core.list_group_offsets("g", ("t", 0)), "a topic and a number"),
+        (lambda core: core.delete_group_offsets("g", [("t", "0")]), "whole number"),
+        (lambda core: core.describe_producers([("t", None)]), "whole number"),
+        (lambda core: core.describe_log_dirs([0], partitions=[("t", "0")]), "whole number"),
+    ],
+)
+def test_what_has_the_wrong_type_is_told_before_anybody_is_asked(call: Any, words: str) -> None:
+    cluster = FakeCluster(topics={"t": 1})
+    with pytest.raises(TypeError, match=words):
+        run(call(core_of(cluster)))
+    assert cluster.requests == []
+
+
+def test_a_partition_that_cannot_exist_is_an_error_of_its_own_beside_the_others() -> None:
+    cluster = FakeCluster(topics={"t": 1})
+    cluster.always(ApiKey.LIST_OFFSETS, offsets())
+    with pytest.raises(AdminError) as raised:
+        run(core_of(cluster).list_offsets({("t", -1): OffsetSpec.LATEST, ("t", 0): OffsetSpec.LATEST}, timeout=0.02))
+    assert list(raised.value.errors) == [("t", -1)]
+    assert list(raised.value.results) == [("t", 0)]

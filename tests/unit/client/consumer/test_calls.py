@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster
 
 from barnabas.client.consumer.core import ConsumerCore
+from barnabas.client.consumer.listener import RebalanceListener
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.options import ConsumerOptions
@@ -40,6 +42,8 @@ SUBSCRIBED: list[tuple[Call, type[Exception], str]] = [
     (lambda core: core.assign([("t", "0")]), TypeError, "whole number"),  # type: ignore[list-item]
     (lambda core: core.assign([("t", None)]), TypeError, "whole number"),  # type: ignore[list-item]
     (lambda core: core.assign([("t", -1)]), ValueError, "not negative"),
+    (lambda core: core.subscribe(["t"], print), TypeError, "RebalanceListener"),  # type: ignore[arg-type]
+    (lambda core: core.subscribe(["t"], RebalanceListener), TypeError, "RebalanceListener"),  # type: ignore[arg-type]
 ]
 ASSIGNED: list[tuple[Call, type[Exception], str]] = [
     (lambda core: core.seek(A, 1.5), TypeError, "whole number, not 1.5"),  # type: ignore[arg-type]
@@ -55,6 +59,15 @@ ASSIGNED: list[tuple[Call, type[Exception], str]] = [
     (lambda core: core.commit({A: OffsetAndMetadata(-5)}), ValueError, "not negative"),
     (lambda core: core.commit_async({A: -5}), ValueError, "not negative"),
     (lambda core: core.committed([("t", "0")]), TypeError, "whole number"),  # type: ignore[list-item]
+    (lambda core: core.committed(timeout="1"), TypeError, "seconds"),  # type: ignore[arg-type]
+    (lambda core: core.commit_async({A: 5}, "later"), TypeError, "callback"),  # type: ignore[arg-type]
+    (lambda core: core.offsets_for_times([A]), TypeError, "by partition"),  # type: ignore[arg-type]
+    (lambda core: core.partitions_for(None), TypeError, "a str, not None"),  # type: ignore[arg-type]
+    (lambda core: core.poll("1"), TypeError, "seconds, not '1'"),  # type: ignore[arg-type]
+    (lambda core: core.poll(timedelta(seconds=1)), TypeError, "seconds"),  # type: ignore[arg-type]
+    (lambda core: core.poll(0, 1.5), TypeError, "whole number, not 1.5"),  # type: ignore[arg-type]
+    (lambda core: core.poll(0, "5"), TypeError, "whole number"),  # type: ignore[arg-type]
+    (lambda core: core.poll(0, 0), ValueError, "at least 1"),
 ]
 
 
