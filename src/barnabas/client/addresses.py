@@ -31,8 +31,8 @@ async def resolve(host: str, port: int) -> list[ResolvedAddress]:
     """Every address of the host, in the system's order. Raises OSError where the name is not known."""
     loop = asyncio.get_running_loop()
     if _is_literal(host):
-        # No thread is needed to read digits.
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        # No thread is needed to read digits, and as bytes they do not load what international names need.
+        found = socket.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     else:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ResolvedAddress(socket.AddressFamily(family), sockaddr) for family, _, _, _, sockaddr in found]
