@@ -121,6 +121,7 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
     reads = counts | {client: COUNTS[client] // share for client in FAST_READERS}
     filled = contender.new_topic()
     _worker(CONFLUENT, "produce", contender, filled, max(reads.values()), size)
+    os.sync()  # or the producers would be measured while it is still on its way to the disk
     for round_number in range(-1, rounds):
         order = CLIENTS if round_number % 2 == 0 else CLIENTS[::-1]
         for client in order:
