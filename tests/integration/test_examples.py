@@ -21,7 +21,7 @@ from barnabas.testing import Broker
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNT = 1200
-UNTIL_IDLE = ("--until-idle", "0.8")
+UNTIL_IDLE = ("--until-idle", "2")
 TESTED_WITH_THE_CONSUMER = {"consumer_per_thread", "one_consumer_many_workers"}
 TESTED_HERE = {"asyncio_pipeline", "transactional_copy", "group_lag", "arrow_to_parquet"}
 
@@ -89,7 +89,7 @@ def test_transactional_copy(broker: Broker) -> None:
 def test_transactional_copy_repeats_what_was_aborted(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     example = load("transactional_copy")
     broker.fault("TxnOffsetCommit", error="TRANSACTION_ABORTABLE", count=2)
-    assert example.copy(broker.bootstrap, "orders", "bills", "copy", example.bill, until_idle=0.8) == COUNT
+    assert example.copy(broker.bootstrap, "orders", "bills", "copy", example.bill, until_idle=2) == COUNT
     assert capsys.readouterr().out.count("again, because the transaction was aborted") == 2
     assert values(broker.bootstrap, "bills") == [b"bill for " + v for v in values(broker.bootstrap, "orders")]
 
@@ -113,10 +113,10 @@ def test_arrow_to_parquet_after_a_crash_before_the_commit(broker: Broker, tmp_pa
     example = load("arrow_to_parquet")
     broker.fault("OffsetCommit", error="GROUP_AUTHORIZATION_FAILED", count=None)
     with pytest.raises(Exception, match="not authorized"):
-        example.export(broker.bootstrap, "orders", tmp_path, "parquet", 700, until_idle=0.8)
+        example.export(broker.bootstrap, "orders", tmp_path, "parquet", 700, until_idle=30)
     assert list(tmp_path.glob("*.parquet"))
     broker.clear_faults()
-    assert example.export(broker.bootstrap, "orders", tmp_path, "parquet", 300, until_idle=0.8) == COUNT
+    assert example.export(broker.bootstrap, "orders", tmp_path, "parquet", 300, until_idle=2) == COUNT
     assert exported(tmp_path) == values(broker.bootstrap, "orders")
 
 
