@@ -137,6 +137,8 @@ def test_a_fault_in_the_middle_is_told_after_what_comes_before_it() -> None:
         world.fetcher.kick()
         assert len(data) == 60 * size
         assert await world.offsets(400) == list(range(400))
+        world.fetcher.kick()
+        await until(lambda: {0: 400} in [asked(each) for each in cluster.requests_of(ApiKey.FETCH)])
         await until(lambda: len(world.buffer))
         with pytest.raises(KafkaError, match="offset 400: the CRC"):
             world.rows()
