@@ -5,6 +5,8 @@ made = Sending(FakeCluster(topics={"t": 2}), linger_ms=5); made.send("t", b"v", 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fake_cluster import FakeCluster
@@ -65,3 +67,19 @@ class Sending:
     def close(self) -> None:
         self.io.wait(self.core.close(0))
         self.io.stop()
+
+
+@contextmanager
+def sendings(**defaults: Any) -> Iterator[Callable[..., Sending]]:
+    """Makes as many as a test wants, and closes them: `make(cluster, linger_ms=5)`."""
+    made: list[Sending] = []
+
+    def make(cluster: FakeCluster, **options: Any) -> Sending:
+        made.append(Sending(cluster, **{**defaults, **options}))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for each in made:
+            each.close()

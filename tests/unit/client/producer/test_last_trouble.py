@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster
 from produce_broker import ProduceBroker
-from sending import Sending
+from sending import Sending, sendings
 
 from barnabas.client.errors import ClientTimeoutError, UnreachableError
 from barnabas.client.retry import Deadline
@@ -33,15 +34,8 @@ def broker(cluster: FakeCluster) -> ProduceBroker:
 
 @pytest.fixture
 def sending(cluster: FakeCluster, broker: ProduceBroker) -> Iterator[Callable[..., Sending]]:
-    made: list[Sending] = []
-
-    def make(**options: Any) -> Sending:
-        made.append(Sending(cluster, **{**SOON, **options}))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with sendings(**SOON) as make:
+        yield functools.partial(make, cluster)
 
 
 @pytest.fixture

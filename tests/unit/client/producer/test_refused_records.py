@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster
 from produce_broker import ProduceBroker
-from sending import Sending
+from sending import Sending, sendings
 
 from barnabas.client.errors import (
     BufferFullError,
@@ -25,15 +26,8 @@ from barnabas.client.errors import (
 def sending() -> Iterator[Callable[..., Sending]]:
     cluster = FakeCluster(topics={"t": 2})
     ProduceBroker(cluster)
-    made: list[Sending] = []
-
-    def make(**options: Any) -> Sending:
-        made.append(Sending(cluster, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with sendings() as make:
+        yield functools.partial(make, cluster)
 
 
 @pytest.mark.parametrize("first", [True, False])

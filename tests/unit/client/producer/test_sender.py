@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster, lost
 from produce_broker import ProduceBroker
-from sending import Sending
+from sending import Sending, sendings
 
 from barnabas.client.errors import AuthorizationError, UnreachableError, UnsupportedVersionError
 from barnabas.errors import ErrorCode, KafkaError
@@ -25,15 +25,8 @@ from barnabas.protocol.messages.produce import (
 
 @pytest.fixture
 def sending() -> Iterator[Callable[..., Sending]]:
-    made: list[Sending] = []
-
-    def make(cluster: FakeCluster, **options: Any) -> Sending:
-        made.append(Sending(cluster, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with sendings() as make:
+        yield make
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster, lost
 from produce_broker import ProduceBroker
-from sending import Sending
+from sending import Sending, sendings
 
 from barnabas.client.errors import ClientTimeoutError, FencedError, UnknownTopicError, UnreachableError
 from barnabas.client.producer.accumulator import Accumulator, Limits
@@ -47,15 +47,8 @@ def broker(cluster: FakeCluster) -> ProduceBroker:
 
 @pytest.fixture
 def sending() -> Iterator[NewSending]:
-    made: list[Sending] = []
-
-    def make(cluster: FakeCluster, **options: Any) -> Sending:
-        made.append(Sending(cluster, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with sendings() as make:
+        yield make
 
 
 @pytest.mark.parametrize("linger_ms", [0, 5])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster
 from produce_broker import ProduceBroker
-from sending import Sending
+from sending import Sending, sendings
 
 from barnabas.client.errors import UnknownTopicError
 from barnabas.errors import ErrorCode
@@ -33,15 +34,8 @@ def broker(cluster: FakeCluster) -> ProduceBroker:
 
 @pytest.fixture
 def sending(cluster: FakeCluster, broker: ProduceBroker) -> Iterator[Callable[..., Sending]]:
-    made: list[Sending] = []
-
-    def make(**options: Any) -> Sending:
-        made.append(Sending(cluster, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with sendings() as make:
+        yield functools.partial(make, cluster)
 
 
 def test_keys_go_to_the_partitions_that_there_are(
