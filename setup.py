@@ -47,11 +47,12 @@ def _extensions() -> list[Extension]:
     try:
         from Cython.Build import cythonize
 
+        headers = [header.as_posix() for header in SOURCE.glob("barnabas/**/*.h")]
         extensions = [
             Extension(
                 ".".join(path.relative_to(SOURCE).with_suffix("").parts),
                 [path.as_posix()],
-                depends=[header.as_posix() for header in path.parent.glob("*.h")],
+                depends=headers,
                 extra_compile_args=COMPILER_OPTIONS,
             )
             for path in sorted(SOURCE.glob("barnabas/**/*.pyx"))

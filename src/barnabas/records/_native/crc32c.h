@@ -1,13 +1,16 @@
-/* CRC-32C (Castagnoli), as record batches have it: by the CPU's instruction where there is one, else by table.
+/* CRC-32C (Castagnoli), as record batches have it: by the CPU's instructions where it has some, else by table.
  *
  * The instruction takes three cycles but one can start in each, so long data are read as three streams side by side:
  * the checksum of A|B is (that of A, moved over as many zero bytes as B has) xor (that of B). Moving over one whole
  * block is linear, hence four look-ups.
  *
- * Where the CPU multiplies polynomials in vectors (VPCLMULQDQ), long data are folded: 256 bytes stand in four registers,
- * and are multiplied by the power of x that moves them over the next 256, which are then added. What is left in the end
- * has the checksum of all that went in. In the bit order of this checksum 128 bits are moved by D bits when their first
- * half is multiplied by x^(D+31) and their second by x^(D-33).
+ * Where the CPU multiplies polynomials in vectors (VPCLMULQDQ), long data are folded: 256 bytes stand in registers, and
+ * are multiplied by the power of x that moves them over the next 256, which are then added. What is left in the end has
+ * the checksum of all that went in. In the bit order of this checksum 128 bits are moved by D bits when their first half
+ * is multiplied by x^(D+31) and their second by x^(D-33).
+ *
+ * Data that another core has just received come from far: what is read next is asked for ahead, since the CPU loses track
+ * of three streams that start anew every few lines.
  *
  * crc32c_prepare() fills the tables and must run before the first crc32c(); each module does so when it is imported. */
 #ifndef BARNABAS_CRC32C_H
@@ -19,17 +22,16 @@
 
 #define CRC32C_POLYNOMIAL 0x82F63B78u
 #define CRC32C_BLOCK 1024
+#define CRC32C_LINE 64
+#define CRC32C_AHEAD (6 * CRC32C_BLOCK)
 
 static uint32_t crc32c_bytes[8][256];
 static uint32_t crc32c_over_block[4][256];
 static int crc32c_by_hardware = 0;
-static int crc32c_by_vectors = 0;
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #include <immintrin.h>
-#define CRC32C_FOLDING __attribute__((target("sse4.2,pclmul,avx512f,avx512vl,vpclmulqdq")))
-#define CRC32C_FOLDING_SUPPORTED()                                                                                     \
-    (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("vpclmulqdq"))
+#define CRC32C_FOLDING
 #define CRC32C_HARDWARE __attribute__((target("sse4.2")))
 #define CRC32C_STEP8(crc, word) ((uint32_t)__builtin_ia32_crc32di((crc), (word)))
 #define CRC32C_STEP1(crc, byte) __builtin_ia32_crc32qi((crc), (byte))
@@ -69,10 +71,14 @@ static inline uint32_t crc32c_moved(uint32_t crc) {
 CRC32C_HARDWARE static uint32_t crc32c_by_cpu(uint32_t crc, const uint8_t *data, size_t length) {
     for (; length >= 3 * CRC32C_BLOCK; data += 3 * CRC32C_BLOCK, length -= 3 * CRC32C_BLOCK) {
         uint32_t second = 0, third = 0;
-        for (size_t i = 0; i < CRC32C_BLOCK; i += 8) {
-            crc = CRC32C_STEP8(crc, crc32c_word(data + i));
-            second = CRC32C_STEP8(second, crc32c_word(data + CRC32C_BLOCK + i));
-            third = CRC32C_STEP8(third, crc32c_word(data + 2 * CRC32C_BLOCK + i));
+        for (size_t line = 0; line < CRC32C_BLOCK; line += CRC32C_LINE) {
+            for (size_t stream = 0; stream < 3; stream++)
+                __builtin_prefetch(data + CRC32C_AHEAD + stream * CRC32C_BLOCK + line);
+            for (size_t i = line; i < line + CRC32C_LINE; i += 8) {
+                crc = CRC32C_STEP8(crc, crc32c_word(data + i));
+                second = CRC32C_STEP8(second, crc32c_word(data + CRC32C_BLOCK + i));
+                third = CRC32C_STEP8(third, crc32c_word(data + 2 * CRC32C_BLOCK + i));
+            }
         }
         crc = crc32c_moved(crc32c_moved(crc) ^ second) ^ third;
     }
@@ -85,64 +91,60 @@ CRC32C_HARDWARE static uint32_t crc32c_by_cpu(uint32_t crc, const uint8_t *data,
 #endif
 
 #ifdef CRC32C_FOLDING
-#define CRC32C_FOLDED_BYTES 256
-/* x^(D+31) and x^(D-33) for D = 2048, 512 and 128 bits: over four registers, over one, over a quarter of one. */
-static uint64_t crc32c_powers[3][2];
+#define CRC32C_FOLDED 256
+typedef uint32_t (*crc32c_folding)(uint32_t crc, const uint8_t *data, size_t length);
+static crc32c_folding crc32c_fold = 0; /* the widest that the CPU has, if it has one */
+static uint64_t crc32c_powers[2];      /* x^(D+31) and x^(D-33) for the D = 2048 bits that are folded at a time */
 
-#define CRC32C_FOLD(value, powers, next)                                                                               \
-    _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(value, powers, 0x00),                                           \
-                              _mm512_clmulepi64_epi128(value, powers, 0x11), next, 0x96 /* xor of all three */)
-#define CRC32C_LOAD(data, place) _mm512_loadu_si512((const void *)((data) + 64 * (place)))
-
-CRC32C_FOLDING static inline __m128i crc32c_fold_quarter(__m128i value, __m128i next) {
-    __m128i powers = _mm_loadu_si128((const __m128i *)crc32c_powers[2]);
-    __m128i moved = _mm_xor_si128(_mm_clmulepi64_si128(value, powers, 0x00), _mm_clmulepi64_si128(value, powers, 0x11));
-    return _mm_xor_si128(moved, next);
-}
-
-CRC32C_FOLDING static uint32_t crc32c_by_folding(uint32_t crc, const uint8_t *data, size_t length) {
-    __m512i powers = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)crc32c_powers[0]));
-    __m512i a = CRC32C_LOAD(data, 0), b = CRC32C_LOAD(data, 1), c = CRC32C_LOAD(data, 2), d = CRC32C_LOAD(data, 3);
-    a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
-    for (data += CRC32C_FOLDED_BYTES, length -= CRC32C_FOLDED_BYTES; length >= CRC32C_FOLDED_BYTES;
-         data += CRC32C_FOLDED_BYTES, length -= CRC32C_FOLDED_BYTES) {
-        a = CRC32C_FOLD(a, powers, CRC32C_LOAD(data, 0));
-        b = CRC32C_FOLD(b, powers, CRC32C_LOAD(data, 1));
-        c = CRC32C_FOLD(c, powers, CRC32C_LOAD(data, 2));
-        d = CRC32C_FOLD(d, powers, CRC32C_LOAD(data, 3));
+/* For the CPU's features `features`, with `count` vectors of the type `vector`, and what to do with them. */
+#define CRC32C_DEFINE_FOLDING(name, features, vector, count, load, store, powers, add_crc, multiply, xor_of)          \
+    __attribute__((target("sse4.2,pclmul,vpclmulqdq," features))) static uint32_t name(                               \
+        uint32_t crc, const uint8_t *data, size_t length) {                                                           \
+        uint8_t folded[CRC32C_FOLDED];                                                                                \
+        vector x = powers(_mm_loadu_si128((const __m128i *)crc32c_powers)), v[count];                                 \
+        for (int i = 0; i < count; i++)                                                                               \
+            v[i] = load((const vector *)data + i);                                                                    \
+        v[0] = add_crc(v[0], _mm_cvtsi32_si128((int)crc));                                                            \
+        while ((data += CRC32C_FOLDED, length -= CRC32C_FOLDED) >= CRC32C_FOLDED) {                                   \
+            for (int line = 0; line < CRC32C_FOLDED; line += CRC32C_LINE)                                             \
+                __builtin_prefetch(data + CRC32C_AHEAD + line);                                                       \
+            for (int i = 0; i < count; i++)                                                                           \
+                v[i] = xor_of(multiply(v[i], x, 0x00), multiply(v[i], x, 0x11), load((const vector *)data + i));      \
+        }                                                                                                             \
+        for (int i = 0; i < count; i++)                                                                               \
+            store((vector *)folded + i, v[i]);                                                                        \
+        return crc32c_by_cpu(crc32c_by_cpu(0, folded, CRC32C_FOLDED), data, length);                                  \
     }
-    powers = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)crc32c_powers[1]));
-    b = CRC32C_FOLD(a, powers, b);
-    c = CRC32C_FOLD(b, powers, c);
-    d = CRC32C_FOLD(c, powers, d);
-    __m128i rest = crc32c_fold_quarter(_mm512_extracti32x4_epi32(d, 0), _mm512_extracti32x4_epi32(d, 1));
-    rest = crc32c_fold_quarter(rest, _mm512_extracti32x4_epi32(d, 2));
-    rest = crc32c_fold_quarter(rest, _mm512_extracti32x4_epi32(d, 3));
-    crc = CRC32C_STEP8(0, (uint64_t)_mm_extract_epi64(rest, 0));
-    crc = CRC32C_STEP8(crc, (uint64_t)_mm_extract_epi64(rest, 1));
-    return crc32c_by_cpu(crc, data, length);
-}
+
+#define CRC32C_ADD_TO_256(value, crc) _mm256_xor_si256(value, _mm256_zextsi128_si256(crc))
+#define CRC32C_ADD_TO_512(value, crc) _mm512_xor_si512(value, _mm512_zextsi128_si512(crc))
+#define CRC32C_XOR_256(a, b, c) _mm256_xor_si256(_mm256_xor_si256(a, b), c)
+#define CRC32C_XOR_512(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
+
+CRC32C_DEFINE_FOLDING(crc32c_fold_256, "avx2", __m256i, 8, _mm256_loadu_si256, _mm256_storeu_si256,
+                      _mm256_broadcastsi128_si256, CRC32C_ADD_TO_256, _mm256_clmulepi64_epi128, CRC32C_XOR_256)
+CRC32C_DEFINE_FOLDING(crc32c_fold_512, "avx512f", __m512i, 4, _mm512_loadu_si512, _mm512_storeu_si512,
+                      _mm512_broadcast_i32x4, CRC32C_ADD_TO_512, _mm512_clmulepi64_epi128, CRC32C_XOR_512)
 
 static void crc32c_prepare_folding(void) {
-    static const int moved_bits[3] = {2048, 512, 128};
     uint32_t power = 1u << 31; /* x^0: the lowest power is the highest bit */
-    for (int exponent = 0; exponent <= 2048 + 31; exponent++) {
-        for (int place = 0; place < 3; place++) {
-            if (exponent == moved_bits[place] + 31)
-                crc32c_powers[place][0] = power;
-            if (exponent == moved_bits[place] - 33)
-                crc32c_powers[place][1] = power;
-        }
+    for (int exponent = 0; exponent <= 8 * CRC32C_FOLDED + 31; exponent++) {
+        if (exponent == 8 * CRC32C_FOLDED - 33)
+            crc32c_powers[1] = power;
+        crc32c_powers[0] = power;
         power = power >> 1 ^ (power & 1 ? CRC32C_POLYNOMIAL : 0);
     }
-    crc32c_by_vectors = CRC32C_FOLDING_SUPPORTED() ? 1 : 0;
+    if (__builtin_cpu_supports("vpclmulqdq"))
+        crc32c_fold = __builtin_cpu_supports("avx512f") ? crc32c_fold_512
+                      : __builtin_cpu_supports("avx2") ? crc32c_fold_256
+                                                       : 0;
 }
 #endif
 
 static uint32_t crc32c(const void *data, size_t length) {
 #ifdef CRC32C_FOLDING
-    if (crc32c_by_vectors && length >= 2 * CRC32C_FOLDED_BYTES)
-        return ~crc32c_by_folding(~0u, (const uint8_t *)data, length);
+    if (crc32c_fold && length >= 2 * CRC32C_FOLDED)
+        return ~crc32c_fold(~0u, (const uint8_t *)data, length);
 #endif
 #ifdef CRC32C_HARDWARE
     if (crc32c_by_hardware)
