@@ -3,16 +3,16 @@
 Owned by one `Connection`. A small buffer takes what comes first; it holds whole small answers, or the start of a large
 one, whose rest is then received into a buffer of its own. Frames are handed out as views of buffers that nothing else
 uses, so their reader may keep them as long as it likes, and write to them; large buffers are used again once nobody
-looks at them, because fresh pages cost more than it takes to fill them.
+looks at them, because fresh pages cost more than it takes to fill them (`receive_buffers`).
 """
 
 import contextlib
 import socket
 import ssl
 import struct
-import sys
 from collections.abc import Callable
 
+from barnabas.client.receive_buffers import ReceiveBuffers
 from barnabas.errors import ProtocolError
 
 SIZE = struct.Struct(">i")
@@ -25,11 +25,6 @@ WAKE_UP_BYTES = 1024 * 1024
 WINDOW_BYTES = 4 * WAKE_UP_BYTES
 """So much may be on its way at least. To wait for a number of bytes makes Linux open the window that far, but no
 further: the sender would stand still while what is there is read."""
-KEPT_BUFFERS = 4
-KEPT_BUFFER_BYTES = 512 * 1024
-"""Buffers from this size on are used again, and are a multiple of it."""
-_NOBODY_ELSE = 3
-"""References to a buffer that nobody looks at: the list of buffers, a variable, the argument of getrefcount."""
 
 
 class Incoming:
@@ -55,7 +50,7 @@ class Incoming:
         self._filled = 0
         self._large: memoryview | None = None
         self._large_filled = 0
-        self._buffers: list[bytearray] = []
+        self._buffers = ReceiveBuffers()
         self._wake_up_bytes = 1
         self._window_is_open = False
         self.max_bytes = FIRST_FRAME_MAX_BYTES
@@ -107,21 +102,10 @@ class Incoming:
             self._filled = len(rest)
 
     def _begin_large(self, arrived: memoryview, size: int) -> None:
-        self._large = memoryview(self._buffer(size))[:size]
+        self._large = self._buffers.take(size)
         self._large[: len(arrived)] = arrived
         self._large_filled = len(arrived)
         self._wake_up_at(size - len(arrived))
-
-    def _buffer(self, size: int) -> bytearray:
-        """One that nobody looks at any more, if it fits and is not far too large; else a new one."""
-        if size < KEPT_BUFFER_BYTES:
-            return bytearray(size)
-        for buffer in self._buffers:
-            if size <= len(buffer) <= 2 * size and sys.getrefcount(buffer) == _NOBODY_ELSE:
-                return buffer
-        capacity = -(-size // KEPT_BUFFER_BYTES) * KEPT_BUFFER_BYTES  # the next one may be a little larger
-        self._buffers = [*self._buffers[1 - KEPT_BUFFERS :], bytearray(capacity)]
-        return self._buffers[-1]
 
     def _wake_up_at(self, missing: int) -> None:
         wanted = max(1, min(missing, WAKE_UP_BYTES))

@@ -51,6 +51,8 @@ class Collector:
         self._value_deserializer = value_deserializer
         self._check_crcs = check_crcs
         self._arrow: ArrowReader | None = None
+        self._no_rows: Any = None
+        """To make arrays of nothing takes as long as a turn of poll, and there is one for each time it waits."""
 
     # records
 
@@ -222,8 +224,12 @@ class Collector:
             self._finish_arrow_fetch(fetch, complete, offset, reader.leader_epoch)
             if reader.full:
                 break
+        if not reader.count and self._no_rows is not None:
+            return self._no_rows
         epoch = reader.leader_epoch
         rows = reader.finish()
+        if not rows.num_rows:
+            self._no_rows = rows
         return rows if cut is None or max_records is None else self._cut(rows, max_records, cut, epoch)
 
     def _take_rows(self, reader: ArrowReader, fetch: CompletedFetch, max_records: int | None) -> Any:

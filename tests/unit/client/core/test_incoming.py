@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from barnabas.client.incoming import FRAME_MAX_BYTES, KEPT_BUFFERS, Incoming
+from barnabas.client.incoming import FRAME_MAX_BYTES, Incoming
+from barnabas.client.receive_buffers import KEPT_BUFFERS
 from barnabas.errors import ProtocolError
 
 LARGE = 700_000
