@@ -18,7 +18,7 @@ from barnabas.client.consumer.group.driver import MembershipDriver
 from barnabas.client.consumer.group.protocol import MemberAssignment, encode_assignment
 from barnabas.client.errors import AuthenticationError, FencedError
 from barnabas.client.node_connections import coordinator_id
-from barnabas.clock import SystemClock
+from barnabas.clock import Clock, ManualClock, SystemClock
 from barnabas.errors import ErrorCode
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.consumer_group_heartbeat import (
@@ -45,11 +45,11 @@ OPTIONS: dict[str, Any] = {
 class Stage:
     """A membership on a fake cluster that lets it in, with a user who takes events."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, clock: Clock | None = None, **options: Any) -> None:
         self.cluster = cluster = FakeCluster(topics={"t": 1})
         self.woken = asyncio.Event()
         self.membership: MembershipDriver = make_membership(
-            cluster, GroupOptions(**OPTIONS | options), on_event=self.woken.set
+            cluster, GroupOptions(**OPTIONS | options), on_event=self.woken.set, clock=clock
         )
         joined = JoinGroupResponse(generation_id=1, protocol_name="range", leader="other", member_id="me", members=[])
         cluster.always(ApiKey.JOIN_GROUP, joined)
@@ -183,14 +183,20 @@ def test_nobody_comes_back_because_a_timer_is_due() -> None:
 
 
 def test_polls_put_off_the_end() -> None:
+    clock = ManualClock()
+
     async def scene(stage: Stage) -> None:
         await stage.join()
-        for _ in range(30):
-            stage.membership.polled(SystemClock().monotonic_ms())
-            await asyncio.sleep(0.01)
+        while not stage.membership.is_lost and len(stage.cluster.requests_of(ApiKey.HEARTBEAT)) < 30:
+            clock.advance(10)
+            stage.membership.polled(clock.monotonic_ms())
+            await asyncio.sleep(0.001)
+        assert clock.monotonic_ms() > 150
         assert not stage.membership.is_lost
+        clock.advance(200)
+        assert isinstance(await stage.next_event(), Lost)
 
-    play(scene, max_poll_interval_ms=150)
+    play(scene, clock=clock, max_poll_interval_ms=150)
 
 
 def test_leaving_does_not_queue_behind_a_join_that_is_held() -> None:
