@@ -132,8 +132,26 @@ def test_rows_for_programs(segments: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_decoder_that_is_not_known(segments: Path) -> None:
     _, complaints, status = ours("--files", str(min(segments.glob("*.log"))), "--value-decoder-class", "com.acme.Avro")
-    assert status == 2 and "'Avro'" in complaints[0]
+    assert status == 1 and "'Avro'" in complaints[0]
 
 
 def _written(data: Path, topic: str) -> str:
     return ",".join(str(path) for path in sorted(data.glob(f"{topic}-*/*.log")) if path.stat().st_size)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--print-data-log"],
+        ["--files"],
+        ["--nonsense", "x"],
+        ["--files", "0.log", "--max-bytes", "few"],
+    ],
+)
+def test_wrong_use_ends_as_with_kafka(words: list[str], kafka_tools: KafkaTools) -> None:
+    kafka = kafka_tools.run_class("kafka.tools.DumpLogSegments", *words)
+    lines, complaints, status = ours(*words)
+    assert status == kafka.status == 1
+    assert not lines  # where Kafka finds out late it has printed something by then
+    assert complaints[0] in kafka.err, kafka.err

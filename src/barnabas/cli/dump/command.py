@@ -12,14 +12,36 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas.cli.command_parser import CommandParser
-from barnabas.cli.standard_output import seeing_output_out
+from barnabas.cli.kafka.flags import Flag, Options, Tool, integer
+
+SHARED = (
+    Flag("print-data-log", "print keys and values"),
+    Flag("deep-iteration", "look at every record, not only at batches"),
+    Flag("verify-index-only", "check the indexes without printing them"),
+    Flag("index-sanity-check", "the check that a broker makes at its start"),
+    Flag("max-bytes", "read at most this much of a segment", "BYTES", integer),
+    Flag("key-decoder-class", "StringDecoder, IntegerDecoder, LongDecoder, ...", "CLASS"),
+    Flag("value-decoder-class", "the same for values", "CLASS"),
+    Flag("offsets-decoder", "read as __consumer_offsets"),
+    Flag("transaction-log-decoder", "read as __transaction_state"),
+    Flag("cluster-metadata-decoder", "read as Kafka's __cluster_metadata"),
+    Flag("skip-record-metadata", "keys and values alone"),
+)
+FILES = Flag("files", "the files to dump: .log .index .timeindex .txnindex .snapshot (required)", "FILE,...")
+MAX_MESSAGE_SIZE = Flag("max-message-size", "taken for Kafka's sake; messages of any size are read", "BYTES", integer)
+TOOL = Tool(
+    "kafka-dump-log.sh",
+    "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly corrupt"
+    " log segment.",
+    (FILES, MAX_MESSAGE_SIZE, *SHARED),
+)
 
 
 def main(arguments: Sequence[str]) -> int:
     """`barnabas log dump`."""
     options = parser().parse(arguments)
     options.files = options.paths
-    return _run(options, as_kafka=False)
+    return _dump(options, as_kafka=False)
 
 
 def parser() -> CommandParser:
@@ -31,45 +53,30 @@ def parser() -> CommandParser:
         "paths", metavar="FILE", nargs="+", type=Path, help=".log .index .timeindex .txnindex .snapshot"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a batch, record or entry")
-    _add_shared(parser)
+    for flag in SHARED:
+        if flag.value is None:
+            parser.add_argument(f"--{flag.name}", action="store_true", help=flag.help)
+        else:
+            parser.add_argument(f"--{flag.name}", metavar=flag.value, type=flag.type, help=flag.help)
     return parser
 
 
 def kafka_main(arguments: Sequence[str] | None = None) -> int:
     """`kafka-dump-log.sh`."""
-    return seeing_output_out("kafka-dump-log.sh", lambda: _run(_kafka_parser().parse_args(arguments), as_kafka=True))
+    return TOOL.run(arguments, lambda options: options.require("files"), _dump_as_kafka)
 
 
-def _kafka_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kafka-dump-log.sh",
-        description="This tool helps to parse a log file and dump its contents to the console.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--files", required=True, type=lambda word: [Path(each.strip()) for each in word.split(",") if each.strip()]
-    )
-    parser.set_defaults(json=False)
-    _add_shared(parser)
-    return parser
+def _dump_as_kafka(given: Options) -> int:
+    options = argparse.Namespace(json=False)
+    options.files = [Path(each.strip()) for each in given.value("files").split(",") if each.strip()]
+    given.value("max-message-size")
+    for flag in SHARED:
+        value = given.has(flag.name) if flag.value is None else given.value(flag.name)
+        setattr(options, flag.name.replace("-", "_"), value)
+    return _dump(options, as_kafka=True)
 
 
-def _add_shared(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--print-data-log", action="store_true", help="print keys and values")
-    parser.add_argument("--deep-iteration", action="store_true", help="look at every record, not only at batches")
-    parser.add_argument("--verify-index-only", action="store_true", help="check the indexes without printing them")
-    parser.add_argument("--index-sanity-check", action="store_true", help="the check that a broker makes at its start")
-    parser.add_argument("--max-message-size", type=int, default=5 * 1024 * 1024, help=argparse.SUPPRESS)
-    parser.add_argument("--max-bytes", type=int, help="read at most this much of a segment")
-    parser.add_argument("--key-decoder-class", metavar="CLASS", help="StringDecoder, IntegerDecoder, LongDecoder, ...")
-    parser.add_argument("--value-decoder-class", metavar="CLASS", help="the same for values")
-    parser.add_argument("--offsets-decoder", action="store_true", help="read as __consumer_offsets")
-    parser.add_argument("--transaction-log-decoder", action="store_true", help="read as __transaction_state")
-    parser.add_argument("--cluster-metadata-decoder", action="store_true", help="read as Kafka's __cluster_metadata")
-    parser.add_argument("--skip-record-metadata", action="store_true", help="keys and values alone")
-
-
-def _run(options: argparse.Namespace, *, as_kafka: bool) -> int:
+def _dump(options: argparse.Namespace, *, as_kafka: bool) -> int:
     from barnabas.cli.dump.dumping import dump
 
     return dump(options, as_kafka=as_kafka)

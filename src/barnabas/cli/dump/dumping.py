@@ -16,7 +16,7 @@ from barnabas.cli.dump.segments import DAMAGED, segment_lines
 from barnabas.storage.producer_snapshot import CorruptSnapshotError
 from barnabas.storage.sparse_index import CorruptIndexError
 
-WRONG_USE = 2
+WRONG_USE, WRONG_USE_AS_KAFKA = 2, 1
 
 
 def dump(options: argparse.Namespace, *, as_kafka: bool) -> int:
@@ -27,7 +27,7 @@ def dump(options: argparse.Namespace, *, as_kafka: bool) -> int:
     except KeyError as error:
         known = "StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder"
         print(f"There is no decoder {error.args[0]!r} here; there are {known}.", file=sys.stderr)
-        return WRONG_USE
+        return WRONG_USE_AS_KAFKA if as_kafka else WRONG_USE
     faults = Faults(as_kafka=as_kafka)
     for path in options.files:
         if not options.json:
