@@ -69,7 +69,7 @@ def kafka_main(arguments: Sequence[str] | None = None) -> int:
 def _dump_as_kafka(given: Options) -> int:
     options = argparse.Namespace(json=False)
     options.files = [Path(each.strip()) for each in given.value("files").split(",") if each.strip()]
-    given.value("max-message-size")
+    given.value("max-message-size")  # is told if it is no number
     for flag in SHARED:
         value = given.has(flag.name) if flag.value is None else given.value(flag.name)
         setattr(options, flag.name.replace("-", "_"), value)

@@ -224,7 +224,7 @@ class Collector:
             self._finish_arrow_fetch(fetch, complete, offset, reader.leader_epoch)
             if reader.full:
                 break
-        if not reader.count and self._no_rows is not None:
+        if not before and self._no_rows is not None:
             return self._no_rows
         epoch = reader.leader_epoch
         rows = reader.finish()

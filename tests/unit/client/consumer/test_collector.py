@@ -215,6 +215,19 @@ def test_columns_take_everything_that_is_there() -> None:
     assert (empty.num_rows, empty.schema) == (0, rows.schema)
 
 
+def test_an_answer_without_rows_leaves_nothing_in_the_reader() -> None:
+    """Markers of transactions alone: the next record batch begins with a reader that knows nothing of them."""
+    pytest.importorskip("pyarrow")
+    world = World()
+    empty = world.collector.take_arrow(None, 1 << 20)
+    assert world.collector.take_arrow(None, 1 << 20) is empty
+    world.arrive(A, marker(0, 7, ControlType.COMMIT))
+    rows = world.collector.take_arrow(None, 1 << 20)
+    assert (rows.num_rows, rows.schema, world[A].offset, world.buffer.size) == (0, empty.schema, 1, 0)
+    reader = world.collector._arrow
+    assert reader is not None and reader.leader_epoch is None
+
+
 def test_columns_are_cut_where_the_number_asked_for_ends() -> None:
     pytest.importorskip("pyarrow")
     world = World()
