@@ -48,12 +48,23 @@ class Member:
         self.values.append(message.value())
 
     def commit(self) -> None:
-        """What was read so far, if anything was."""
-        try:
-            self.consumer.commit(asynchronous=False)
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError._NO_OFFSET:
-                raise
+        """What was read so far, if anything was.
+
+        Another member may have left just now: until the next heartbeat has told this one its new epoch (KIP-848),
+        commits are refused, by Apache Kafka too, and have to be tried again.
+        """
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                self.consumer.commit(asynchronous=False)
+                return
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code == KafkaError._NO_OFFSET:
+                    return
+                if code != KafkaError.STALE_MEMBER_EPOCH or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
 
     def close(self) -> None:
         self.consumer.close()
