@@ -26,6 +26,8 @@ class ProduceBroker:
         self.batch_sizes: list[int] = []
         self.errors: deque[ErrorCode] = deque()
         """The next partitions of requests are refused with these."""
+        self.former_leaders: set[int] = set()
+        """These nodes lead nothing any more, and say so to whoever asks them."""
         self.decorate: Callable[[int, PartitionProduceResponse], None] | None = None
         """Changes an answer for a partition before it is sent: (node id, answer)."""
         self._next_sequence: dict[tuple[TopicPartition, int], tuple[int, int]] = {}
@@ -62,6 +64,8 @@ class ProduceBroker:
         answer = PartitionProduceResponse(index=part.index, error_code=0, base_offset=-1)
         if self.errors:
             answer.error_code = self.errors.popleft()
+        elif node_id in self.former_leaders:
+            answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         else:
             self._append(TopicPartition(topic, part.index), bytes(part.records), answer)
         if self.decorate is not None:

@@ -86,7 +86,7 @@ def test_without_a_hint_metadata_is_asked_for(
     made = sending(cluster)
     made.send("t", b"0", partition=0).result(20)
     cluster.set_leader("t", 0, leader=1, leader_epoch=5)
-    broker.errors.append(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    broker.former_leaders.add(0)
     assert made.send("t", b"1", partition=0).result(20).offset == 1
     assert cluster.requests[-1][0] == 1
     assert any("t" in (topics or ()) for topics in cluster.refreshes)
