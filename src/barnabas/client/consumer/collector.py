@@ -1,8 +1,9 @@
 """From fetched bytes to what poll returns; runs in the user's thread, a reader a partition, nothing decoded twice.
 
 `take` gives records up to a number and leaves the reader where it stopped; `take_arrow` gives whole responses as
-columns, decoded without the GIL while the I/O thread receives the next. Positions move as records are given out. An
-error comes up only when nothing else is left to give, so that what was read before it is not lost.
+columns, decoded without the GIL while the I/O thread receives the next, or by that thread already (`rows`). Positions
+move as records are given out. An error comes up only when nothing else is left to give, so that what was read before it
+is not lost.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.client.consumer.partition_state import PartitionState
+from barnabas.client.consumer.rows import make_rows
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import DeserializationError
 from barnabas.errors import KafkaError
@@ -53,10 +55,12 @@ class Collector:
         self._arrow: ArrowReader | None = None
         self._no_rows: Any = None
         """To make arrays of nothing takes as long as a turn of poll, and there is one for each time it waits."""
+        self._gave_columns = False
 
     # records
 
     def take(self, max_records: int) -> list[Chunk]:
+        self._gave_columns = self._buffer.reads_columns = False
         before: _Positions = []
         try:
             return self._take(max_records, before)
@@ -186,7 +190,11 @@ class Collector:
         """
         before: _Positions = []
         try:
-            return self._take_arrow(max_records, max_bytes, before)
+            rows = self._take_arrow(max_records, max_bytes, before)
+            if rows.num_rows:
+                self._buffer.reads_columns = self._gave_columns
+                self._gave_columns = True
+            return rows
         except Exception:
             raise
         except BaseException:
@@ -250,24 +258,15 @@ class Collector:
         return rows
 
     def _make_rows(self, reader: ArrowReader, fetch: CompletedFetch) -> None:
-        topic, partition = fetch.state.topic_partition
         fetch.reader = None
         try:
-            offset = reader.add(
-                fetch.records, topic, partition, fetch.state.offset, aborted=fetch.aborted, in_place=True
-            )
-            epoch = reader.leader_epoch
-            fetch.rows = reader.finish()
-        except KafkaError:  # at its first record: nothing has been written over, and it is the same the next time
-            reader.finish()
+            make_rows(reader, fetch, fetch.state.offset)
+        except KafkaError:
             raise
         except Exception:
             self._arrow = None
             self._fetch_again(fetch)
             raise
-        fetch.is_cut_short = offset < fetch.next_offset  # there is a fault; fetched again, it comes first
-        fetch.next_offset = offset
-        fetch.last_epoch = -1 if epoch is None else epoch
 
     def _add_to_arrow(self, reader: ArrowReader, fetch: CompletedFetch) -> tuple[bool, int]:
         """Whether all of the fetch was read, and the position after what was."""

@@ -22,6 +22,7 @@ class CompletedFetch:
     __slots__ = (
         "aborted",
         "error",
+        "first_offset",
         "is_cut_short",
         "is_large",
         "last_epoch",
@@ -46,6 +47,8 @@ class CompletedFetch:
         self.version = state.version
         self.records = records
         self.size = len(records)
+        self.first_offset = state.fetch_offset
+        """What was asked for. Records before it may have come with their batch."""
         self.next_offset = next_offset
         self.aborted = aborted
         self.error = error
@@ -70,6 +73,8 @@ class FetchBuffer:
         self.size = 0
         self._starved = False
         self._freed = False
+        self.reads_columns = False
+        """Whether the user takes columns, more than once by now: what has become rows cannot be read as records."""
 
     def __len__(self) -> int:
         return len(self._fetches)

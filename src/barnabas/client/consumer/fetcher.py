@@ -20,6 +20,7 @@ from barnabas.client.consumer.fetch_request import fetch_request, session_partit
 from barnabas.client.consumer.fetch_response import FetchAnswer, FetchedPartition, read_fetch_response
 from barnabas.client.consumer.fetch_session import FetchSession
 from barnabas.client.consumer.partition_state import FetchState, PartitionState
+from barnabas.client.consumer.rows import RowsAhead
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.metadata import Node
 from barnabas.client.options import ConsumerOptions
@@ -73,6 +74,9 @@ class Fetcher:
         if "max_partition_fetch_bytes" not in options.given:
             self._partition_bound = max(self._partition_bound, BUFFERED_ANSWERS * LARGEST_BYTES)
         self._total_bound = min(options.fetch_max_bytes // 2, LARGEST_BYTES)
+        self._rows_ahead = RowsAhead(buffer, check_crcs=options.check_crcs)
+        self._arrived: list[CompletedFetch] = []
+        """What came in the last answer, until the next request is out."""
         self._closing = False
         self.fetch_count = 0
         self.bytes_fetched = 0
@@ -208,7 +212,6 @@ class Fetcher:
         if not session.handle_response(answer.error_code, answer.session_id, answered.keys(), answer.throttle_time_ms):
             self._errors.on_session_error(answer.error_code, [each.state for each in wanted.values()])
             return
-        arrived = False
         with self._subscription.lock:
             for where, fetched in answered.items():
                 state, version = wanted[where]
@@ -216,10 +219,11 @@ class Fetcher:
                     continue  # the user has gone elsewhere meanwhile
                 if state.state is not FetchState.FETCHING:
                     continue  # the leader has changed meanwhile: what the old one says may not be in the log any more
-                arrived |= self._take_partition(node_id, state, fetched, answer)
-        if arrived:
-            # The next request goes first: the user's thread, once awake, would keep this one from the GIL.
-            asyncio.get_running_loop().call_soon(self._on_arrival)
+                self._take_partition(node_id, state, fetched, answer)
+        if self._arrived:
+            # The next request goes first: rows take their time, and the user's thread, once awake, would keep this one
+            # from the GIL.
+            asyncio.get_running_loop().call_soon(self._hand_over)
 
     def _take_partition(
         self,
@@ -227,16 +231,15 @@ class Fetcher:
         state: PartitionState,
         fetched: FetchedPartition,
         answer: FetchAnswer,
-    ) -> bool:
-        """Whether there is something for the user now."""
+    ) -> None:
         if fetched.error_code:
             asyncio.get_running_loop().call_soon(self.kick)  # it may be asked of another node now
             hints = [Node(*node) for node in answer.nodes]
             handler = self._errors.on_error(state, fetched, hints)
             if handler is not None:
                 state.blocked = True
-                self._buffer.add(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=handler))
-            return handler is not None
+                self._arrived.append(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=handler))
+            return
         state.on_watermarks(fetched.high_watermark, fetched.last_stable_offset, fetched.log_start_offset)
         if fetched.preferred_read_replica >= 0:
             until_ms = self._clock.monotonic_ms() + self._options.metadata_max_age_ms
@@ -244,17 +247,33 @@ class Fetcher:
             logger.debug("%s is read from node %d", state.topic_partition, fetched.preferred_read_replica)
             asyncio.get_running_loop().call_soon(self.kick)
         if not fetched.records:
-            return False
+            return
         span = batch_span(fetched.records)
         if span is None:
             state.blocked = True
-            self._buffer.add(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=self._errors.no_progress))
-            return True
+            fault = self._errors.no_progress
+            self._arrived.append(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=fault))
+            return
         aborted = fetched.aborted if self._read_committed else None
         next_offset, leader_epoch = span
-        self._buffer.add(CompletedFetch(state, fetched.records, next_offset, aborted))
+        self._arrived.append(CompletedFetch(state, fetched.records, next_offset, aborted))
         state.on_fetched(next_offset, leader_epoch, len(fetched.records))
-        return True
+
+    def _hand_over(self) -> None:
+        """What has arrived, in its order, to the user."""
+        arrived, self._arrived = self._arrived, []
+        for fetch in arrived:
+            usable = self._rows_ahead.make(fetch)
+            with self._subscription.lock:
+                if fetch.is_stale:
+                    continue
+                if usable:
+                    self._buffer.add(fetch)
+                else:
+                    fetch.state.fetch_again()
+                    asyncio.get_running_loop().call_soon(self.kick)
+        if arrived:
+            self._on_arrival()
 
     def _on_failure(self, node_id: int, wanted: dict[TopicPartition, Wanted], error: KafkaError) -> None:
         """No answer from a broker: after a pause it is tried again, or whoever leads its partitions by then."""
@@ -264,6 +283,7 @@ class Fetcher:
                 state.clear_preferred_read_replica()
         states = [state for state, _ in wanted.values()]
         if not error.retriable:
+            self._hand_over()  # what came before the error
             self._errors.report(error, states, self._buffer)
             self._on_arrival()
             return

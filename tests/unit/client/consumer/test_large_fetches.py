@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from columns_world import Columns, many
 from fake_cluster import FakeCluster
-from fetch_world import A, B, World, answer, asked, never, run, until
-from fetched import values
+from fetch_world import A, B, answer, asked, never, run, until
 
 from barnabas.errors import KafkaError
 from barnabas.protocol import ApiKey
@@ -17,40 +17,6 @@ from barnabas.records.codec import ArrowReader
 from barnabas.types import TopicPartition
 
 pytest.importorskip("pyarrow")
-
-
-def many(first: int, count: int = 500, *, damage: int | None = None) -> bytes:
-    data = bytearray(
-        b"".join(values(n, *[b"%09d|" % k * 100 for k in range(n, n + 10)]) for n in range(first, first + count, 10))
-    )
-    if damage is not None:
-        data[damage] ^= 1
-    return bytes(data)
-
-
-class Columns(World):
-    """A user who asks for columns."""
-
-    def __init__(self, cluster: FakeCluster, **options: Any) -> None:
-        super().__init__(cluster, **options)
-        assert self.rows().num_rows == 0
-
-    def rows(self, max_records: int | None = None) -> Any:
-        taken = self.collector.take_arrow(max_records, 1 << 30)
-        if self.buffer.made_room():
-            self.fetcher.kick()
-        return taken
-
-    async def offsets(self, count: int, max_records: int | None = None) -> list[int]:
-        seen: list[int] = []
-        while len(seen) < count:
-            self.arrivals.clear()
-            rows = self.rows(max_records)
-            seen += rows["offset"].to_pylist()
-            assert rows["value"].to_pylist() == [b"%09d|" % n * 100 for n in rows["offset"].to_pylist()]
-            if not rows.num_rows:
-                await self.arrivals.wait()
-        return seen
 
 
 def test_the_next_request_leaves_before_the_user_is_woken() -> None:
