@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fetch_world import until
 
 from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError
 from barnabas.client.facade import awaitable, blocking
@@ -73,7 +75,10 @@ def test_ctrl_c_cancels(io: IoThread) -> None:
 
     async def interrupt() -> None:
         await asyncio.to_thread(waiting.began.wait)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        main = threading.main_thread().ident or 0
+        # It may still be submitting what has begun here already.
+        await until(lambda: sys._current_frames()[main].f_code is threading.Condition.wait.__code__)
+        signal.pthread_kill(main, signal.SIGINT)
 
     io.submit(interrupt())
     with pytest.raises(KeyboardInterrupt):
