@@ -1,7 +1,7 @@
 """Python clients side by side on the same Barnabas broker: each run is a process of its own, in turns.
 
-The slower a client, the fewer records it gets, so that every run takes about as long; rates are compared. All read the
-same topic, which confluent-kafka has filled.
+The slower a client, the fewer records it gets, so that every run takes about as long; rates are compared. Nothing is
+read while what was produced is on its way to the disk. All read the same topic, which confluent-kafka has filled.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ CLIENTS = (OURS, PURE, CONFLUENT, AIOKAFKA, KAFKA_PYTHON)
 # Records a run at 100 B; at 1000 B a quarter of that, but for those that read so fast that it would be over at once.
 COUNTS = {OURS: 1_000_000, PURE: 60_000, CONFLUENT: 1_000_000, AIOKAFKA: 200_000, KAFKA_PYTHON: 60_000}
 FAST_READERS = (OURS, CONFLUENT)
+# They read so many times a round: a read takes half a second, and one odd one of three would decide.
+FAST_READS = 3
 BUFFER_MEMORY_MB = 33.6
 HELP_LIMIT_MS = 150
 LOOPBACK = "for comparison: 1000 B records as bare bytes, sendfile to recv over loopback, no broker and no client"
@@ -119,25 +121,33 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
     share = 4 if session.quick else 1
     counts = {client: max(1000, count // (1 if size == 100 else 4) // share) for client, count in COUNTS.items()}
     reads = counts | {client: COUNTS[client] // share for client in FAST_READERS}
-    filled = contender.new_topic()
-    _worker(CONFLUENT, "produce", contender, filled, max(reads.values()), size)
-    os.sync()  # or the producers would be measured while it is still on its way to the disk
     for round_number in range(-1, rounds):
-        order = CLIENTS if round_number % 2 == 0 else CLIENTS[::-1]
-        for client in order:
+        for client in _turns(round_number):
             topic = contender.new_topic()
             made = _worker(client, "produce", contender, topic, counts[client], size)
             contender.delete_topic(topic)
+            if round_number >= 0:
+                _add(produce, client, counts[client] / made["seconds"])
+                _add(memory, client, made["resident"] / 1e6)
+    filled = contender.new_topic()
+    _worker(CONFLUENT, "produce", contender, filled, max(reads.values()), size)
+    os.sync()  # or the consumers would be measured while it is still on its way to the disk
+    for round_number in range(-1, FAST_READS * rounds):
+        for client in _turns(round_number):
+            if client not in FAST_READERS and round_number >= rounds:
+                continue
             read = _worker(client, "consume", contender, filled, reads[client], size)
             columns = _worker(client, "poll_arrow", contender, filled, reads[client], size) if client == OURS else None
             if round_number < 0:
                 continue
-            _add(produce, client, counts[client] / made["seconds"])
-            _add(memory, client, made["resident"] / 1e6)
             _add(consume, client, reads[client] / read["seconds"])
             if columns is not None:
                 _add(arrow, client, reads[client] / columns["seconds"])
     contender.delete_topic(filled)
+
+
+def _turns(round_number: int) -> tuple[str, ...]:
+    return CLIENTS if round_number % 2 == 0 else CLIENTS[::-1]
 
 
 def _add(row: ClientRow, client: str, value: float) -> None:
