@@ -59,9 +59,10 @@ class RowsAhead:
             make_rows(self._reader, fetch, fetch.first_offset)
         except KafkaError:
             pass  # the user's thread will come to it
-        except Exception:
-            logger.exception("%s: no columns could be made", fetch.state.topic_partition)
+        except Exception as error:
+            logger.info("%s: no columns could be made ahead: %r", fetch.state.topic_partition, error)
             self._reader = None
+            self._buffer.reads_columns = False  # the user's thread shall try, and raises what comes of it
             return False
         return True
 
