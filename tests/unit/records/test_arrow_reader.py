@@ -182,6 +182,41 @@ def test_large_answers_and_memory_used_again(codec: ModuleType) -> None:
             assert rows["offset"].to_pylist() == list(range(400))
 
 
+def test_topics_and_partitions_of_one_batch_after_the_other(codec: ModuleType) -> None:
+    """They may share memory, and none may change under its owner."""
+    reader = codec.ArrowReader()
+    steps = [[("t", 0, 8)], [("t", 0, 8)], [("t", 0, 5)], [("t", 0, 2)], [("t", 1, 2)], [("u", 1, 2)], [("u", 1, 9)]]
+    steps += [[("t", 0, 3), ("u", 1, 4)], [], [("u", 1, 9)], [("t", 0, 1)]]
+    made = []
+    for runs in steps:
+        for topic, partition, rows in runs:
+            reader.add(values(0, *[b"v"] * rows), topic, partition)
+        made.append(reader.finish())
+    for runs, rows in zip(steps, made):
+        rows.validate(full=True)
+        assert rows["topic"].to_pylist() == [topic for topic, _, count in runs for _ in range(count)]
+        assert rows["partition"].to_pylist() == [partition for _, partition, count in runs for _ in range(count)]
+
+
+def test_a_few_rows_after_many_hold_on_to_few(codec: ModuleType) -> None:
+    reader = codec.ArrowReader()
+    reader.add(values(0, *[b""] * 5000), "a-topic", 0)
+    reader.finish()
+    reader.add(values(5000, b""), "a-topic", 0)
+    rows = reader.finish()
+    assert sum(buffer.size for buffer in rows["topic"].buffers() if buffer is not None) < 1000
+
+
+@pytest.mark.parametrize("keys", [[None] * 20, [b"k"] * 20, [b"k", None] * 10, [None] * 19 + [b""]])
+def test_null_keys(codec: ModuleType, keys: list[bytes | None]) -> None:
+    reader = codec.ArrowReader()
+    reader.add(batch(0, [(0, key, b"v", ()) for key in keys]), "t", 0)
+    column = reader.finish()["key"]
+    column.validate(full=True)
+    assert column.to_pylist() == keys
+    assert column.null_count == keys.count(None)
+
+
 def test_what_a_consumer_does_not_see(codec: ModuleType) -> None:
     data = (
         values(0, b"gone", producer_id=1, transactional=True)

@@ -209,23 +209,23 @@ cdef class RecordColumns:
             self._headers_array(),
             topics,
             partitions,
-            self._fixed_array(&self.offset, types[5]),
-            self._fixed_array(&self.timestamp, types[6]),
-            self._fixed_array(&self.timestamp_type, types[7]),
+            self._fixed_array(&self.offset, types[5], self.count),
+            self._fixed_array(&self.timestamp, types[6], self.count),
+            self._fixed_array(&self.timestamp_type, types[7], self.count),
         ]
         self.drop_all()
         self.place = None
         return self.pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    cdef object _fixed_array(self, Block* block, type_):
-        return self.pyarrow.Array.from_buffers(type_, self.count, [None, self._buffer(block)], 0)
+    cdef object _fixed_array(self, Block* block, type_, Py_ssize_t rows):
+        return self.pyarrow.Array.from_buffers(type_, rows, [None, self._buffer(block)], 0)
 
     cdef object _binary_array(self, BinaryColumn* column, type_, Py_ssize_t rows):
         return self._array_over(column, type_, rows, self._buffer(&column.data))
 
     cdef object _array_over(self, BinaryColumn* column, type_, Py_ssize_t rows, data):
         nulls = column.null_count
-        valid = self._bitmap(column.valid.data, rows) if nulls else None
+        valid = self._bitmap(column.valid.data if nulls < rows else NULL, rows) if nulls else None
         self.pool.give_back(&column.valid)
         return self.pyarrow.Array.from_buffers(type_, rows, [valid, self._buffer(&column.offsets), data], nulls)
 
@@ -268,6 +268,19 @@ cdef class RecordColumns:
         return self.pyarrow.array([name.decode("utf-8", "replace") for name in raw.to_pylist()], self.pyarrow.string())
 
     cdef tuple _topics_and_partitions(self, list runs):
+        """Those of one run are the same in every row: the last ones serve as long as they are long enough.
+
+        But not if they are far longer: whoever keeps the rows, or sends them to another process, has all of them.
+        """
+        if len(runs) != 1:
+            return self._repeated_topics(runs, self.count)
+        if runs[0][:2] != self.topics_of or not self.count <= self.topics_rows <= 2 * self.count:
+            self.topics = self._repeated_topics(runs, self.count)
+            self.topics_of, self.topics_rows = runs[0][:2], self.count
+        topics, partitions = self.topics
+        return topics.slice(0, self.count), partitions.slice(0, self.count)
+
+    cdef tuple _repeated_topics(self, list runs, Py_ssize_t total):
         cdef BinaryColumn topics
         cdef Block partitions = Block(NULL, 0, 0)
         cdef Py_ssize_t rows
@@ -287,21 +300,23 @@ cdef class RecordColumns:
                     put_binary(&topics, <const uint8_t*><const char*>name, <int32_t>len(name))
                     put_int32(&partitions, partition)
             return (
-                self._binary_array(&topics, self.pyarrow.string(), self.count),
-                self._fixed_array(&partitions, self.pyarrow.int32()),
+                self._binary_array(&topics, self.pyarrow.string(), total),
+                self._fixed_array(&partitions, self.pyarrow.int32(), total),
             )
         finally:
             drop_binary(&topics)
             drop(&partitions)
 
     cdef object _bitmap(self, const uint8_t* valid, Py_ssize_t rows):
+        """`valid` is NULL where no row is, as with the keys of many topics."""
         cdef Block bits = Block(NULL, 0, 0)
         cdef Py_ssize_t row
         self.pool.grow(&bits, rows // 8 + 1)
         bits.size = rows // 8 + 1
         memset(bits.data, 0, bits.size)
-        for row in range(rows):
-            bits.data[row >> 3] |= valid[row] << (row & 7)
+        if valid != NULL:
+            for row in range(rows):
+                bits.data[row >> 3] |= valid[row] << (row & 7)
         return self._buffer(&bits)
 
     cdef object _buffer(self, Block* block):
