@@ -47,13 +47,13 @@ cdef class RecordColumns:
     cdef bint _add_headers(self, const RawRecord* raw) noexcept nogil
     cdef bint _reserve(self, size_t rows, size_t payload_bytes) noexcept nogil
     cdef bint _reserve_values(self, size_t rows, size_t payload_bytes) noexcept nogil
-    cdef object _fixed_array(self, Block* block, type_, Py_ssize_t rows)
+    cdef object _fixed_array(self, Block* block, type_)
     cdef object _binary_array(self, BinaryColumn* column, type_, Py_ssize_t rows)
     cdef object _array_over(self, BinaryColumn* column, type_, Py_ssize_t rows, data)
     cdef object _values_in_place(self)
     cdef object _headers_array(self)
     cdef object _header_keys(self, Py_ssize_t total)
     cdef tuple _topics_and_partitions(self, list runs)
-    cdef tuple _repeated_topics(self, list runs, Py_ssize_t total)
+    cdef tuple _repeated_topics(self, list runs)
     cdef object _bitmap(self, const uint8_t* valid, Py_ssize_t rows)
     cdef object _buffer(self, Block* block)

@@ -209,16 +209,16 @@ cdef class RecordColumns:
             self._headers_array(),
             topics,
             partitions,
-            self._fixed_array(&self.offset, types[5], self.count),
-            self._fixed_array(&self.timestamp, types[6], self.count),
-            self._fixed_array(&self.timestamp_type, types[7], self.count),
+            self._fixed_array(&self.offset, types[5]),
+            self._fixed_array(&self.timestamp, types[6]),
+            self._fixed_array(&self.timestamp_type, types[7]),
         ]
         self.drop_all()
         self.place = None
         return self.pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    cdef object _fixed_array(self, Block* block, type_, Py_ssize_t rows):
-        return self.pyarrow.Array.from_buffers(type_, rows, [None, self._buffer(block)], 0)
+    cdef object _fixed_array(self, Block* block, type_):
+        return self.pyarrow.Array.from_buffers(type_, self.count, [None, self._buffer(block)], 0)
 
     cdef object _binary_array(self, BinaryColumn* column, type_, Py_ssize_t rows):
         return self._array_over(column, type_, rows, self._buffer(&column.data))
@@ -273,14 +273,14 @@ cdef class RecordColumns:
         But not if they are far longer: whoever keeps the rows, or sends them to another process, has all of them.
         """
         if len(runs) != 1:
-            return self._repeated_topics(runs, self.count)
+            return self._repeated_topics(runs)
         if runs[0][:2] != self.topics_of or not self.count <= self.topics_rows <= 2 * self.count:
-            self.topics = self._repeated_topics(runs, self.count)
+            self.topics = self._repeated_topics(runs)
             self.topics_of, self.topics_rows = runs[0][:2], self.count
         topics, partitions = self.topics
         return topics.slice(0, self.count), partitions.slice(0, self.count)
 
-    cdef tuple _repeated_topics(self, list runs, Py_ssize_t total):
+    cdef tuple _repeated_topics(self, list runs):
         cdef BinaryColumn topics
         cdef Block partitions = Block(NULL, 0, 0)
         cdef Py_ssize_t rows
@@ -300,8 +300,8 @@ cdef class RecordColumns:
                     put_binary(&topics, <const uint8_t*><const char*>name, <int32_t>len(name))
                     put_int32(&partitions, partition)
             return (
-                self._binary_array(&topics, self.pyarrow.string(), total),
-                self._fixed_array(&partitions, self.pyarrow.int32(), total),
+                self._binary_array(&topics, self.pyarrow.string(), self.count),
+                self._fixed_array(&partitions, self.pyarrow.int32()),
             )
         finally:
             drop_binary(&topics)
