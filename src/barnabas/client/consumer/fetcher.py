@@ -262,12 +262,12 @@ class Fetcher:
     def _hand_over(self) -> None:
         """What has arrived, in its order, to the user."""
         arrived, self._arrived = self._arrived, []
-        for fetch in arrived:
-            usable = self._rows_ahead.make(fetch)
-            with self._subscription.lock:
+        made = [(fetch, self._rows_ahead.make(fetch)) for fetch in arrived]
+        with self._subscription.lock:
+            for fetch, is_usable in made:
                 if fetch.is_stale:
                     continue
-                if usable:
+                if is_usable:
                     self._buffer.add(fetch)
                 else:
                     fetch.state.fetch_again()

@@ -9,19 +9,16 @@ they wait, and all where there is no native codec, which would hold up everythin
 """
 
 import logging
-import struct
 from typing import Final
 
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.errors import KafkaError
 from barnabas.records.codec import NATIVE, ArrowReader
+from barnabas.records.header import read_header
 
 logger = logging.getLogger("barnabas.client.consumer")
 
 LARGE_RECORD_BYTES: Final = 256
-_START: Final = struct.Struct(">8xi4xb4xh34xi")
-"""Of a batch's header: length, magic, attributes and the number of records."""
-_COMPRESSION_MASK: Final = 0x07
 
 
 def make_rows(reader: ArrowReader, fetch: CompletedFetch, offset: int) -> None:
@@ -71,5 +68,9 @@ def _is_light(fetch: CompletedFetch) -> bool:
     """By its first batch."""
     if not fetch.is_large:
         return False
-    size, magic, attributes, count = _START.unpack_from(fetch.records)
-    return magic == 2 and not attributes & _COMPRESSION_MASK and size >= LARGE_RECORD_BYTES * count
+    header = read_header(fetch.records)
+    return (
+        header.magic == 2
+        and not header.compression
+        and header.size_in_bytes >= LARGE_RECORD_BYTES * header.record_count
+    )
