@@ -4,6 +4,7 @@ For code that treats all APIs alike (dispatch tables, tests, fuzzers). A message
 the API, so there is no second table to keep; files are imported when first asked for.
 """
 
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -24,6 +25,7 @@ def response_type(api_key: ApiKey) -> type[Any]:
     return _message_type(api_key, "Response")
 
 
+@cache
 def _message_type(api_key: ApiKey, direction: str) -> type[Any]:
     name = "".join(word.capitalize() for word in api_key.name.split("_")) + direction
     cls: type[Any] = getattr(import_module(_module_name(api_key)), name)
