@@ -2,9 +2,10 @@
 
     python -m benchmarks.client_worker CLIENT WORK BOOTSTRAP TOPIC COUNT SIZE
 
-Each client has its own defaults, but for `linger.ms=5` and `acks=all`. Producers have sent one record before the clock
-starts; consumers are timed from the assignment of the partition to its last record, connecting included. What a client
-imports, it imports before. Of each record the length of its value is looked at; confluent-kafka may read far ahead.
+Each client has its own defaults, but for `linger.ms=5`, `acks=all`, and the queues of confluent-kafka's consumer, which
+are deep. Producers have sent one record before the clock starts; consumers are timed from the assignment of the
+partition to its last record, connecting included. What a client imports, it imports before. Of each record the length
+of its value is looked at.
 """
 
 from __future__ import annotations
