@@ -2,7 +2,9 @@
 
 Nothing is lost or delayed between the two ends, so there is nothing to be careful about; but some congestion controls,
 BBR above all, send by a timer all the same, and that costs more than the sending: four times the system's time for a
-fetched byte. Others leave such a connection alone.
+fetched byte. Others leave such a connection alone. One that has begun with BBR stays paced, whatever it is given
+afterwards. So every connection begins without, as its listener has it, and one from elsewhere gets what is usual on
+this system when it is accepted.
 """
 
 import contextlib
@@ -10,6 +12,7 @@ import socket
 
 PLAIN_CONTROL = b"reno"
 """Every Linux has it and everybody may ask for it; without losses it does nothing."""
+_NAME_BYTES = 16
 
 
 def is_same_host(sock: socket.socket) -> bool:
@@ -18,8 +21,21 @@ def is_same_host(sock: socket.socket) -> bool:
     return same
 
 
-def send_at_once(sock: socket.socket) -> None:
-    """No more pacing; on systems without a choice nothing changes."""
+def accept_unpaced(listening: socket.socket) -> None:
+    """Before it listens; on systems without a choice nothing changes."""
     if hasattr(socket, "TCP_CONGESTION"):
         with contextlib.suppress(OSError):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, PLAIN_CONTROL)
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, PLAIN_CONTROL)
+
+
+def send_as_usual(sock: socket.socket) -> None:
+    """What is usual on this system, unless the route to the peer has a control of its own."""
+    if hasattr(socket, "TCP_CONGESTION"):
+        with contextlib.suppress(OSError), socket.socket(sock.family, socket.SOCK_STREAM) as fresh:
+            if congestion_control(sock) == PLAIN_CONTROL:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control(fresh))
+
+
+def congestion_control(sock: socket.socket) -> bytes:
+    """Its name."""
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _NAME_BYTES).partition(b"\0")[0]

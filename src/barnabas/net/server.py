@@ -15,7 +15,7 @@ from barnabas.net.budget import MemoryBudget
 from barnabas.net.connection import Connection
 from barnabas.net.context import ConnectionContext, RequestHandler
 from barnabas.net.listening import AcceptLoop, bind
-from barnabas.net.same_host import is_same_host, send_at_once
+from barnabas.net.same_host import is_same_host, send_as_usual
 from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.net.timers import Timers
 
@@ -151,8 +151,9 @@ class Server:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             send_buffer_bytes = settings.socket_send_buffer_bytes
             if is_same_host(sock):
-                send_at_once(sock)
                 send_buffer_bytes = settings.same_host_send_buffer_bytes
+            else:
+                send_as_usual(sock)
             if send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
         except OSError as error:  # the peer is gone already
