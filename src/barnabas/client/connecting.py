@@ -18,6 +18,7 @@ from barnabas.client.metadata import Node
 from barnabas.client.options.common import CommonOptions
 from barnabas.client.sasl.authentication import REAUTHENTICATE_SHARE, authenticate
 from barnabas.client.security import tls_context, tls_handshake
+from barnabas.same_host import begin_unpaced, is_own_address
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +104,8 @@ class Connector:
         sock = socket.socket(address.family, socket.SOCK_STREAM)
         try:
             self._set_options(sock)
+            if is_own_address(*address):
+                begin_unpaced(sock)
             loop = asyncio.get_running_loop()
             async with asyncio.timeout(timeout_s):
                 await loop.sock_connect(sock, address.sockaddr)

@@ -11,8 +11,8 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.net.same_host import accept_unpaced
 from barnabas.net.settings import Listener
+from barnabas.same_host import begin_unpaced
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ def bind_one(
         if receive_buffer_bytes > 0:
             # Before listen, so that the window scale offered to clients fits; accepted sockets inherit it.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        accept_unpaced(sock)
+        begin_unpaced(sock)
         sock.bind((address, port))
         sock.listen(backlog)
     except BaseException:

@@ -15,9 +15,9 @@ from barnabas.net.budget import MemoryBudget
 from barnabas.net.connection import Connection
 from barnabas.net.context import ConnectionContext, RequestHandler
 from barnabas.net.listening import AcceptLoop, bind
-from barnabas.net.same_host import is_same_host, send_as_usual
 from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.net.timers import Timers
+from barnabas.same_host import is_same_host, send_as_usual
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from net_harness import Answer, Client, Handler, framed, network, run
 
 from barnabas.net.connection import Connection
 from barnabas.net.reply import PendingReply
-from barnabas.net.same_host import congestion_control
 from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings
+from barnabas.same_host import congestion_control
 
 
 def parking() -> tuple[list[PendingReply], Handler]:

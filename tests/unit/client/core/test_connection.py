@@ -25,6 +25,7 @@ from barnabas.client.options import AdminOptions
 from barnabas.client.security import tls_context
 from barnabas.protocol import ApiKey, decode_request_header, encode
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
+from barnabas.same_host import congestion_control, is_own_address
 
 HEARTBEAT = int(ApiKey.HEARTBEAT)
 
@@ -431,6 +432,45 @@ def test_socket_buffers_as_asked_for() -> None:
             connection.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_CONGESTION"), reason="this system has no choice of congestion controls")
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_nothing_is_paced_within_one_machine(monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+    """Decided before it connects: what it begins with, it cannot get rid of."""
+    seen: list[bytes] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        connect = loop.sock_connect
+
+        async def looked_at(sock: socket.socket, address: Any) -> None:
+            seen.append(congestion_control(sock))
+            await connect(sock, address)
+
+        monkeypatch.setattr(loop, "sock_connect", looked_at)
+        async with echo_broker() as node:
+            (await Connector(AdminOptions.of("h:1")).connect(node)).close()
+
+    if elsewhere:
+        monkeypatch.setattr("barnabas.client.connecting.is_own_address", lambda family, address: False)
+    asyncio.run(main())
+    with socket.socket() as other:
+        assert seen == [congestion_control(other) if elsewhere else b"reno"]
+
+
+@pytest.mark.parametrize(
+    ("family", "address", "is_own"),
+    [
+        (socket.AF_INET, ("127.0.0.1", 9092), True),
+        (socket.AF_INET, ("127.0.0.1", 0), True),
+        (socket.AF_INET, ("192.0.2.1", 9092), False),
+        (socket.AF_INET6, ("2001:db8::1", 9092, 0, 0), False),
+    ],
+)
+def test_addresses_of_this_machine(family: socket.AddressFamily, address: Any, is_own: bool) -> None:
+    """The others are reserved for documentation; nothing is sent to them."""
+    assert is_own_address(family, address) is is_own
 
 
 # --- TLS, against Python's own server side ---
