@@ -27,11 +27,11 @@ KAFKA_PYTHON = "kafka-python"
 CLIENTS = (OURS, PURE, CONFLUENT, AIOKAFKA, KAFKA_PYTHON)
 # Records a run at 100 B; at 1000 B a quarter of that.
 COUNTS = {OURS: 1_000_000, PURE: 60_000, CONFLUENT: 1_000_000, AIOKAFKA: 200_000, KAFKA_PYTHON: 60_000}
-FAST_READERS = (OURS, CONFLUENT)
+FAST = (OURS, CONFLUENT)
 # They read so many, of either size, so that connecting, a fiftieth of a second, does not count.
 FAST_RECORDS = 4_000_000
-# And so many times a round, because one odd read of three would decide.
-FAST_READS = 3
+# And they produce and read so many times a round, because one odd run of three would decide.
+FAST_RUNS = 3
 BUFFER_MEMORY_MB = 33.6
 HELP_LIMIT_MS = 150
 LOOPBACK = "for comparison: 1000 B records as bare bytes, sendfile to recv over loopback, no broker and no client"
@@ -122,9 +122,9 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
     )
     share = 4 if session.quick else 1
     counts = {client: max(1000, count // (1 if size == 100 else 4) // share) for client, count in COUNTS.items()}
-    reads = counts | dict.fromkeys(FAST_READERS, FAST_RECORDS // share)
-    for round_number in range(-1, rounds):
-        for client in _turns(round_number):
+    reads = counts | dict.fromkeys(FAST, FAST_RECORDS // share)
+    for round_number in range(-1, FAST_RUNS * rounds):
+        for client in _turns(round_number, rounds):
             topic = contender.new_topic()
             made = _worker(client, "produce", contender, topic, counts[client], size)
             contender.delete_topic(topic)
@@ -134,10 +134,8 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
     filled = contender.new_topic()
     _worker(CONFLUENT, "produce", contender, filled, max(reads.values()), size)
     os.sync()  # or the consumers would be measured while it is still on its way to the disk
-    for round_number in range(-1, FAST_READS * rounds):
-        for client in _turns(round_number):
-            if client not in FAST_READERS and round_number >= rounds:
-                continue
+    for round_number in range(-1, FAST_RUNS * rounds):
+        for client in _turns(round_number, rounds):
             read = _worker(client, "consume", contender, filled, reads[client], size)
             columns = _worker(client, "poll_arrow", contender, filled, reads[client], size) if client == OURS else None
             if round_number < 0:
@@ -148,8 +146,9 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
     contender.delete_topic(filled)
 
 
-def _turns(round_number: int) -> tuple[str, ...]:
-    return CLIENTS if round_number % 2 == 0 else CLIENTS[::-1]
+def _turns(round_number: int, rounds: int) -> tuple[str, ...]:
+    clients = CLIENTS if round_number < rounds else FAST
+    return clients if round_number % 2 == 0 else clients[::-1]
 
 
 def _add(row: ClientRow, client: str, value: float) -> None:
