@@ -25,7 +25,7 @@ from barnabas.client.options import AdminOptions
 from barnabas.client.security import tls_context
 from barnabas.protocol import ApiKey, decode_request_header, encode
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
-from barnabas.same_host import congestion_control, is_own_address
+from barnabas.same_host import congestion_control
 
 HEARTBEAT = int(ApiKey.HEARTBEAT)
 
@@ -457,20 +457,6 @@ def test_nothing_is_paced_within_one_machine(monkeypatch: pytest.MonkeyPatch, el
     asyncio.run(main())
     with socket.socket() as other:
         assert seen == [congestion_control(other) if elsewhere else b"reno"]
-
-
-@pytest.mark.parametrize(
-    ("family", "address", "is_own"),
-    [
-        (socket.AF_INET, ("127.0.0.1", 9092), True),
-        (socket.AF_INET, ("127.0.0.1", 0), True),
-        (socket.AF_INET, ("192.0.2.1", 9092), False),
-        (socket.AF_INET6, ("2001:db8::1", 9092, 0, 0), False),
-    ],
-)
-def test_addresses_of_this_machine(family: socket.AddressFamily, address: Any, is_own: bool) -> None:
-    """The others are reserved for documentation; nothing is sent to them."""
-    assert is_own_address(family, address) is is_own
 
 
 # --- TLS, against Python's own server side ---
