@@ -43,6 +43,7 @@ class Connection:
         "_context",
         "_end_of_input",
         "_frames",
+        "_has_turn",
         "_heartbeat_came",
         "_held_bytes",
         "_idle_timer",
@@ -52,6 +53,7 @@ class Connection:
         "_resting",
         "_socket",
         "_waiting",
+        "_watching",
         "_writing",
         "closed",
         "listener",
@@ -82,7 +84,9 @@ class Connection:
         self._reading = False
         self._resting = False
         self._heartbeat_came = False
-        self._writing = False
+        self._writing = False  # not all is out, and the rest will go on its own
+        self._watching = False  # ... when the socket says that it takes more
+        self._has_turn = False  # ... in a turn of its own
         self._end_of_input = False
         self._last_active_ms = context.clock.monotonic_ms()
         max_idle_ms = context.settings.connections_max_idle_ms
@@ -277,14 +281,28 @@ class Connection:
             return
         if output.sent_bytes != sent_before:
             self._last_active_ms = self._context.clock.monotonic_ms()
-        if finished == self._writing:
-            self._watch_writable(not finished)
+        if self._writing or not finished:
+            self._go_on_writing(not finished)
         limit_bytes = self._context.settings.queued_reply_bytes_per_connection
         unread_bytes = output.queued_bytes + self._held_bytes
         if unread_bytes > limit_bytes:
             self._pause(UNREAD_REPLIES)
         elif self.pauses & UNREAD_REPLIES and unread_bytes * 2 <= limit_bytes:
             self._resume(UNREAD_REPLIES)
+
+    def _go_on_writing(self, wanted: bool) -> None:
+        self._writing = wanted
+        if not self._output.gave_way:
+            self._watch_writable(wanted)
+        elif not self._watching and not self._has_turn:
+            # The socket takes more: to have it say so would cost more than a turn.
+            self._has_turn = True
+            self._context.loop.call_soon(self._on_turn_to_write)
+
+    def _on_turn_to_write(self) -> None:
+        self._has_turn = False
+        if not self.closed:
+            self._on_writable()
 
     def _on_writable(self) -> None:
         self._write()
@@ -360,9 +378,9 @@ class Connection:
             self._context.loop.remove_reader(self._socket.fileno())
 
     def _watch_writable(self, wanted: bool) -> None:
-        if wanted == self._writing:
+        if wanted == self._watching:
             return
-        self._writing = wanted
+        self._watching = wanted
         if wanted:
             self._context.loop.add_writer(self._socket.fileno(), self._on_writable)
         else:

@@ -27,7 +27,7 @@ class TruncatedFileError(OSError):
 
 
 class OutputQueue:
-    __slots__ = ("_file_part_count", "_file_position", "_parts", "_socket", "queued_bytes", "sent_bytes")
+    __slots__ = ("_file_part_count", "_file_position", "_parts", "_socket", "gave_way", "queued_bytes", "sent_bytes")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -36,6 +36,8 @@ class OutputQueue:
         self._file_position = 0
         self.queued_bytes = 0
         self.sent_bytes = 0
+        self.gave_way = False
+        """Whether the last `write` ended because its turn was over: the socket would have taken more."""
 
     def __bool__(self) -> bool:
         return bool(self._parts)
@@ -63,6 +65,7 @@ class OutputQueue:
         """Send what the socket takes, up to a bound; whether everything is out. Raises OSError if the peer is gone."""
         parts = self._parts
         turn_end = self.sent_bytes + TURN_BYTES
+        self.gave_way = False
         try:
             if not self._file_part_count and 0 < self.queued_bytes < JOIN_BYTES:
                 # A few small replies and nothing else, the commonest case: without a look at each of them.
@@ -81,8 +84,9 @@ class OutputQueue:
                         return False
                 elif not self._write_file(part):
                     return False
-                if self.sent_bytes >= turn_end:
-                    return not parts
+                if parts and self.sent_bytes >= turn_end:
+                    self.gave_way = True
+                    return False
         except (BlockingIOError, InterruptedError):
             return False
         return True

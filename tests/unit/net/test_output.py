@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from net_harness import Answer, Handler, framed, network, run
 
+from barnabas.net import output
 from barnabas.net.connection import Connection
 from barnabas.net.output import GATHER_PARTS, SMALL_FILE_BYTES, OutputQueue, TruncatedFileError
 
@@ -90,6 +91,60 @@ def test_many_small_parts_take_few_calls() -> None:
             queue.add([b"part"])
         assert drain(queue, receiver) == b"part" * GATHER_PARTS
         assert Counting.calls == 1
+
+
+def test_a_turn_that_is_over_and_a_socket_that_is_full(data_file: BinaryIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "TURN_BYTES", 20_000)
+    sender, receiver = socket.socketpair()
+    with sender, receiver:
+        sender.setblocking(False)
+        queue = OutputQueue(sender)
+        queue.add([Slice(data_file, 0, 2_000_000)])
+        assert not queue.write() and queue.gave_way
+        while queue.gave_way:
+            assert not queue.write()
+        assert 20_000 < queue.sent_bytes < 2_000_000
+        assert drain(queue, receiver) == DATA[:2_000_000]
+        assert not queue.gave_way
+
+
+def test_an_answer_of_several_turns_does_not_wait_for_the_selector(
+    data_file: BinaryIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And others have their turns in between."""
+    monkeypatch.setattr(output, "TURN_BYTES", 20_000)
+    length = 100_000
+    waits: list[int] = []
+    turn = 0
+    turns_of_writes: list[int] = []
+    write = OutputQueue.write
+
+    def noted_write(queue: OutputQueue) -> bool:
+        turns_of_writes.append(turn)
+        return write(queue)
+
+    def respond(_: Connection, payload: bytes) -> Answer:
+        return [length.to_bytes(4, "big"), Slice(data_file, 0, length)]
+
+    async def test() -> None:
+        async with network(Handler(respond)) as net:
+            client = await net.connect()
+            loop = asyncio.get_running_loop()
+            monkeypatch.setattr(loop, "add_writer", lambda fd, *_: waits.append(fd))
+            monkeypatch.setattr(OutputQueue, "write", noted_write)
+
+            def begin_turn() -> None:
+                nonlocal turn
+                turn += 1
+                loop.call_soon(begin_turn)
+
+            begin_turn()
+            await client.send(framed(b"x"))
+            assert await client.read_frame() == DATA[:length]
+
+    run(test)
+    assert not waits
+    assert len(turns_of_writes) == len(set(turns_of_writes)) >= length // 20_000
 
 
 @pytest.mark.parametrize("length", [100, SMALL_FILE_BYTES, 1 << 20])

@@ -198,6 +198,26 @@ def test_topics_and_partitions_of_one_batch_after_the_other(codec: ModuleType) -
         assert rows["partition"].to_pylist() == [partition for _, partition, count in runs for _ in range(count)]
 
 
+def test_columns_that_say_the_same_in_every_row(codec: ModuleType) -> None:
+    """One after the other: what one record batch has in common, the next need not."""
+    plain, keyed, with_header = (None, ()), (b"k", ()), (None, (("h", b"1"),))
+    steps = [(plain, False, 8), (plain, True, 8), (plain, True, 5), (keyed, False, 8), (plain, False, 2)]
+    steps += [(with_header, False, 3), (plain, True, 3), (plain, False, 9)]
+    reader = codec.ArrowReader()
+    made = []
+    for (key, headers), append_time, rows in steps:
+        records = [(7, key, b"v", headers)] * rows
+        reader.add(batch(0, records, append_time=77 if append_time else None), "t", 0)
+        made.append(reader.finish())
+    for ((key, headers), append_time, count), rows in zip(steps, made):
+        rows.validate(full=True)
+        assert rows["key"].to_pylist() == [key] * count
+        assert rows["headers"].to_pylist() == [[{"key": "h", "value": b"1"}] if headers else None] * count
+        assert rows["timestampType"].to_pylist() == [int(append_time)] * count
+    reader.add(values(0, b"a", b"b") + batch(2, [(0, None, b"c", ())], append_time=77), "t", 0)
+    assert reader.finish()["timestampType"].to_pylist() == [0, 0, 1]
+
+
 def test_a_few_rows_after_many_hold_on_to_few(codec: ModuleType) -> None:
     reader = codec.ArrowReader()
     reader.add(values(0, *[b""] * 5000), "a-topic", 0)

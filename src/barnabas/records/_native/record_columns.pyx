@@ -20,6 +20,7 @@ from barnabas.records._native.columns cimport (
 )
 from barnabas.records._native.fetched_batches cimport FetchedBatches
 from barnabas.records._native.memory cimport Block, MemoryPool, drop, reserve
+from barnabas.records._native.repeated_columns cimport RepeatedColumns
 from barnabas.records._native.wire cimport NO_FAULT, RawHeader, RawRecord, get_header, wrapping_sum
 
 from barnabas.records.arrow_columns import load_pyarrow, record_schema
@@ -39,6 +40,7 @@ cdef class RecordColumns:
         self.pyarrow = load_pyarrow()
         self.schema = record_schema(self.pyarrow)
         self.types = self.schema.types
+        self.repeated = RepeatedColumns(self.pyarrow, self.types, self.pool)
 
     def __dealloc__(self):
         self.drop_all()
@@ -58,6 +60,7 @@ cdef class RecordColumns:
         self.payload_bytes = 0
         self.header_keys_are_ascii = True
         self.header_count = 0
+        self.append_time_count = 0
         self.count = 0
 
     # values in place
@@ -150,6 +153,7 @@ cdef class RecordColumns:
             batches.max_timestamp if append_time else wrapping_sum(batches.base_timestamp, raw.timestamp_delta),
         )
         put_int32(&self.timestamp_type, append_time)
+        self.append_time_count += append_time
         self.count += 1
         batches.next_offset = offset + 1
         batches.leader_epoch = batches.batch_epoch
@@ -201,21 +205,51 @@ cdef class RecordColumns:
         if not reserve_binary(&self.header_value, 0, 0):
             raise MemoryError("no memory for Arrow columns")
         types = self.types
-        topics, partitions = self._topics_and_partitions(runs)
+        topics, partitions = self.repeated.topics_and_partitions(runs)
         values = self._values_in_place() if self.in_place else self._buffer(&self.value.data)
         columns = [
-            self._binary_array(&self.key, types[0], self.count),
+            self._keys_array(),
             self._array_over(&self.value, types[1], self.count, values),
             self._headers_array(),
             topics,
             partitions,
             self._fixed_array(&self.offset, types[5]),
             self._fixed_array(&self.timestamp, types[6]),
-            self._fixed_array(&self.timestamp_type, types[7]),
+            self._timestamp_types_array(),
         ]
+        self._start_anew()
+        return self.pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    cdef void _start_anew(self) noexcept:
+        """What no array has taken goes back to the pool."""
+        if self.in_place:
+            self.value.data = Block(NULL, 0, 0)
+            self.in_place = False
+        self._give_back(&self.key)
+        self._give_back(&self.value)
+        self._give_back(&self.header_key)
+        self._give_back(&self.header_value)
+        self.pool.give_back(&self.header_ends)
+        self.pool.give_back(&self.offset)
+        self.pool.give_back(&self.timestamp)
+        self.pool.give_back(&self.timestamp_type)
         self.drop_all()
         self.place = None
-        return self.pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    cdef void _give_back(self, BinaryColumn* column) noexcept:
+        self.pool.give_back(&column.offsets)
+        self.pool.give_back(&column.data)
+        self.pool.give_back(&column.valid)
+
+    cdef object _keys_array(self):
+        if self.key.null_count == self.count:
+            return self.repeated.no_keys(self.count)
+        return self._binary_array(&self.key, self.types[0], self.count)
+
+    cdef object _timestamp_types_array(self):
+        if self.append_time_count in (0, self.count):
+            return self.repeated.timestamp_types(self.append_time_count > 0, self.count)
+        return self._fixed_array(&self.timestamp_type, self.types[7])
 
     cdef object _fixed_array(self, Block* block, type_):
         return self.pyarrow.Array.from_buffers(type_, self.count, [None, self._buffer(block)], 0)
@@ -244,7 +278,7 @@ cdef class RecordColumns:
         pyarrow = self.pyarrow
         type_ = self.types[2]
         if not total:
-            return pyarrow.nulls(self.count, type_)
+            return self.repeated.no_headers(self.count)
         self.pool.grow(&valid, self.count)
         cdef const int32_t* ends = <const int32_t*>self.header_ends.data
         for row in range(self.count):
@@ -266,46 +300,6 @@ cdef class RecordColumns:
         # They may be no UTF-8 at all, which a column of strings must not hold.
         raw = self._binary_array(&self.header_key, self.pyarrow.binary(), total)
         return self.pyarrow.array([name.decode("utf-8", "replace") for name in raw.to_pylist()], self.pyarrow.string())
-
-    cdef tuple _topics_and_partitions(self, list runs):
-        """Those of one run are the same in every row: the last ones serve as long as they are long enough.
-
-        But not if they are far longer: whoever keeps the rows, or sends them to another process, has all of them.
-        """
-        if len(runs) != 1:
-            return self._repeated_topics(runs)
-        if runs[0][:2] != self.topics_of or not self.count <= self.topics_rows <= 2 * self.count:
-            self.topics = self._repeated_topics(runs)
-            self.topics_of, self.topics_rows = runs[0][:2], self.count
-        topics, partitions = self.topics
-        return topics.slice(0, self.count), partitions.slice(0, self.count)
-
-    cdef tuple _repeated_topics(self, list runs):
-        cdef BinaryColumn topics
-        cdef Block partitions = Block(NULL, 0, 0)
-        cdef Py_ssize_t rows
-        cdef int32_t partition
-        cdef bytes name
-        memset(&topics, 0, sizeof(BinaryColumn))
-        try:
-            self._grow_binary(&topics, 0, 0)
-            put_int32(&topics.offsets, 0)
-            for topic, partition, rows in runs:
-                name = topic.encode()
-                if topics.data.size + <size_t>(rows * len(name)) > MAX_COLUMN_BYTES:
-                    raise OverflowError("the topic names of a record batch take more than 2 GiB")
-                self._grow_binary(&topics, rows, rows * len(name))
-                self.pool.grow(&partitions, 4 * rows)
-                for _ in range(rows):
-                    put_binary(&topics, <const uint8_t*><const char*>name, <int32_t>len(name))
-                    put_int32(&partitions, partition)
-            return (
-                self._binary_array(&topics, self.pyarrow.string(), self.count),
-                self._fixed_array(&partitions, self.pyarrow.int32()),
-            )
-        finally:
-            drop_binary(&topics)
-            drop(&partitions)
 
     cdef object _bitmap(self, const uint8_t* valid, Py_ssize_t rows):
         """`valid` is NULL where no row is, as with the keys of many topics."""
