@@ -165,15 +165,9 @@ class FakeCluster:
         timeout_ms: int | None = None,
         expect_response: bool = True,
     ) -> memoryview:
-        body = b"".join(bytes(part) for part in parts)
-        request, end = decode(request_type(api_key), version, body)
-        assert end == len(body), f"{len(body) - end} bytes after the request"
-        if not expect_response:
-            self.requests.append((node_id, request))
-            self._sent.set()
-            return memoryview(b"")
-        # In a buffer of its own that may be written to, as on a connection.
-        return memoryview(bytearray(encode(await self._ask(node_id, request), version)))
+        return await self.post_frame(
+            node_id, api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response
+        )
 
     def post_frame(
         self,
@@ -185,9 +179,15 @@ class FakeCluster:
         timeout_ms: int | None = None,
         expect_response: bool = True,
     ) -> asyncio.Future[memoryview]:
-        return asyncio.ensure_future(
-            self.send_frame(node_id, api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response)
-        )
+        body = b"".join(bytes(part) for part in parts)
+        request, end = decode(request_type(api_key), version, body)
+        assert end == len(body), f"{len(body) - end} bytes after the request"
+        self._note(node_id, request)
+        if expect_response:
+            return asyncio.ensure_future(self._answer_frame(node_id, request, version))
+        done: asyncio.Future[memoryview] = asyncio.get_running_loop().create_future()
+        done.set_result(memoryview(b""))
+        return done
 
     def ready_version(self, node_id: int, api_key: ApiKey, *, max_version: int | None = None) -> int:
         return self._version(api_key, max_version)
@@ -275,7 +275,20 @@ class FakeCluster:
 
     # --- inside ---
 
+    def _note(self, node_id: int, request: Any) -> None:
+        """It has been sent."""
+        self.requests.append((node_id, request))
+        self._sent.set()
+
     async def _ask(self, node_id: int, request: Any) -> Any:
+        self._note(node_id, request)
+        return await self._answered(node_id, request)
+
+    async def _answer_frame(self, node_id: int, request: Any, version: int) -> memoryview:
+        # In a buffer of its own that may be written to, as on a connection.
+        return memoryview(bytearray(encode(await self._answered(node_id, request), version)))
+
+    async def _answered(self, node_id: int, request: Any) -> Any:
         """As on a connection, a request that nobody waits for any more is in flight until it is answered."""
         self._in_flight[node_id] += 1
         try:
@@ -288,8 +301,6 @@ class FakeCluster:
 
     async def _answer_to(self, node_id: int, request: Any) -> Any:
         api_key: ApiKey = type(request).__schema__.api_key
-        self.requests.append((node_id, request))
-        self._sent.set()
         await asyncio.sleep(0)
         script = self._scripts[api_key]
         if script:

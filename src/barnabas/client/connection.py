@@ -7,9 +7,11 @@ everything that waits for an answer hears why.
 
 import asyncio
 import logging
+import math
 import os
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -25,19 +27,29 @@ logger = logging.getLogger(__name__)
 HEADER = struct.Struct(">ihhi")
 CORRELATION_ID = struct.Struct(">i")
 CORRELATION_IDS = (1 << 31) - 1
+CLOCK_RESOLUTION_S = time.get_clock_info("monotonic").resolution
 
 
 class InFlight:
     """A request that was sent and not answered yet."""
 
-    __slots__ = ("answer", "api_key", "correlation_id", "tagged_header", "timer")
+    __slots__ = ("answer", "api_key", "correlation_id", "deadline", "tagged_header", "timeout_s")
 
-    def __init__(self, answer: "asyncio.Future[memoryview]", api_key: int, correlation_id: int, tagged: bool) -> None:
+    def __init__(
+        self,
+        answer: "asyncio.Future[memoryview]",
+        api_key: int,
+        correlation_id: int,
+        tagged: bool,
+        deadline: float,
+        timeout_s: float,
+    ) -> None:
         self.answer = answer
         self.api_key = api_key
         self.correlation_id = correlation_id
         self.tagged_header = tagged
-        self.timer: asyncio.TimerHandle | None = None
+        self.deadline = deadline
+        self.timeout_s = timeout_s
 
 
 class Connection:
@@ -53,8 +65,10 @@ class Connection:
         "_max_idle_s",
         "_outgoing",
         "_socket",
+        "_soonest_deadline",
         "_throttled_until",
         "_timeout_s",
+        "_timeout_timer",
         "_unanswered",
         "_writing",
         "address",
@@ -89,6 +103,9 @@ class Connection:
         self.gate: asyncio.Future[None] | None = None
         """While set, requests other than those of the one who set it wait for it."""
         self.reauthenticate_at: float | None = None
+        self._timeout_timer: asyncio.TimerHandle | None = None
+        """One for all that wait, set anew when it fires: a timer for each would cost more than most requests."""
+        self._soonest_deadline = math.inf
         self._last_used = self._loop.time()
         self._max_idle_s = max_idle_ms / 1000
         self._idle_timer = self._loop.call_later(self._max_idle_s, self._on_idle) if max_idle_ms >= 0 else None
@@ -154,15 +171,16 @@ class Connection:
         flexible = version >= FIRST_FLEXIBLE_VERSION.get(api_key, NEVER_FLEXIBLE)
         client_id = self._client_id + b"\0" if flexible else self._client_id
         size = 8 + len(client_id) + sum(map(len, parts))
+        now = self._last_used = self._loop.time()
         if expect_response:
-            waiting = InFlight(answer, api_key, correlation_id, flexible and api_key != ApiKey.API_VERSIONS)
-            waiting.timer = self._loop.call_later(timeout_s, self._on_timeout, waiting, timeout_s)
-            self._in_flight.append(waiting)
+            tagged = flexible and api_key != ApiKey.API_VERSIONS
+            self._in_flight.append(InFlight(answer, api_key, correlation_id, tagged, now + timeout_s, timeout_s))
+            if now + timeout_s < self._soonest_deadline:
+                self._set_timeout(now + timeout_s)
         else:
             self._unanswered.append(answer)
             timer = self._loop.call_later(timeout_s, self._on_unsent, timeout_s)
             answer.add_done_callback(lambda _: timer.cancel())
-        self._last_used = self._loop.time()
         self._outgoing.add((HEADER.pack(size, api_key, version, correlation_id) + client_id, *parts))
         if not self._writing:
             self._write()
@@ -197,8 +215,6 @@ class Connection:
         except IndexError:
             raise ProtocolError("the header of an answer is cut short") from None
         self._in_flight.popleft()
-        if waiting.timer is not None:
-            waiting.timer.cancel()
         self._last_used = self._loop.time()
         if waiting.answer.done():
             return
@@ -228,10 +244,29 @@ class Connection:
 
     # --- its end ---
 
-    def _on_timeout(self, waiting: InFlight, timeout_s: float) -> None:
+    def _set_timeout(self, deadline: float) -> None:
+        if self._timeout_timer is not None:
+            self._timeout_timer.cancel()
+        self._soonest_deadline = deadline
+        self._timeout_timer = self._loop.call_at(deadline, self._look_at_deadlines)
+
+    def _look_at_deadlines(self) -> None:
+        """That of the timer has passed; the request that it was set for may have been answered long ago."""
+        self._timeout_timer = None
+        self._soonest_deadline = math.inf
+        if not self._in_flight:
+            return
+        soonest = min(self._in_flight, key=lambda waiting: waiting.deadline)
+        # The loop calls a little early: timers are due within the resolution of its clock.
+        if soonest.deadline <= self._loop.time() + CLOCK_RESOLUTION_S:
+            self._on_timeout(soonest)
+        else:
+            self._set_timeout(soonest.deadline)
+
+    def _on_timeout(self, waiting: InFlight) -> None:
         """Answers come in order, so behind one that does not come there is nothing to wait for."""
         name = ApiKey(waiting.api_key).name  # type: ignore[call-arg]
-        why = f"no answer to {name} within {timeout_s * 1000:.0f} ms"
+        why = f"no answer to {name} within {waiting.timeout_s * 1000:.0f} ms"
         if not waiting.answer.done():
             waiting.answer.set_exception(ClientTimeoutError(f"{self.address}: {why}"))
         self._end(UnreachableError(self.address, f"closed after there was {why}"))
@@ -274,9 +309,9 @@ class Connection:
             if not answer.done():
                 answer.set_exception(error)
         waiting, self._in_flight = self._in_flight, deque()
+        if self._timeout_timer is not None:
+            self._timeout_timer.cancel()
         for each in waiting:
-            if each.timer is not None:
-                each.timer.cancel()
             if not each.answer.done():
                 each.answer.set_exception(error)
         if self.on_closed is not None:

@@ -6,7 +6,6 @@ uses, so their reader may keep them as long as it likes, and write to them; larg
 looks at them, because fresh pages cost more than it takes to fill them (`receive_buffers`).
 """
 
-import contextlib
 import socket
 import ssl
 import struct
@@ -111,11 +110,13 @@ class Incoming:
         wanted = max(1, min(missing, WAKE_UP_BYTES))
         if wanted != self._wake_up_bytes and not self._is_tls:
             self._wake_up_bytes = wanted
-            with contextlib.suppress(OSError):  # not every system has it, and it changes nothing but the pace
+            try:
                 if wanted == WAKE_UP_BYTES and not self._window_is_open:
                     self._window_is_open = True
                     self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, WINDOW_BYTES)
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+            except OSError:
+                pass  # not every system has it, and it changes nothing but the pace
 
     def _bad_size(self, prefix: memoryview, size: int) -> str:
         if bytes(prefix) == b"HTTP":

@@ -173,7 +173,7 @@ def _slotted(
     namespace["__match_args__"] = ()
     namespace["__schema__"] = Schema(declaration.__name__, fields, api_key, record_type, *versions, flexible)
     namespace["__init__"] = _compile_init_on_first_use
-    namespace["__eq__"] = _equal
+    namespace["__eq__"] = _compile_equal_on_first_use
     namespace["__hash__"] = None
     namespace["__repr__"] = _show
     made: type[T] = type(declaration.__name__, declaration.__bases__, namespace)
@@ -207,11 +207,21 @@ def _compile_init(cls: type[Any]) -> Callable[..., None]:
     return init
 
 
-def _equal(self: Any, other: object) -> bool:
-    fields: dict[str, Field] = self.__schema__.fields
-    if other.__class__ is not self.__class__:
-        return False
-    return all(getattr(self, name) == getattr(other, name) for name in fields)
+def _compile_equal_on_first_use(self: Any, other: object) -> bool:
+    """Each answer's tagged fields are compared with their defaults, so this too is worth being compiled."""
+    cls = type(self)
+    setattr(cls, "__eq__", _compile_equal(cls.__schema__))  # noqa: B010
+    same: bool = self == other
+    return same
+
+
+def _compile_equal(schema: Schema) -> Callable[[Any, object], bool]:
+    conditions = ["self.__class__ is other.__class__"] + [f"self.{name} == other.{name}" for name in schema.fields]
+    names: dict[str, Any] = {}
+    source = f"def __eq__(self, other):\n    return {' and '.join(conditions)}"
+    exec(compile(source, f"<{schema.name}.__eq__>", "exec"), names)
+    equal: Callable[[Any, object], bool] = names["__eq__"]
+    return equal
 
 
 def _show(self: Any) -> str:

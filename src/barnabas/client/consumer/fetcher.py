@@ -128,6 +128,7 @@ class Fetcher:
         while not self._closing:
             wanted, pause_ms = self._wanted(node_id)
             if not wanted:
+                self._hand_over()
                 if pause_ms is None:
                     # Here and not when the task is done: a kick in between would find the broker still being asked.
                     self._active.pop(node_id, None)
@@ -137,6 +138,7 @@ class Fetcher:
             try:
                 await self._fetch(node_id, session, wanted)
             except KafkaError as error:
+                self._hand_over()
                 session.handle_failure()
                 if node_id in self._sizes:
                     self._sizes[node_id].shrink()
@@ -147,10 +149,17 @@ class Fetcher:
         max_bytes = size.of_each(len(wanted))
         plan = session.build({entry: session_partition(each.state, max_bytes) for entry, each in wanted.items()})
         last_version = LAST_VERSION if plan.uses_topic_ids else LAST_VERSION_WITH_NAMES
-        version = await self._cluster.version_of(node_id, ApiKey.FETCH, max_version=last_version)
+        if not self._cluster.is_ready(node_id):
+            self._hand_over()  # to connect takes its time
+            await self._cluster.connect(node_id)
+        version = self._cluster.ready_version(node_id, ApiKey.FETCH, max_version=last_version)
         request = encode(fetch_request(plan, version, self._options), version)
         sent_ms = self._clock.monotonic_ms()
-        body = await self._cluster.send_frame(node_id, ApiKey.FETCH, version, [request])
+        answered = self._cluster.post_frame(node_id, ApiKey.FETCH, version, [request])
+        # The next request goes first: rows take their time, and the user's thread, once awake, would keep this one from
+        # the GIL.
+        self._hand_over()
+        body = await answered
         size.on_answer(len(body), self._clock.monotonic_ms() - sent_ms)
         self.fetch_count += 1
         self.bytes_fetched += len(body)
@@ -220,10 +229,6 @@ class Fetcher:
                 if state.state is not FetchState.FETCHING:
                     continue  # the leader has changed meanwhile: what the old one says may not be in the log any more
                 self._take_partition(node_id, state, fetched, answer)
-        if self._arrived:
-            # The next request goes first: rows take their time, and the user's thread, once awake, would keep this one
-            # from the GIL.
-            asyncio.get_running_loop().call_soon(self._hand_over)
 
     def _take_partition(
         self,
@@ -261,6 +266,8 @@ class Fetcher:
 
     def _hand_over(self) -> None:
         """What has arrived, in its order, to the user."""
+        if not self._arrived:
+            return
         arrived, self._arrived = self._arrived, []
         made = [(fetch, self._rows_ahead.make(fetch)) for fetch in arrived]
         with self._subscription.lock:
@@ -272,8 +279,7 @@ class Fetcher:
                 else:
                     fetch.state.fetch_again()
                     asyncio.get_running_loop().call_soon(self.kick)
-        if arrived:
-            self._on_arrival()
+        self._on_arrival()
 
     def _on_failure(self, node_id: int, wanted: dict[TopicPartition, Wanted], error: KafkaError) -> None:
         """No answer from a broker: after a pause it is tried again, or whoever leads its partitions by then."""
@@ -283,7 +289,6 @@ class Fetcher:
                 state.clear_preferred_read_replica()
         states = [state for state, _ in wanted.values()]
         if not error.retriable:
-            self._hand_over()  # what came before the error
             self._errors.report(error, states, self._buffer)
             self._on_arrival()
             return

@@ -254,16 +254,16 @@ def test_what_came_before_an_error_comes_before_it(monkeypatch: pytest.MonkeyPat
         cluster = FakeCluster(topics={"t": 1})
         cluster.always(ApiKey.FETCH, answer({A: many(0)}))
         world = reading_columns(cluster)
-        version_of = cluster.version_of
+        ready_version = cluster.ready_version
         calls: list[object] = []
 
-        async def once(*given: Any, **options: Any) -> int:
+        def once(*given: Any, **options: Any) -> int:
             calls.append(given)
             if len(calls) > 1:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "it has been downgraded")
-            return await version_of(*given, **options)
+            return ready_version(*given, **options)
 
-        monkeypatch.setattr(cluster, "version_of", once)
+        monkeypatch.setattr(cluster, "ready_version", once)
         await first_fetch(world)
         assert await world.offsets(500) == list(range(500))
         with pytest.raises(KafkaError, match="it has been downgraded"):

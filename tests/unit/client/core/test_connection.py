@@ -295,6 +295,27 @@ def test_no_answer_in_time_ends_the_connection_for_all() -> None:
     play(scene)
 
 
+def test_each_request_has_its_own_time() -> None:
+    """Whatever those before and after it had."""
+
+    async def scene(connection: Connection, peer: Peer) -> None:
+        quick = connection.post(HEARTBEAT, 4, [b""], timeout_ms=30)
+        await peer.answer((await peer.request())[0], b"")
+        await quick
+        patient = connection.post(HEARTBEAT, 4, [b""], timeout_ms=30_000)
+        passed = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.06, passed.set)
+        await passed.wait()
+        assert connection.closed is None
+        hasty = connection.post(HEARTBEAT, 4, [b""], timeout_ms=20)
+        with pytest.raises(ClientTimeoutError, match="no answer to HEARTBEAT within 20 ms"):
+            await hasty
+        with pytest.raises(UnreachableError, match="closed after"):
+            await patient
+
+    play(scene)
+
+
 def test_an_idle_connection_closes_but_not_while_it_waits() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         waiting = connection.post(HEARTBEAT, 4, [b""])
