@@ -22,16 +22,21 @@ from benchmarks.session import Contender, Session
 OURS = "barnabas"
 PURE = "barnabas, pure twin"
 CONFLUENT = "confluent-kafka"
+DEEP = "confluent-kafka, deep queues"
 AIOKAFKA = "aiokafka"
 KAFKA_PYTHON = "kafka-python"
-CLIENTS = (OURS, PURE, CONFLUENT, AIOKAFKA, KAFKA_PYTHON)
+CLIENTS = (OURS, PURE, CONFLUENT, DEEP, AIOKAFKA, KAFKA_PYTHON)
+PRODUCERS = tuple(client for client in CLIENTS if client != DEEP)
 # Records a run at 100 B; at 1000 B a quarter of that.
 COUNTS = {OURS: 1_000_000, PURE: 60_000, CONFLUENT: 1_000_000, AIOKAFKA: 200_000, KAFKA_PYTHON: 60_000}
-FAST = (OURS, CONFLUENT)
-# They read so many, of either size, so that connecting, a fiftieth of a second, does not count.
+FAST_PRODUCERS = (OURS, CONFLUENT)
+FAST_CONSUMERS = (OURS, DEEP)
+# These read so many, of either size, so that connecting, a fiftieth of a second, does not count.
 FAST_RECORDS = 4_000_000
-# And they produce and read so many times a round, because one odd run of three would decide.
+# And the fast ones produce and read so many times a round, because one odd run of three would decide.
 FAST_RUNS = 3
+# So many, of either size, that its pauses at full queues count as they do in the long run.
+CONFLUENT_RECORDS = 1_000_000
 BUFFER_MEMORY_MB = 33.6
 HELP_LIMIT_MS = 150
 LOOPBACK = "for comparison: 1000 B records as bare bytes, sendfile to recv over loopback, no broker and no client"
@@ -109,7 +114,7 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
         ClientRow(
             f"consume, {size} B: records",
             "records/s",
-            (at_least(1, CONFLUENT), at_least(1, KAFKA_PYTHON, PURE)),
+            (at_least(1, CONFLUENT), at_least(1, DEEP), at_least(1, KAFKA_PYTHON, PURE)),
         ),
     )
     arrow = rows.setdefault(
@@ -117,14 +122,17 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
         ClientRow(
             f"consume, {size} B: poll_arrow",
             "records/s",
-            ((f">= 4 x {CONFLUENT}'s records", lambda row: row.of(OURS) >= 4 * consume.of(CONFLUENT)),),
+            tuple(
+                (f">= 4 x {other}'s records", lambda row, other=other: row.of(OURS) >= 4 * consume.of(other))
+                for other in (CONFLUENT, DEEP)
+            ),
         ),
     )
     share = 4 if session.quick else 1
     counts = {client: max(1000, count // (1 if size == 100 else 4) // share) for client, count in COUNTS.items()}
-    reads = counts | dict.fromkeys(FAST, FAST_RECORDS // share)
+    reads = counts | dict.fromkeys(FAST_CONSUMERS, FAST_RECORDS // share) | {CONFLUENT: CONFLUENT_RECORDS // share}
     for round_number in range(-1, FAST_RUNS * rounds):
-        for client in _turns(round_number, rounds):
+        for client in _turns(round_number, PRODUCERS if round_number < rounds else FAST_PRODUCERS):
             topic = contender.new_topic()
             made = _worker(client, "produce", contender, topic, counts[client], size)
             contender.delete_topic(topic)
@@ -135,7 +143,7 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
     _worker(CONFLUENT, "produce", contender, filled, max(reads.values()), size)
     os.sync()  # or the consumers would be measured while it is still on its way to the disk
     for round_number in range(-1, FAST_RUNS * rounds):
-        for client in _turns(round_number, rounds):
+        for client in _turns(round_number, CLIENTS if round_number < rounds else FAST_CONSUMERS):
             read = _worker(client, "consume", contender, filled, reads[client], size)
             columns = _worker(client, "poll_arrow", contender, filled, reads[client], size) if client == OURS else None
             if round_number < 0:
@@ -146,8 +154,7 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
     contender.delete_topic(filled)
 
 
-def _turns(round_number: int, rounds: int) -> tuple[str, ...]:
-    clients = CLIENTS if round_number < rounds else FAST
+def _turns(round_number: int, clients: tuple[str, ...]) -> tuple[str, ...]:
     return clients if round_number % 2 == 0 else clients[::-1]
 
 
