@@ -11,8 +11,8 @@ from benchmarks.board import at_least_times, less_than_kafka
 from benchmarks.produce import SIZES, producer_performance, record_count
 from benchmarks.session import Contender, Session, cpu_of
 
-# The client shall ask again as soon as Python has made room, but not pile up what it gets: hundreds of megabytes that wait
-# are in no cache any more, and the client would read them the slower, the faster the broker is.
+# The client shall ask again as soon as Python has made room, but not pile up what it gets: hundreds of megabytes that
+# wait are in no cache any more, and the client would read them the slower, the faster the broker is.
 QUEUES = {"queued.min.messages": 1_000_000, "queued.max.messages.kbytes": 16_384, "fetch.queue.backoff.ms": 1}
 
 
