@@ -210,7 +210,7 @@ def _compile_init(cls: type[Any]) -> Callable[..., None]:
 def _compile_equal_on_first_use(self: Any, other: object) -> bool:
     """Each answer's tagged fields are compared with their defaults, so this too is worth being compiled."""
     cls = type(self)
-    setattr(cls, "__eq__", _compile_equal(cls.__schema__))  # noqa: B010
+    setattr(cls, "__eq__", _compile_equal(cls.__schema__))  # noqa: B010 - mypy takes it for object's
     same: bool = self == other
     return same
 

@@ -1,5 +1,3 @@
-from libc.stdint cimport int32_t
-
 from barnabas.records._native.memory cimport MemoryPool
 
 

@@ -47,14 +47,13 @@ cdef class RepeatedColumns:
         if len(runs) != 1:
             return self._topics(runs), self._integers(runs)
         cdef Py_ssize_t rows = runs[0][2]
-        if self.kept_of != runs[0][:2]:
-            self.kept_of = runs[0][:2]
-            self.kept[TOPICS] = self.kept[PARTITIONS] = None
-        topics = self._kept(TOPICS, rows)
-        if topics is None:
-            topics = self.kept[TOPICS] = self._topics(runs)
-            self.kept[PARTITIONS] = self._integers(runs)
-        return topics, self._kept(PARTITIONS, rows)
+        topics = self._kept(TOPICS, rows) if self.kept_of == runs[0][:2] else None
+        if topics is not None:
+            return topics, self._kept(PARTITIONS, rows)
+        # Both or, if there is no memory, none: they are kept together.
+        topics, partitions = self._topics(runs), self._integers(runs)
+        self.kept[TOPICS], self.kept[PARTITIONS], self.kept_of = topics, partitions, runs[0][:2]
+        return topics, partitions
 
     cdef object _nulls(self, int kind, type_, Py_ssize_t rows):
         column = self._kept(kind, rows)
