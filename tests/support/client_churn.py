@@ -123,7 +123,7 @@ class ChurnMember(RebalanceListener):
         core = self.consumer._core
         core._io.stop()
         for _, connection in core._runtime.cluster._connections.connected():
-            connection._socket.close()
+            connection._stream.channel.close()
 
     def _turn(self) -> None:
         if self._freeze_s:

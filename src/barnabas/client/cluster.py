@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from barnabas.client.addresses import canonical_names, parse_address
+from barnabas.client.addresses import parse_address
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
 from barnabas.client.coordinators import LAST_VERSION_WITH_ONE_KEY, CoordinatorKind, Coordinators
@@ -21,7 +21,6 @@ from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMet
 from barnabas.client.metadata_updates import MetadataUpdates
 from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id, retrieve
 from barnabas.client.options.common import CommonOptions
-from barnabas.client.outgoing import Buffer
 from barnabas.client.retry import Backoff, Deadline, retrying
 from barnabas.client.topic_wait import wait_for_leader, wait_for_topic
 from barnabas.clock import Clock, SystemClock
@@ -31,6 +30,9 @@ from barnabas.protocol.compiler import decode
 from barnabas.protocol.message_types import response_type
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.transport.channel import Network
+from barnabas.transport.parts import Memory
+from barnabas.transport.system import SystemNetwork
 from barnabas.types import TopicPartition
 
 __all__ = ["ClusterClient", "CoordinatorKind"]
@@ -40,7 +42,12 @@ DEFAULT_TIMEOUT_MS = 60_000
 
 class ClusterClient:
     def __init__(
-        self, options: CommonOptions, *, clock: Clock | None = None, topic_expiry_ms: int | None = None
+        self,
+        options: CommonOptions,
+        *,
+        clock: Clock | None = None,
+        topic_expiry_ms: int | None = None,
+        network: Network | None = None,
     ) -> None:
         """`topic_expiry_ms`: topics that nobody touches for so long are no longer kept up to date."""
         self.options = options
@@ -50,7 +57,9 @@ class ClusterClient:
         """Finalized features of the cluster: name -> level."""
         self._features_epoch = -1
         self._bootstrap: dict[int, Node] = {}
-        self._connections = NodeConnections(options, self.clock, self._find_node, Connector(options))
+        self._network: Network = network or SystemNetwork()
+        connector = Connector(options, self._network)
+        self._connections = NodeConnections(options, self.clock, self._find_node, connector)
         self._updates = MetadataUpdates(
             options, self.clock, self.metadata, self._candidates, self._send_metadata, self._on_updated, topic_expiry_ms
         )
@@ -98,7 +107,7 @@ class ClusterClient:
             hosts = [host]
             if self.options.client_dns_lookup == "resolve_canonical_bootstrap_servers_only":
                 try:
-                    hosts = await canonical_names(host, port)
+                    hosts = await self._network.canonical_names(host, port)
                 except OSError as error:
                     raise UnreachableError(text, f"the name {host} is not known ({error})") from error
             addresses += [(name, port) for name in hosts]
@@ -138,7 +147,7 @@ class ClusterClient:
         node_id: int,
         api_key: ApiKey,
         version: int,
-        parts: Sequence[Buffer],
+        parts: Sequence[Memory],
         *,
         timeout_ms: int | None = None,
         expect_response: bool = True,
@@ -156,7 +165,7 @@ class ClusterClient:
         node_id: int,
         api_key: ApiKey,
         version: int,
-        parts: Sequence[Buffer],
+        parts: Sequence[Memory],
         *,
         timeout_ms: int | None = None,
         expect_response: bool = True,

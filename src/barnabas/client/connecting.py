@@ -7,25 +7,28 @@ can tell a typo from a firewall from a wrong password.
 import asyncio
 import logging
 import random
-import socket
 import ssl
 
-from barnabas.client.addresses import ResolvedAddress, resolve
 from barnabas.client.api_versions import ask_versions
 from barnabas.client.connection import Connection, reason
 from barnabas.client.errors import AuthenticationError, ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.options.common import CommonOptions
 from barnabas.client.sasl.authentication import REAUTHENTICATE_SHARE, authenticate
-from barnabas.client.security import tls_context, tls_handshake
-from barnabas.same_host import begin_unpaced, is_own_address
+from barnabas.client.security import tls_context
+from barnabas.transport.channel import Channel, Network, ResolvedAddress, SocketOptions
+from barnabas.transport.system import SystemNetwork
 
 logger = logging.getLogger(__name__)
 
 
 class Connector:
-    def __init__(self, options: CommonOptions) -> None:
+    def __init__(self, options: CommonOptions, network: Network | None = None) -> None:
         self._options = options
+        self._network: Network = network or SystemNetwork()
+        self._socket_options = SocketOptions(
+            send_buffer_bytes=options.send_buffer_bytes, receive_buffer_bytes=options.receive_buffer_bytes
+        )
         self._tls: ssl.SSLContext | None = None
 
     async def connect(self, node: Node, failures: int = 0) -> Connection:
@@ -35,9 +38,9 @@ class Connector:
             options.socket_connection_setup_timeout_ms << min(failures, 20),
             max(options.socket_connection_setup_timeout_ms, options.socket_connection_setup_timeout_max_ms),
         )
-        sock = await self._open(node, timeout_ms / 1000)
+        channel = await self._open(node, timeout_ms / 1000)
         connection = Connection(
-            sock,
+            channel,
             node.address,
             client_id=options.client_id,
             request_timeout_ms=options.request_timeout_ms,
@@ -80,10 +83,10 @@ class Connector:
         _begin_session(connection, lifetime_ms)
         logger.debug("%s: authenticated again", connection.address)
 
-    async def _open(self, node: Node, timeout_s: float) -> socket.socket:
+    async def _open(self, node: Node, timeout_s: float) -> Channel:
         try:
             async with asyncio.timeout(timeout_s):
-                addresses = await resolve(node.host, node.port)
+                addresses = await self._network.look_up(node.host, node.port)
         except TimeoutError as error:
             raise UnreachableError(node.address, f"the name {node.host} could not be looked up in time") from error
         except OSError as error:
@@ -100,50 +103,31 @@ class Connector:
             raise UnreachableError(node.address, faults[0][1])
         raise UnreachableError(node.address, "; ".join(f"{address}: {why}" for address, why in faults))
 
-    async def _open_one(self, node: Node, address: ResolvedAddress, timeout_s: float) -> socket.socket:
-        sock = socket.socket(address.family, socket.SOCK_STREAM)
+    async def _open_one(self, node: Node, address: ResolvedAddress, timeout_s: float) -> Channel:
         try:
-            self._set_options(sock)
-            if is_own_address(*address):
-                begin_unpaced(sock)
-            loop = asyncio.get_running_loop()
             async with asyncio.timeout(timeout_s):
-                await loop.sock_connect(sock, address.sockaddr)
-                if sock.getsockname() == sock.getpeername():
-                    # With nobody there, the system may pick the very port as our own end, and TCP joins the two.
-                    raise ConnectionRefusedError
+                channel = await self._network.connect(address, self._socket_options)
                 if not self._options.uses_tls:
-                    return sock
-                if self._tls is None:
-                    self._tls = tls_context(self._options)
-                return await tls_handshake(self._tls, sock, node.host)
+                    return channel
+                try:
+                    if self._tls is None:
+                        self._tls = tls_context(self._options)
+                    return await self._network.start_tls(channel, self._tls, node.host)
+                except BaseException:
+                    channel.close()
+                    raise
         except ssl.SSLCertVerificationError as error:
-            sock.close()
             raise AuthenticationError(
                 f"{node.address}: its certificate is not accepted ({error.verify_message}): check"
                 " ssl_truststore_location, and that the address is a name in the certificate"
             ) from error
         except (ssl.SSLEOFError, ssl.SSLSyscallError, ssl.SSLZeroReturnError) as error:
-            sock.close()
             raise OSError("it closed the connection during the TLS handshake: does this port speak TLS?") from error
         except ssl.SSLError as error:
-            sock.close()
             raise AuthenticationError(
                 f"{node.address}: the TLS handshake failed ({error.reason}): does this port speak TLS, and does it"
                 " accept ssl_keystore_location and ssl_enabled_protocols?"
             ) from error
-        except BaseException:
-            sock.close()
-            raise
-
-    def _set_options(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if self._options.send_buffer_bytes >= 0:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._options.send_buffer_bytes)
-        if self._options.receive_buffer_bytes >= 0:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_buffer_bytes)
 
 
 def _begin_session(connection: Connection, lifetime_ms: int) -> None:

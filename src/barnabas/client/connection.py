@@ -9,7 +9,6 @@ import asyncio
 import logging
 import math
 import os
-import socket
 import struct
 import time
 from collections import deque
@@ -17,16 +16,22 @@ from collections.abc import Callable, Sequence
 
 from barnabas.client.api_versions import BrokerVersions
 from barnabas.client.errors import ClientTimeoutError, UnreachableError
-from barnabas.client.incoming import FRAME_MAX_BYTES, Incoming
-from barnabas.client.outgoing import Buffer, Outgoing
-from barnabas.errors import KafkaError, ProtocolError
+from barnabas.errors import KafkaError
 from barnabas.protocol.api import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, ApiKey
 from barnabas.protocol.primitives import skip_tagged_fields
+from barnabas.transport.budget import MemoryBudget
+from barnabas.transport.channel import Channel
+from barnabas.transport.kept_buffers import KeptBuffers
+from barnabas.transport.parts import Memory
+from barnabas.transport.stream import Stream
 
 logger = logging.getLogger(__name__)
 HEADER = struct.Struct(">ihhi")
 CORRELATION_ID = struct.Struct(">i")
 CORRELATION_IDS = (1 << 31) - 1
+FIRST_FRAME_MAX_BYTES = 1 << 20
+"""Until the peer has shown that it is a broker, little is believed."""
+FRAME_MAX_BYTES = 1 << 30
 CLOCK_RESOLUTION_S = time.get_clock_info("monotonic").resolution
 
 
@@ -58,19 +63,16 @@ class Connection:
         "_correlation_id",
         "_idle_timer",
         "_in_flight",
-        "_incoming",
         "_is_proven",
         "_last_used",
         "_loop",
         "_max_idle_s",
-        "_outgoing",
-        "_socket",
         "_soonest_deadline",
+        "_stream",
         "_throttled_until",
         "_timeout_s",
         "_timeout_timer",
         "_unanswered",
-        "_writing",
         "address",
         "closed",
         "gate",
@@ -80,20 +82,16 @@ class Connection:
     )
 
     def __init__(
-        self, sock: socket.socket, address: str, *, client_id: str, request_timeout_ms: int, max_idle_ms: int
+        self, channel: Channel, address: str, *, client_id: str, request_timeout_ms: int, max_idle_ms: int
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._socket = sock
         self.address = address
         self._client_id = _nullable_string(client_id)
         self._timeout_s = request_timeout_ms / 1000
         self._in_flight: deque[InFlight] = deque()
         self._unanswered: list[asyncio.Future[memoryview]] = []
         """Requests that get no answer, until their bytes are out."""
-        self._outgoing = Outgoing(sock)
-        self._incoming = Incoming(sock, self._on_frame)
         self._correlation_id = 0
-        self._writing = False
         self._is_proven = False  # whether anything but its versions was ever answered
         self._throttled_until = 0.0
         self.versions = BrokerVersions(address, {}, {})
@@ -109,7 +107,16 @@ class Connection:
         self._last_used = self._loop.time()
         self._max_idle_s = max_idle_ms / 1000
         self._idle_timer = self._loop.call_later(self._max_idle_s, self._on_idle) if max_idle_ms >= 0 else None
-        self._loop.add_reader(sock.fileno(), self._on_readable)
+        self._stream = Stream(
+            self._loop,
+            channel,
+            self,
+            KeptBuffers(),
+            MemoryBudget(),
+            max_frame_bytes=FIRST_FRAME_MAX_BYTES,
+            min_frame_bytes=CORRELATION_ID.size,
+            greedy=True,
+        )
 
     @property
     def in_flight_count(self) -> int:
@@ -141,11 +148,11 @@ class Connection:
     def on_handshake_done(self, versions: BrokerVersions) -> None:
         """It is a broker: from now on its answers may be large."""
         self.versions = versions
-        self._incoming.max_bytes = FRAME_MAX_BYTES
+        self._stream.frames.max_bytes = FRAME_MAX_BYTES
 
     # --- requests ---
 
-    async def request(self, api_key: int, version: int, *parts: Buffer, timeout_ms: int | None = None) -> memoryview:
+    async def request(self, api_key: int, version: int, *parts: Memory, timeout_ms: int | None = None) -> memoryview:
         """Send, and wait for the answer's body. Raises UnreachableError, ClientTimeoutError."""
         return await self.post(api_key, version, parts, timeout_ms=timeout_ms)
 
@@ -153,7 +160,7 @@ class Connection:
         self,
         api_key: int,
         version: int,
-        parts: Sequence[Buffer],
+        parts: Sequence[Memory],
         *,
         timeout_ms: int | None = None,
         expect_response: bool = True,
@@ -181,39 +188,32 @@ class Connection:
             self._unanswered.append(answer)
             timer = self._loop.call_later(timeout_s, self._on_unsent, timeout_s)
             answer.add_done_callback(lambda _: timer.cancel())
-        self._outgoing.add((HEADER.pack(size, api_key, version, correlation_id) + client_id, *parts))
-        if not self._writing:
-            self._write()
+        self._stream.output.add((HEADER.pack(size, api_key, version, correlation_id) + client_id, *parts))
+        if not self._stream.writing:
+            self.on_writable()
         return answer
 
     def close(self, why: str = "the client closed it") -> None:
         self._end(UnreachableError(self.address, why))
 
-    # --- the socket ---
+    # --- called by the stream ---
 
-    def _on_readable(self) -> None:
-        try:
-            if not self._incoming.receive() and self.closed is None:
-                self._end(UnreachableError(self.address, self._why_ended()))
-        except ProtocolError as error:
-            self._end(UnreachableError(self.address, str(error)))
-        except OSError as error:
-            self._end(UnreachableError(self.address, f"the connection was lost ({reason(error)})"))
-
-    def _on_frame(self, frame: memoryview) -> None:
+    def on_frame(self, frame: memoryview) -> None:
         if self.closed is not None:
             return
         (correlation_id,) = CORRELATION_ID.unpack_from(frame)
         if not self._in_flight or self._in_flight[0].correlation_id != correlation_id:
             expected = self._in_flight[0].correlation_id if self._in_flight else "none"
-            raise ProtocolError(f"it answered request {correlation_id}, expected was {expected}")
+            self.close(f"it answered request {correlation_id}, expected was {expected}")
+            return
         waiting = self._in_flight[0]
         try:
             position = 4
             if waiting.tagged_header:
                 position = 5 if frame[4] == 0 else skip_tagged_fields(frame, 4)
         except IndexError:
-            raise ProtocolError("the header of an answer is cut short") from None
+            self.close("the header of an answer is cut short")
+            return
         self._in_flight.popleft()
         self._last_used = self._loop.time()
         if waiting.answer.done():
@@ -221,20 +221,32 @@ class Connection:
         self._is_proven = bool(self.versions.ranges)
         waiting.answer.set_result(frame[position:])
 
-    def _write(self) -> None:
-        try:
-            finished = self._outgoing.write()
-        except OSError as error:
-            self._end(UnreachableError(self.address, f"the connection was lost ({reason(error)})"))
-            return
-        if finished and self._unanswered:
+    def on_bad_size(self, size: int) -> None:
+        prefix = CORRELATION_ID.pack(size)
+        if prefix == b"HTTP":
+            why = "it answers in HTTP: this is not the address of a Kafka broker"
+        elif prefix[0] in (0x15, 0x16) and prefix[1] == 3:
+            why = "it speaks TLS: set security_protocol to SSL or SASL_SSL"
+        else:
+            most = self._stream.frames.max_bytes
+            why = f"it sent a frame of {size} bytes, where 4 to {most} are possible: is it a Kafka broker?"
+        self.close(why)
+
+    def on_progress(self) -> None:
+        """Only whole answers count."""
+
+    def on_received(self) -> None:
+        """Requests are written when they are posted."""
+
+    def on_end_of_input(self) -> None:
+        self.close(self._why_ended())
+
+    def on_lost(self, error: OSError) -> None:
+        self.close(f"the connection was lost ({reason(error)})")
+
+    def on_writable(self) -> None:
+        if self._stream.write() and self._unanswered:
             self._settle_unanswered()
-        if finished == self._writing:
-            self._writing = not finished
-            if finished:
-                self._loop.remove_writer(self._socket.fileno())
-            else:
-                self._loop.add_writer(self._socket.fileno(), self._write)
 
     def _settle_unanswered(self) -> None:
         waiting, self._unanswered = self._unanswered, []
@@ -300,10 +312,7 @@ class Connection:
         self.closed = error
         if self._idle_timer is not None:
             self._idle_timer.cancel()
-        self._loop.remove_reader(self._socket.fileno())
-        self._loop.remove_writer(self._socket.fileno())
-        self._socket.close()
-        self._outgoing.clear()
+        self._stream.close()
         unanswered, self._unanswered = self._unanswered, []
         for answer in unanswered:
             if not answer.done():

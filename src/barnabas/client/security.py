@@ -1,8 +1,6 @@
-"""TLS for clients: the context that the options describe, and the handshake on a non-blocking socket."""
+"""TLS for clients: the context that the options describe."""
 
-import asyncio
 import os
-import socket
 import ssl
 import tempfile
 
@@ -72,37 +70,3 @@ def _load_texts(context: ssl.SSLContext, key: str, chain: str, password: str) ->
         context.load_cert_chain(path, password=lambda: password)
     finally:
         os.unlink(path)
-
-
-async def tls_handshake(context: ssl.SSLContext, sock: socket.socket, host: str) -> ssl.SSLSocket:
-    """The socket is connected and non-blocking. Raises OSError (ssl.SSLError is one)."""
-    wrapped = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False, suppress_ragged_eofs=True)
-    try:
-        while True:
-            try:
-                wrapped.do_handshake()
-                return wrapped
-            except ssl.SSLWantReadError:
-                await _ready(wrapped, reading=True)
-            except ssl.SSLWantWriteError:
-                await _ready(wrapped, reading=False)
-    except BaseException:
-        wrapped.close()
-        raise
-
-
-def _done(ready: "asyncio.Future[None]") -> None:
-    if not ready.done():
-        ready.set_result(None)
-
-
-async def _ready(sock: socket.socket, *, reading: bool) -> None:
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    watch, forget = (loop.add_reader, loop.remove_reader) if reading else (loop.add_writer, loop.remove_writer)
-    descriptor = sock.fileno()
-    watch(descriptor, _done, ready)
-    try:
-        await ready
-    finally:
-        forget(descriptor)

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.clock import Clock
-from barnabas.net.budget import MemoryBudget
-from barnabas.net.buffers import BufferPool, ReceiveBuffer
 from barnabas.net.reply import Parts, PendingReply
 from barnabas.net.resting import RestingConnections
 from barnabas.net.settings import NetworkSettings
 from barnabas.net.timers import Timers
+from barnabas.transport.budget import MemoryBudget
+from barnabas.transport.shared_buffers import SharedBuffers
 
 if TYPE_CHECKING:
     from barnabas.net.connection import Connection
@@ -37,12 +37,11 @@ class ConnectionContext:
     __slots__ = (
         "_to_flush",
         "budget",
+        "buffers",
         "clock",
         "handler",
         "loop",
         "on_closed",
-        "pool",
-        "receive_buffer",
         "resting",
         "settings",
         "timers",
@@ -56,16 +55,17 @@ class ConnectionContext:
         settings: NetworkSettings,
         handler: RequestHandler,
         on_closed: "Callable[[Connection], None]",
+        resting: RestingConnections | None,
     ) -> None:
+        """`resting`: heartbeat-only connections rest there, if they can."""
         self.loop = loop
         self.clock = clock
         self.timers = timers
         self.settings = settings
         self.handler = handler
         self.on_closed = on_closed
-        self.receive_buffer = ReceiveBuffer()
-        self.pool = BufferPool()
-        self.resting = RestingConnections(loop)
+        self.buffers = SharedBuffers()
+        self.resting = resting
         self.budget = MemoryBudget(settings.queued_max_request_bytes)
         self._to_flush: dict[Connection, None] = {}
 

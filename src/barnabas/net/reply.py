@@ -7,28 +7,9 @@ first part, and a part must not change until it is sent.
 from collections.abc import Callable
 from typing import Protocol
 
+from barnabas.transport.parts import MEMORY, FilePart, Memory, Part, Parts
 
-class HasFileno(Protocol):
-    def fileno(self) -> int: ...
-
-
-class FilePart(Protocol):
-    """A range of a file, sent without being read into memory (storage's FileSlice). Holding it keeps the file open."""
-
-    @property
-    def file(self) -> HasFileno: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def length(self) -> int: ...
-
-
-Memory = bytes | bytearray | memoryview
-Part = Memory | FilePart
-Parts = list[Part]
-
-MEMORY = (bytes, bytearray, memoryview)
-"""For isinstance: a part in memory (views must be of bytes), as opposed to a range of a file."""
+__all__ = ["MEMORY", "FilePart", "Memory", "Part", "Parts", "PendingReply", "ReplyOwner"]
 
 
 class ReplyOwner(Protocol):

@@ -4,12 +4,14 @@ A member of a group has a connection of its own to its coordinator, and most of 
 few seconds and nothing else. Thousands of members would wake the broker for each of them, and waking up costs more than
 a heartbeat. So these connections have an epoll instance of their own, and however many heartbeats come, the loop looks
 there once in `GAP_SECONDS`. Where they are few, each is answered at once: only a look that would follow another within
-the gap is put off. When something else is read from a connection its rest is over (`Connection.rest`).
+the gap is put off. When something else is read from a connection its rest is over (`Rest`).
 """
 
 import asyncio
 import select
 from collections.abc import Callable
+
+from barnabas.transport.stream import Stream
 
 GAP_SECONDS = 0.005
 """What a request may wait that follows a heartbeat; little against the seconds between heartbeats."""
@@ -90,3 +92,34 @@ class RestingConnections:
                         {"message": f"Exception in callback {callback}", "exception": error}
                     )
         return len(events)
+
+
+class Rest:
+    """How one connection waits for input while it only sends heartbeats (a `ReadWatch`)."""
+
+    __slots__ = ("_callback", "_heartbeat_came", "_resting", "_stream")
+
+    def __init__(self, stream: Stream, resting: RestingConnections) -> None:
+        self._stream = stream
+        self._resting = resting
+        self._callback: Callable[[], None] | None = None
+        self._heartbeat_came = False
+
+    def on_heartbeat(self) -> None:
+        self._heartbeat_came = True
+        if self._stream.read_watch is None:
+            self._stream.watch_with(self)
+
+    def add(self, fd: int, callback: Callable[[], None]) -> None:
+        self._callback = callback
+        self._resting.add(fd, self._on_readable)
+
+    def remove(self, fd: int) -> None:
+        self._resting.remove(fd)
+
+    def _on_readable(self) -> None:
+        assert self._callback is not None
+        self._heartbeat_came = False
+        self._callback()
+        if not self._heartbeat_came:
+            self._stream.watch_with(None)

@@ -6,18 +6,20 @@ loop; they share nothing.
 
 import asyncio
 import logging
-import socket
 from collections.abc import Sequence
 from typing import Any
 
 from barnabas.clock import Clock, SystemClock
-from barnabas.net.budget import MemoryBudget
 from barnabas.net.connection import Connection
 from barnabas.net.context import ConnectionContext, RequestHandler
-from barnabas.net.listening import AcceptLoop, bind
+from barnabas.net.listening import AcceptLoop
+from barnabas.net.resting import SUPPORTED as RESTING_IS_SUPPORTED
+from barnabas.net.resting import RestingConnections
 from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.net.timers import Timers
-from barnabas.same_host import is_same_host, send_as_usual
+from barnabas.transport.budget import MemoryBudget
+from barnabas.transport.channel import Channel, Network, SocketOptions
+from barnabas.transport.system import SystemNetwork
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +33,9 @@ class Server:
         *,
         clock: Clock | None = None,
         timers: Timers | None = None,
+        network: Network | None = None,
     ) -> None:
+        self._network: Network = network or SystemNetwork()
         self._handler = handler
         self._listeners = listeners
         self._settings = settings or NetworkSettings()
@@ -79,8 +83,10 @@ class Server:
         """
         loop = asyncio.get_running_loop()
         timers = self._timers = self._timers or Timers(loop, self._clock)
+        can_rest = RESTING_IS_SUPPORTED and self._network.has_descriptors
+        resting = RestingConnections(loop) if can_rest else None
         self._context = ConnectionContext(
-            loop, self._clock, timers, self._settings, self._handler, self._on_connection_closed
+            loop, self._clock, timers, self._settings, self._handler, self._on_connection_closed, resting
         )
         try:
             for listener in self._listeners:
@@ -107,7 +113,7 @@ class Server:
                 logger.info("closing %d connections that did not take their replies in time", len(self._connections))
         for connection in list(self._connections):
             connection.close()
-        if self._context is not None:
+        if self._context is not None and self._context.resting is not None:
             self._context.resting.close()
         if self._owns_timers and self._timers is not None:
             self._timers.close()
@@ -120,49 +126,42 @@ class Server:
         self._resume_accepting()
 
     async def _bind(self, loop: asyncio.AbstractEventLoop, listener: Listener) -> None:
+        backlog = self._settings.socket_listen_backlog_size
+        for channel in await self._network.listen(listener.host, listener.port, backlog, self._socket_options()):
+            self._accept_loops.append(
+                AcceptLoop(loop, listener, channel, self._socket_options, self._may_accept, self._on_accepted)
+            )
+
+    def _socket_options(self) -> SocketOptions:
+        """A size of 0 leaves the choice to the system too."""
         settings = self._settings
-        # Off the loop: the name of the host may have to be looked up.
-        sockets = await loop.run_in_executor(
-            None, bind, listener, settings.socket_listen_backlog_size, settings.socket_receive_buffer_bytes
+        return SocketOptions(
+            send_buffer_bytes=settings.socket_send_buffer_bytes or -1,
+            same_host_send_buffer_bytes=settings.same_host_send_buffer_bytes or -1,
+            receive_buffer_bytes=settings.socket_receive_buffer_bytes or -1,
         )
-        for sock in sockets:
-            self._accept_loops.append(AcceptLoop(loop, listener, sock, self._may_accept, self._on_accepted))
 
     def _may_accept(self) -> bool:
         return len(self._connections) < self._settings.max_connections
 
-    def _on_accepted(self, sock: socket.socket, address: Any, listener: Listener) -> None:
+    def _on_accepted(self, channel: Channel, address: Any, listener: Listener) -> None:
         # On a socket for both families an IPv4 peer shows as ::ffff:1.2.3.4; limits and logs know it as 1.2.3.4.
         host: str = address[0].removeprefix("::ffff:")
         settings = self._settings
-        if sock.fileno() >= settings.max_descriptors:  # the lowest free number: so many are open
+        # The lowest free number is taken: so many are open.
+        if self._network.has_descriptors and channel.fileno() >= settings.max_descriptors:
             logger.warning("listener %s: %s is refused, few descriptors are left", listener.name, host)
-            sock.close()
+            channel.close()
             return
         limit = settings.max_connections_per_ip_overrides.get(host, settings.max_connections_per_ip)
         count = self._connections_by_ip.get(host, 0)
         if count >= limit:
             logger.info("listener %s: too many connections from %s (at most %d)", listener.name, host, limit)
-            sock.close()
-            return
-        try:
-            sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            send_buffer_bytes = settings.socket_send_buffer_bytes
-            if is_same_host(sock):
-                send_buffer_bytes = settings.same_host_send_buffer_bytes
-            else:
-                send_as_usual(sock)
-            if send_buffer_bytes > 0:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
-        except OSError as error:  # the peer is gone already
-            logger.debug("listener %s: %s: %s", listener.name, host, error)
-            sock.close()
+            channel.close()
             return
         assert self._context is not None
         self._connections_by_ip[host] = count + 1
-        self._connections[Connection(self._context, sock, (host, address[1]), listener)] = None
+        self._connections[Connection(self._context, channel, (host, address[1]), listener)] = None
 
     def _on_connection_closed(self, connection: Connection) -> None:
         del self._connections[connection]

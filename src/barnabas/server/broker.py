@@ -10,7 +10,6 @@ of this object: several brokers may live in one process.
 import asyncio
 import logging
 import os
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,6 +41,8 @@ from barnabas.server.transaction_coordinator import TransactionCoordinator
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.storage.log_directory import LogDirectory
+from barnabas.transport.channel import Network
+from barnabas.transport.system import SystemNetwork
 
 logger = logging.getLogger(__name__)
 
@@ -61,12 +62,14 @@ class Broker:
         store: MetadataStore | None = None,
         clock: Clock | None = None,
         random: Random | None = None,
+        network: Network | None = None,
     ) -> None:
         self.settings = Settings(config)
         self.clock = clock or SystemClock()
         self._random = random or Random()
         self._metadata_file = metadata_file
         self._store = store
+        self._network: Network = network or SystemNetwork()
         self.request_faults = RequestFaults()
         self.dispatcher = Dispatcher(self, HANDLERS)
         self.fetch_sessions = FetchSessionCache(config.max_incremental_fetch_session_cache_slots, 120_000, self._random)
@@ -224,7 +227,12 @@ class Broker:
             Listener(name=each.name, host=each.host, port=each.port) for each in self.settings.static.bound_listeners()
         ]
         self._server = Server(
-            self.dispatcher, listeners, self._network_settings(), clock=self.clock, timers=self.timers
+            self.dispatcher,
+            listeners,
+            self._network_settings(),
+            clock=self.clock,
+            timers=self.timers,
+            network=self._network,
         )
         try:
             await self._server.bind()
@@ -304,7 +312,7 @@ class Broker:
         endpoints = []
         for each in self.settings.static.published_listeners():
             port = each.port or bound[each.name][1]
-            endpoints.append(BrokerEndpoint(each.name, each.host or socket.getfqdn(), port, each.protocol))
+            endpoints.append(BrokerEndpoint(each.name, each.host or self._network.own_name(), port, each.protocol))
         return endpoints
 
     async def _give_up(self) -> None:

@@ -10,9 +10,9 @@ from net_harness import Answer, Handler, framed, network, run
 
 from barnabas.errors import ProtocolError
 from barnabas.net.connection import Connection
-from barnabas.net.frames import FRAMES_PER_TURN
 from barnabas.net.reply import PendingReply
 from barnabas.net.settings import Listener, NetworkSettings
+from barnabas.transport.frames import FRAMES_PER_TURN
 
 
 def test_echo_and_pipelining() -> None:
@@ -109,8 +109,8 @@ def test_memory_grows_with_the_bytes_that_came_not_with_those_promised() -> None
             other = await net.connect()
             while net.server.budget.used_bytes == 0:
                 await other.ask(b"turn")
-            (connection,) = [c for c in net.server.connections if c._frames._assembly is not None]
-            assembly = connection._frames._assembly
+            (connection,) = [c for c in net.server.connections if c._stream.frames._assembly is not None]
+            assembly = connection._stream.frames._assembly
             assert assembly is not None
             assert len(assembly._buffer) <= 1 << 19
             await client.close()
@@ -127,8 +127,8 @@ def test_an_idle_connection_holds_no_buffer() -> None:
             for payload in (b"small", b"x" * 500_000):
                 assert await client.ask(payload) == payload
             (connection,) = net.server.connections
-            assert connection._frames._leftover is None
-            assert connection._frames._assembly is None
+            assert connection._stream.frames._leftover is None
+            assert connection._stream.frames._assembly is None
 
     run(test)
 
@@ -142,7 +142,7 @@ def test_the_start_of_a_small_frame_is_kept_in_little_memory() -> None:
             for _ in range(100):
                 await client.read_frame()
             (connection,) = net.server.connections
-            leftover = connection._frames._leftover
+            leftover = connection._stream.frames._leftover
             assert leftover is not None
             assert len(leftover.obj) == 6  # type: ignore[arg-type]
             await client.send(framed(b"cut")[6:])

@@ -17,7 +17,7 @@ from barnabas.net.connection import Connection
 from barnabas.net.reply import PendingReply
 from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings
-from barnabas.same_host import congestion_control
+from barnabas.transport.same_host import congestion_control
 
 
 def parking() -> tuple[list[PendingReply], Handler]:
@@ -99,11 +99,11 @@ def test_sockets_have_the_options_asked_for(monkeypatch: pytest.MonkeyPatch, sam
             socket_receive_buffer_bytes=40_000,
         )
         if not same_host:
-            monkeypatch.setattr("barnabas.net.server.is_same_host", lambda sock: False)
+            monkeypatch.setattr("barnabas.transport.system.is_same_host", lambda sock: False)
         async with network(Handler(), settings) as net:
             client = await net.connect()
             await client.ask(b"x")
-            sock = net.server.connections[0]._socket
+            sock = net.server.connections[0]._stream.channel
             assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             # Linux doubles what it is asked for.
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in (50_000, 100_000)
@@ -113,7 +113,7 @@ def test_sockets_have_the_options_asked_for(monkeypatch: pytest.MonkeyPatch, sam
                     usual = congestion_control(other)
                 assert congestion_control(sock) == (b"reno" if same_host else usual)
                 # What a connection begins with it cannot get rid of: Linux goes on pacing it.
-                assert congestion_control(net.server._accept_loops[0]._socket) == b"reno"
+                assert congestion_control(net.server._accept_loops[0]._channel) == b"reno"
 
     run(test)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from certificates import Certificates, why_no_certificates
+from channels import channel_pair
 
 from barnabas.client.api_versions import BrokerVersions, ask_versions
 from barnabas.client.connecting import Connector
@@ -25,7 +26,7 @@ from barnabas.client.options import AdminOptions
 from barnabas.client.security import tls_context
 from barnabas.protocol import ApiKey, decode_request_header, encode
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
-from barnabas.same_host import congestion_control
+from barnabas.transport.same_host import congestion_control
 
 HEARTBEAT = int(ApiKey.HEARTBEAT)
 
@@ -68,9 +69,7 @@ class Peer:
 
 def play(scene: Callable[[Connection, Peer], Awaitable[None]], *, proven: bool = True, **options: int) -> None:
     async def main() -> None:
-        ours, theirs = socket.socketpair()
-        for each in (ours, theirs):
-            each.setblocking(False)
+        ours, theirs = channel_pair()
         settings = {"request_timeout_ms": 30_000, "max_idle_ms": -1, **options}
         connection = Connection(ours, "peer:9092", client_id="test", **settings)
         if proven:
@@ -445,7 +444,7 @@ def test_socket_buffers_as_asked_for() -> None:
         async with echo_broker() as node:
             options = AdminOptions.of("h:1", send_buffer_bytes=40_000, receive_buffer_bytes=50_000)
             connection = await Connector(options).connect(node)
-            sock = connection._socket
+            sock = connection._stream.channel
             # Linux doubles what is asked for.
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in (40_000, 80_000)
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in (50_000, 100_000)
@@ -474,7 +473,7 @@ def test_nothing_is_paced_within_one_machine(monkeypatch: pytest.MonkeyPatch, el
             (await Connector(AdminOptions.of("h:1")).connect(node)).close()
 
     if elsewhere:
-        monkeypatch.setattr("barnabas.client.connecting.is_own_address", lambda family, address: False)
+        monkeypatch.setattr("barnabas.transport.system.is_own_address", lambda family, address: False)
     asyncio.run(main())
     with socket.socket() as other:
         assert seen == [congestion_control(other) if elsewhere else b"reno"]

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from barnabas.client.receive_buffers import KEPT_BUFFER_BYTES, KEPT_BUFFERS, ReceiveBuffers
+from barnabas.transport.kept_buffers import KEPT_BUFFER_BYTES, KEPT_BUFFERS, ReceiveBuffers
 
 SIZE = 3 * KEPT_BUFFER_BYTES
 

@@ -1,14 +1,14 @@
 """What a connection still has to send: gathered into few system calls, files by sendfile.
 
-Owned by one `Connection`. It never blocks and never reads a large file part into memory; a file that turns out shorter
+Owned by one `Stream`. It never blocks and never reads a large file part into memory; a file that turns out shorter
 than promised raises `TruncatedFileError`, because the size prefix of the frame is out already.
 """
 
-import os
-import socket
 from collections import deque
+from collections.abc import Iterable
 
-from barnabas.net.reply import MEMORY, FilePart, Memory, Parts
+from barnabas.transport.channel import WOULD_BLOCK, Channel
+from barnabas.transport.parts import MEMORY, FilePart, Memory, Part
 
 GATHER_PARTS = 256
 GATHER_BYTES = 512 * 1024
@@ -19,18 +19,26 @@ SMALL_FILE_BYTES = 16 * 1024
 TURN_BYTES = 2 * 1024 * 1024
 """A connection gives way to the others after this much in one turn of the loop."""
 
-MSG_MORE = getattr(socket, "MSG_MORE", 0)
-
 
 class TruncatedFileError(OSError):
     """A file ended before the range that was promised from it."""
 
 
 class OutputQueue:
-    __slots__ = ("_file_part_count", "_file_position", "_parts", "_socket", "gave_way", "queued_bytes", "sent_bytes")
+    __slots__ = (
+        "_channel",
+        "_file_part_count",
+        "_file_position",
+        "_parts",
+        "_takes_all",
+        "gave_way",
+        "queued_bytes",
+        "sent_bytes",
+    )
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._takes_all = not channel.is_encrypted  # a call that sends a part only has filled the socket
         self._parts: deque[Memory | FilePart] = deque()
         self._file_part_count = 0
         self._file_position = 0
@@ -42,19 +50,21 @@ class OutputQueue:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def add(self, parts: Parts) -> None:
-        """Queue one reply. File parts hold no memory, so only the others count in `queued_bytes`."""
+    def add(self, parts: Iterable[Part]) -> None:
+        """Queue one frame. File parts hold no memory, so only the others count in `queued_bytes`."""
         for part in parts:
             if isinstance(part, MEMORY):
-                self.queued_bytes += len(part)
-            else:
+                size = len(part)
+                self.queued_bytes += size
+            elif size := part.length:
                 self._file_part_count += 1
-        self._parts.extend(parts)
+            if size:
+                self._parts.append(part)
 
-    def add_bytes(self, reply: bytes) -> None:
-        """Queue one reply that is in one piece, as small ones are."""
-        self.queued_bytes += len(reply)
-        self._parts.append(reply)
+    def add_bytes(self, frame: bytes) -> None:
+        """Queue one frame that is in one piece, as small ones are."""
+        self.queued_bytes += len(frame)
+        self._parts.append(frame)
 
     def clear(self) -> None:
         self._parts.clear()
@@ -68,26 +78,27 @@ class OutputQueue:
         self.gave_way = False
         try:
             if not self._file_part_count and 0 < self.queued_bytes < JOIN_BYTES:
-                # A few small replies and nothing else, the commonest case: without a look at each of them.
-                replies: deque[Memory] = parts  # type: ignore[assignment]
-                sent = self._socket.send(replies[0] if len(replies) == 1 else b"".join(replies))
-                if sent < self.queued_bytes:
-                    return self._on_sent(list(replies), sent)
-                parts.clear()
-                self.queued_bytes = 0
-                self.sent_bytes += sent
-                return True
+                # A few small frames and nothing else, the commonest case: without a look at each of them.
+                frames: deque[Memory] = parts  # type: ignore[assignment]
+                sent = self._channel.send(frames[0] if len(frames) == 1 else b"".join(frames))
+                if sent == self.queued_bytes:
+                    parts.clear()
+                    self.queued_bytes = 0
+                    self.sent_bytes += sent
+                    return True
+                self._on_sent(list(frames), sent)
+                if self._takes_all:
+                    return False
             while parts:
                 part = parts[0]
-                if isinstance(part, MEMORY) or part.length - self._file_position < SMALL_FILE_BYTES:
-                    if not self._write_gathered():
-                        return False
-                elif not self._write_file(part):
+                if not isinstance(part, MEMORY) and part.length - self._file_position >= SMALL_FILE_BYTES:
+                    self._write_file(part)
+                elif not self._write_gathered() and self._takes_all:
                     return False
                 if parts and self.sent_bytes >= turn_end:
                     self.gave_way = True
                     return False
-        except (BlockingIOError, InterruptedError):
+        except WOULD_BLOCK:
             return False
         return True
 
@@ -95,14 +106,14 @@ class OutputQueue:
         """Memory and small file parts up to the next large file part in one call; whether the socket took them all."""
         parts = self._parts
         if len(parts) == 1 and isinstance(part := parts[0], MEMORY):
-            return self._on_sent([part], self._socket.send(part))
+            return self._on_sent([part], self._channel.send(part))
         gathered: list[Memory] = []
         gathered_bytes = 0
         flags = 0
         for part in parts:
             if not isinstance(part, MEMORY):
                 if part.length - (0 if gathered else self._file_position) >= SMALL_FILE_BYTES:
-                    flags = MSG_MORE
+                    flags = self._channel.more_flag
                     break
                 part = read_part(part, 0 if gathered else self._file_position)
             gathered.append(part)
@@ -110,9 +121,9 @@ class OutputQueue:
             if gathered_bytes >= GATHER_BYTES or len(gathered) >= GATHER_PARTS:
                 break
         if gathered_bytes < JOIN_BYTES:
-            sent = self._socket.send(b"".join(gathered), flags)
+            sent = self._channel.send(b"".join(gathered), flags)
         else:
-            sent = self._socket.sendmsg(gathered, (), flags)
+            sent = self._channel.sendmsg(gathered, (), flags)
         return self._on_sent(gathered, sent)
 
     def _on_sent(self, gathered: list[Memory], sent: int) -> bool:
@@ -138,11 +149,11 @@ class OutputQueue:
                 self._file_position = 0
         return True
 
-    def _write_file(self, part: FilePart) -> bool:
-        """One sendfile; whether the file part is finished or more of it may go out at once."""
+    def _write_file(self, part: FilePart) -> None:
+        """One call for a file; more of it may go out at once."""
         position = self._file_position
         wanted = part.length - position
-        sent = os.sendfile(self._socket.fileno(), part.file.fileno(), part.position + position, min(wanted, TURN_BYTES))
+        sent = self._channel.send_file(part.file, part.position + position, min(wanted, TURN_BYTES))
         if sent == 0:
             raise TruncatedFileError(f"the file ends {wanted} bytes before the promised range does")
         self.sent_bytes += sent
@@ -152,12 +163,11 @@ class OutputQueue:
             self._file_position = 0
         else:
             self._file_position = position + sent
-        return True
 
 
 def read_part(part: FilePart, skip: int) -> bytes:
     length = part.length - skip
-    data = os.pread(part.file.fileno(), length, part.position + skip)
+    data = part.file.pread(length, part.position + skip)
     if len(data) < length:
         raise TruncatedFileError(f"the file ends {length - len(data)} bytes before the promised range does")
     return data

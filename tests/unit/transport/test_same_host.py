@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.same_host import is_own_address
+from barnabas.transport.same_host import is_own_address
 
 
 @pytest.mark.parametrize(

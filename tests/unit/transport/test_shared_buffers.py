@@ -1,7 +1,7 @@
 """Receive buffers: reuse, bounds, and the promise never to reuse one that somebody still looks at."""
 
-from barnabas.net.budget import MemoryBudget
-from barnabas.net.buffers import SMALLEST_POOLED_BYTES, BufferPool, FrameAssembly, ReceiveBuffer, is_held
+from barnabas.transport.budget import MemoryBudget
+from barnabas.transport.shared_buffers import SMALLEST_POOLED_BYTES, BufferPool, FrameAssembly, SharedBuffers, is_held
 
 
 def test_is_held_sees_any_view_and_changes_nothing() -> None:
@@ -15,7 +15,7 @@ def test_is_held_sees_any_view_and_changes_nothing() -> None:
 
 
 def test_the_shared_buffer_is_replaced_while_a_view_of_it_exists() -> None:
-    shared = ReceiveBuffer()
+    shared = SharedBuffers()
     first = shared.take()
     first[:4] = b"kept"
     second = shared.take()
@@ -48,7 +48,7 @@ def test_a_frame_is_put_together_whatever_the_pieces() -> None:
     pool = BufferPool()
     content = bytes(range(256)) * 2000
     assembly = FrameAssembly(pool, memoryview(content)[:5], len(content))
-    while not assembly.complete:
+    while assembly.filled < assembly.total_bytes:
         room = assembly.room()
         assert len(room) <= max(SMALLEST_POOLED_BYTES, 2 * assembly.filled)
         piece = content[assembly.filled : assembly.filled + min(len(room), 70_001)]

@@ -4,35 +4,30 @@ import asyncio
 import itertools
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
 
 import pytest
+from channels import channel_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from net_harness import Answer, Handler, framed, network, run
 
-from barnabas.net import output
 from barnabas.net.connection import Connection
-from barnabas.net.output import GATHER_PARTS, SMALL_FILE_BYTES, OutputQueue, TruncatedFileError
-
-
-class Slice(NamedTuple):
-    file: BinaryIO
-    position: int
-    length: int
-
+from barnabas.storage.file_slice import FileSlice
+from barnabas.storage.files import Files, OpenFile
+from barnabas.transport import output
+from barnabas.transport.output import GATHER_PARTS, SMALL_FILE_BYTES, OutputQueue, TruncatedFileError
+from barnabas.transport.system import SocketChannel
 
 DATA = os.urandom(1 << 16) * 64
 
 
 @pytest.fixture(scope="module")
-def data_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BinaryIO]:
+def data_file(tmp_path_factory: pytest.TempPathFactory) -> OpenFile:
     path = tmp_path_factory.mktemp("output") / "data"
     path.write_bytes(DATA)
-    with path.open("rb") as file:
-        yield file
+    return Files().open(str(path))
 
 
 def drain(queue: OutputQueue, receiver: socket.socket, before_write: Callable[[], None] = lambda: None) -> bytes:
@@ -58,17 +53,16 @@ part_sizes = st.one_of(st.integers(0, 40), st.integers(10_000, 40_000), st.integ
 @settings(max_examples=60, deadline=None)
 @given(parts=st.lists(st.tuples(st.booleans(), part_sizes), max_size=12), buffer_bytes=st.sampled_from([4096, 200_000]))
 def test_whatever_the_parts_the_bytes_come_out_in_order(
-    data_file: BinaryIO, parts: list[tuple[bool, int]], buffer_bytes: int
+    data_file: OpenFile, parts: list[tuple[bool, int]], buffer_bytes: int
 ) -> None:
-    sender, receiver = socket.socketpair()
+    sender, receiver = channel_pair()
     with sender, receiver:
-        sender.setblocking(False)
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
         queue = OutputQueue(sender)
         expected = b""
         for number, (is_file, size) in enumerate(parts):
             start = number * 1000
-            queue.add([Slice(data_file, start, size) if is_file else memoryview(DATA)[start : start + size]])
+            queue.add([FileSlice(data_file, start, size) if is_file else memoryview(DATA)[start : start + size]])
             expected += DATA[start : start + size]
         assert queue.queued_bytes == sum(size for is_file, size in parts if not is_file)
         assert drain(queue, receiver) == expected
@@ -77,7 +71,7 @@ def test_whatever_the_parts_the_bytes_come_out_in_order(
 
 
 def test_many_small_parts_take_few_calls() -> None:
-    class Counting(socket.socket):
+    class Counting(SocketChannel):
         calls = 0
 
         def send(self, *arguments: object) -> int:
@@ -85,7 +79,7 @@ def test_many_small_parts_take_few_calls() -> None:
             return super().send(*arguments)  # type: ignore[arg-type]
 
     left, receiver = socket.socketpair()
-    with Counting(fileno=left.detach()) as sender, receiver:
+    with Counting(left.family, left.detach()) as sender, receiver:
         queue = OutputQueue(sender)
         for _ in range(GATHER_PARTS):
             queue.add([b"part"])
@@ -93,13 +87,12 @@ def test_many_small_parts_take_few_calls() -> None:
         assert Counting.calls == 1
 
 
-def test_a_turn_that_is_over_and_a_socket_that_is_full(data_file: BinaryIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_that_is_over_and_a_socket_that_is_full(data_file: OpenFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "TURN_BYTES", 20_000)
-    sender, receiver = socket.socketpair()
+    sender, receiver = channel_pair()
     with sender, receiver:
-        sender.setblocking(False)
         queue = OutputQueue(sender)
-        queue.add([Slice(data_file, 0, 2_000_000)])
+        queue.add([FileSlice(data_file, 0, 2_000_000)])
         assert not queue.write() and queue.gave_way
         while queue.gave_way:
             assert not queue.write()
@@ -109,7 +102,7 @@ def test_a_turn_that_is_over_and_a_socket_that_is_full(data_file: BinaryIO, monk
 
 
 def test_an_answer_of_several_turns_does_not_wait_for_the_selector(
-    data_file: BinaryIO, monkeypatch: pytest.MonkeyPatch
+    data_file: OpenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And others have their turns in between."""
     monkeypatch.setattr(output, "TURN_BYTES", 20_000)
@@ -124,7 +117,7 @@ def test_an_answer_of_several_turns_does_not_wait_for_the_selector(
         return write(queue)
 
     def respond(_: Connection, payload: bytes) -> Answer:
-        return [length.to_bytes(4, "big"), Slice(data_file, 0, length)]
+        return [length.to_bytes(4, "big"), FileSlice(data_file, 0, length)]
 
     async def test() -> None:
         async with network(Handler(respond)) as net:
@@ -151,22 +144,22 @@ def test_an_answer_of_several_turns_does_not_wait_for_the_selector(
 def test_a_file_shorter_than_promised_is_an_error(tmp_path: Path, length: int) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"x" * 50)
-    sender, receiver = socket.socketpair()
-    with sender, receiver, path.open("rb") as file:
-        sender.setblocking(False)
+    sender, receiver = channel_pair()
+    file = Files().open(str(path))
+    with sender, receiver:
         queue = OutputQueue(sender)
-        queue.add([b"header", Slice(file, 0, length)])
+        queue.add([b"header", FileSlice(file, 0, length)])
         with pytest.raises(TruncatedFileError):
             drain(queue, receiver)
 
 
-def test_file_parts_between_headers_over_a_connection(data_file: BinaryIO) -> None:
+def test_file_parts_between_headers_over_a_connection(data_file: OpenFile) -> None:
     lengths = [0, 1, SMALL_FILE_BYTES - 1, SMALL_FILE_BYTES, 300_000, 3_000_000]
 
     def respond(_: Connection, payload: bytes) -> Answer:
         first, second = (lengths[int(index)] for index in payload.split())
         size = (first + second + 3).to_bytes(4, "big")
-        return [size, b"a", Slice(data_file, 5, first), b"b", Slice(data_file, 9, second), b"c"]
+        return [size, b"a", FileSlice(data_file, 5, first), b"b", FileSlice(data_file, 9, second), b"c"]
 
     async def test() -> None:
         async with network(Handler(respond)) as net:
@@ -186,12 +179,12 @@ def test_a_truncated_file_closes_its_connection_only(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 50_000)
 
     async def test() -> None:
-        with path.open("rb") as file:
-            answers = {b"bad": [b"\0\1\x86\xa0", Slice(file, 0, 100_000)], b"good": [framed(b"good")]}
-            async with network(Handler(lambda connection, payload: list(answers[payload]))) as net:
-                bad, good = await net.connect(), await net.connect()
-                await bad.send(framed(b"bad"))
-                assert len(await bad.read_to_end()) <= 50_004
-                assert await good.ask(b"good") == b"good"
+        part = FileSlice(Files().open(str(path)), 0, 100_000)
+        answers = {b"bad": [b"\0\1\x86\xa0", part], b"good": [framed(b"good")]}
+        async with network(Handler(lambda connection, payload: list(answers[payload]))) as net:
+            bad, good = await net.connect(), await net.connect()
+            await bad.send(framed(b"bad"))
+            assert len(await bad.read_to_end()) <= 50_004
+            assert await good.ask(b"good") == b"good"
 
     run(test)

@@ -1,4 +1,7 @@
-"""Receive buffers: one shared by all connections of a server, and a pool for frames too large for it.
+"""Buffers for frames that are handled at once: one shared by all connections, and a pool for frames too large for it.
+
+The policy of a server: thousands of idle connections hold no memory, and memory grows with the bytes that came, not
+with those that a peer has announced. Frames are views, valid until the call that hands them out returns.
 
 A buffer is handed on only if nobody holds a view of it. Handlers must not keep views of a frame, yet one that does
 (a traceback kept by a logger is enough) must not see its bytes change: such a buffer is left to whoever holds it, and
@@ -6,6 +9,8 @@ a new one takes its place. A bytearray refuses to change its size while a view e
 """
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
+FRAME_BYTES = 128 * 1024
+LEFTOVER_BYTES = 32 * 1024
 SMALLEST_POOLED_BYTES = 64 * 1024
 POOL_LIMIT_BYTES = 16 * 1024 * 1024
 
@@ -18,21 +23,6 @@ def is_held(buffer: bytearray) -> bool:
         return True
     buffer.append(0)
     return False
-
-
-class ReceiveBuffer:
-    """The buffer that connections receive into, one wake-up at a time."""
-
-    __slots__ = ("_buffer",)
-
-    def __init__(self) -> None:
-        self._buffer = bytearray(RECEIVE_BUFFER_BYTES)
-
-    def take(self) -> memoryview:
-        """A view of the whole buffer, for one wake-up only."""
-        if is_held(self._buffer):
-            self._buffer = bytearray(RECEIVE_BUFFER_BYTES)
-        return memoryview(self._buffer)
 
 
 class BufferPool:
@@ -66,7 +56,7 @@ class BufferPool:
 
 
 class FrameAssembly:
-    """One large frame on its way in. Memory grows with what arrived: at most twice that, or the smallest buffer."""
+    """One large frame. Memory grows with what arrived: at most twice that, or the smallest buffer."""
 
     __slots__ = ("_buffer", "_pool", "filled", "total_bytes")
 
@@ -78,12 +68,7 @@ class FrameAssembly:
         self._buffer = pool.take(min(total_bytes, 2 * self.filled))
         self._buffer[: self.filled] = start
 
-    @property
-    def complete(self) -> bool:
-        return self.filled == self.total_bytes
-
     def room(self) -> memoryview:
-        """Where to receive the next bytes: never beyond the end of the frame, never empty before it is complete."""
         if self.filled == len(self._buffer):
             self._grow()
         return memoryview(self._buffer)[self.filled : self.total_bytes]
@@ -92,7 +77,6 @@ class FrameAssembly:
         return memoryview(self._buffer)[4 : self.total_bytes]
 
     def release(self) -> None:
-        """The frame was handled, or its connection is gone."""
         self._pool.give_back(self._buffer)
         self._buffer = bytearray()
 
@@ -101,3 +85,24 @@ class FrameAssembly:
         larger[: self.filled] = self._buffer
         self._pool.give_back(self._buffer)
         self._buffer = larger
+
+
+class SharedBuffers:
+    """See `frames.FrameBuffers`; one for all connections of a server."""
+
+    __slots__ = ("_buffer", "_pool")
+    copies_frames = False
+    frame_bytes = FRAME_BYTES
+    leftover_bytes = LEFTOVER_BYTES
+
+    def __init__(self) -> None:
+        self._buffer = bytearray(RECEIVE_BUFFER_BYTES)
+        self._pool = BufferPool()
+
+    def take(self) -> memoryview:
+        if is_held(self._buffer):
+            self._buffer = bytearray(RECEIVE_BUFFER_BYTES)
+        return memoryview(self._buffer)
+
+    def assemble(self, start: memoryview, total_bytes: int) -> FrameAssembly:
+        return FrameAssembly(self._pool, start, total_bytes)
