@@ -71,9 +71,14 @@ class Log(LogAppends, LogReads, LogRetention):
 
     @property
     def last_stable_offset(self) -> int:
-        """Below it every transaction is decided and replicated: the end of the log for a read_committed consumer."""
+        """Below it every transaction is decided and replicated: the end of the log for a read_committed consumer.
+
+        Never below the log start, which DeleteRecords and retention may move past the start of an open transaction.
+        """
         unstable = self.producers.first_unstable_offset
-        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+        if unstable is None:
+            return self.high_watermark
+        return min(max(unstable, self.log_start_offset), self.high_watermark)
 
     @property
     def leader_epoch(self) -> int:
