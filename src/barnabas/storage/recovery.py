@@ -1,9 +1,8 @@
 """Opening a log that is on disk: quickly after a clean shutdown, batch by batch from the recovery point after a crash.
 
 Above the recovery point a torn or damaged batch ends the log: it was never promised to be on disk. Below it every byte
-was flushed, so damage there is never cut: the log is refused (DamagedLogError) with its files as they are. An operator
-who accepts the loss removes the partition's line from recovery-point-offset-checkpoint. Runs before the broker serves
-the log, in any thread.
+was flushed, so damage there is never cut: the log is refused (DamagedLogError) with its files as they are, at every
+start, until a person accepts the loss (`acceptance.py`). Runs before the broker serves the log, in any thread.
 """
 
 import logging
@@ -30,7 +29,12 @@ logger = logging.getLogger(__name__)
 
 
 class DamagedLogError(Exception):
-    """Bytes that had been flushed are wrong or gone. The log is not opened and nothing was changed."""
+    """Bytes that had been flushed are wrong or gone. The log is not opened and nothing was cut."""
+
+    def __init__(self, reason: str, offset: int | None = None) -> None:
+        """`offset` is the first one that cannot be read; None if only a scan would tell, or no segment is left."""
+        super().__init__(reason)
+        self.offset = offset
 
 
 class LogCheckpoints(NamedTuple):
@@ -138,7 +142,9 @@ def _read_end(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
 
 def _check_flushed(log: LogState, end: int, checkpoints: LogCheckpoints) -> None:
     if end < checkpoints.recovery_point and end >= checkpoints.log_start_offset:
-        raise DamagedLogError(f"{log.directory}: flushed up to {checkpoints.recovery_point}, but the log ends at {end}")
+        raise DamagedLogError(
+            f"{log.directory}: flushed up to {checkpoints.recovery_point}, but the log ends at {end}", end
+        )
 
 
 def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
@@ -149,8 +155,13 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
     for number, segment in enumerate(log.segments[first:], first):
         if segment.base_offset > end and not log.may_have_gaps:
             # The file before it lost its last pages at a batch's end, so nothing in it looked torn.
-            logger.warning(
-                "%s: cut at offset %d, the next segment is %d", log.topic_partition, end, segment.base_offset
+            _check_flushed(log, end, checkpoints)
+            logger.error(
+                "%s: cut at offset %d, because the next segment starts at %d: what was between them had never been"
+                " flushed and is lost",
+                log.topic_partition,
+                end,
+                segment.base_offset,
             )
             _drop_from(log, number, now_ms)
             break
@@ -205,7 +216,8 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
             valid = position + len(batch)
     except BrokenChainError as error:
         if expected < recovery_point:
-            raise DamagedLogError(f"{error}; everything below {recovery_point} had been flushed") from error
+            reason = f"{error}; everything below {recovery_point} had been flushed"
+            raise DamagedLogError(reason, expected) from error
         logger.warning("%s: cut at offset %d: %s", log.topic_partition, expected, error)
     whole = valid == segment.size
     if not whole:
