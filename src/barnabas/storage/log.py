@@ -143,6 +143,7 @@ class Log(LogAppends, LogReads, LogRetention):
                 created = created or segment.base_offset >= self.recovery_point
                 created |= self._sync_segment(segment, is_closed=segment is not segments[-1])
             self.leader_epochs.sync()
+            self.transaction_checksums.sync()
             if created:
                 self._sync_partition_metadata()
                 self.files.sync_directory(self.directory)
@@ -182,6 +183,8 @@ class Log(LogAppends, LogReads, LogRetention):
         try:
             self.finish_replacing(0)
             self.take_snapshot()
+            self.note_transactions(self.segments)
+            self.transaction_checksums.sync()
             for segment in self.segments:
                 segment.transaction_index.sync()
                 self._close_segment(segment)

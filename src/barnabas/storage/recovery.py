@@ -16,14 +16,17 @@ from barnabas.storage.file_names import (
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
     parse_file_name,
 )
 from barnabas.storage.leftovers import settle_leftovers
-from barnabas.storage.log_state import LogState
+from barnabas.storage.log_state import PASSING, LogState
 from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET
 from barnabas.storage.producer_replay import replay_batch, replay_producers
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError, is_intact, walk_batches, walk_headers
+from barnabas.storage.sparse_index import CorruptIndexError
+from barnabas.storage.transaction_checksums import TRANSACTION_INDEX_CHECKPOINT
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +58,15 @@ def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms:
         settle_leftovers(log, now_ms)
         names = log.files.names(log.directory)
     _list_segments(log, names, checkpoints, now_ms)
+    if TRANSACTION_INDEX_CHECKPOINT in names:
+        _load_transaction_checksums(log)
     log.log_start_offset = max(checkpoints.log_start_offset, log.segments[0].base_offset)
     epochs_lost = _load_leader_epochs(log)
     if clean:
         _read_end(log, checkpoints, now_ms)
     else:
         _recover(log, checkpoints, now_ms)
+        _report_loss(log, names, checkpoints)
     if epochs_lost:
         _rebuild_leader_epochs(log)
     if log.log_end_offset < log.log_start_offset:
@@ -70,6 +76,50 @@ def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms:
         log.leader_epochs.truncate_from_start(log.log_start_offset)
     log.high_watermark = min(max(checkpoints.high_watermark, log.log_start_offset), log.log_end_offset)
     log.producers.on_high_watermark(log.high_watermark)
+    _note_transaction_indexes(log, names)
+
+
+def _report_loss(log: LogState, names: list[str], checkpoints: LogCheckpoints) -> None:
+    """What had never been flushed may be gone after a crash, even a whole file; other files still tell of it."""
+    parsed = [each for each in (parse_file_name(name) for name in names) if each is not None]
+    known = [offset + (suffix != SNAPSHOT_SUFFIX) for offset, suffix, state in parsed if not state]
+    end = max([checkpoints.high_watermark, *known])
+    if end > log.log_end_offset >= log.log_start_offset and not _is_empty_tail(log, end):
+        logger.error(
+            "%s: ends at offset %d after a crash, but had reached %d: what is missing had never been flushed and is lost",
+            log.topic_partition,
+            log.log_end_offset,
+            end,
+        )
+
+
+def _is_empty_tail(log: LogState, end: int) -> bool:
+    """A last segment without records is named after the log end: it says that the log had come so far, no further."""
+    return log.active.base_offset == log.log_end_offset == end - 1 and not log.active.size
+
+
+def _load_transaction_checksums(log: LogState) -> None:
+    try:
+        log.transaction_checksums.load()
+    except CorruptCheckpointError as error:
+        logger.warning("the transaction indexes of %s are built again: %s", log.topic_partition, error)
+
+
+def _note_transaction_indexes(log: LogState, names: list[str]) -> None:
+    """Indexes that nothing is known of yet: from Apache Kafka, or just built by recovery. Few logs have any."""
+    indexes = {int(name[:20]) for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX) and parse_file_name(name)}
+    for segment in log.segments:
+        if segment.base_offset in indexes and not log.transaction_checksums.knows(segment.base_offset):
+            try:
+                segment.transaction_index.entries()
+            except (CorruptIndexError, FileNotFoundError):
+                pass  # built again at the first use
+    try:
+        log.note_transactions(log.segments)
+    except OSError as error:
+        if error.errno not in PASSING:
+            raise
+        logger.warning("%s is not written for now: %s", log.transaction_checksums.path, error)
 
 
 def _list_segments(log: LogState, names: list[str], checkpoints: LogCheckpoints, now_ms: int) -> None:
