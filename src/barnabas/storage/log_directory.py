@@ -35,7 +35,7 @@ from barnabas.storage.file_names import (
 )
 from barnabas.storage.files import Files, OpenFile
 from barnabas.storage.log import Log
-from barnabas.storage.log_state import PASSING, OnRoll
+from barnabas.storage.log_state import OnRoll
 from barnabas.storage.meta_properties import (
     CorruptMetaPropertiesError,
     MetaProperties,
@@ -50,6 +50,7 @@ from barnabas.storage.partition_metadata import (
 )
 from barnabas.storage.recovery import DamagedLogError, LogCheckpoints, open_log
 from barnabas.storage.refused_logs import RefusedLogs
+from barnabas.storage.shortages import PASSING
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -225,7 +226,11 @@ class LogDirectory:
         except DamagedLogError as error:
             self._refuse(topic_partition, error)
         except OSError as error:
-            self.fail(StorageError(f"loading {topic_partition}: {error}"))
+            if error.errno in PASSING:
+                logger.error("%s is not served until the next start: %s", topic_partition, error)
+                self.damaged[topic_partition] = f"opening {topic_partition}: {error}"
+            else:
+                self.fail(StorageError(f"loading {topic_partition}: {error}"))
 
     def _refuse(self, topic_partition: TopicPartition, error: Exception) -> None:
         logger.error(
@@ -357,20 +362,39 @@ class LogDirectory:
     # ---- closing
 
     def close(self, broker_epoch: int = -1, executor: Executor | None = None) -> None:
-        """Flushes and closes all logs; only if everything went well is the shutdown marked as clean."""
+        """Flushes and closes all logs; only if everything went well is the shutdown marked as clean.
+
+        What fails is logged and the rest is done all the same, so that the next start has little to recover.
+        """
         try:
-            if not self.is_offline:
-                list((map if executor is None else executor.map)(Log.close, self.logs.values()))
-                self.checkpoint_recovery_points()
-                self.checkpoint_log_start_offsets()
-                self.checkpoint_high_watermarks()
-                self._refused.write(self.damaged)
-                content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-                self._files.write_whole(self._file(CLEAN_SHUTDOWN_FILE), content.encode(), sync=True)
-        except (StorageError, OSError) as error:
-            logger.error("no clean shutdown of %s: %s", self.path, error)
+            if self.is_offline:
+                return
+            logs = list(self.logs.values())
+            closed = list((map if executor is None else executor.map)(lambda log: self._done(log.close), logs))
+            steps = [
+                self.checkpoint_recovery_points,
+                self.checkpoint_log_start_offsets,
+                self.checkpoint_high_watermarks,
+                lambda: self._refused.write(self.damaged),
+            ]
+            written = [self._done(step) for step in steps]
+            if all(closed) and all(written) and self._done(lambda: self._mark_clean(broker_epoch)):
+                return
+            logger.error("the shutdown of %s is not clean: the next start recovers its logs", self.path)
         finally:
             self.release()
+
+    def _done(self, step: Callable[[], None]) -> bool:
+        try:
+            step()
+        except (StorageError, OSError) as error:
+            logger.error("closing %s: %s", self.path, error)
+            return False
+        return True
+
+    def _mark_clean(self, broker_epoch: int) -> None:
+        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        self._files.write_whole(self._file(CLEAN_SHUTDOWN_FILE), content.encode(), sync=True)
 
     def release(self) -> None:
         self._lock = None

@@ -8,11 +8,11 @@ import logging
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.file_names import SWAP_SUFFIX
-from barnabas.storage.log_state import PASSING
 from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.producer_replay import replay_producers
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError
+from barnabas.storage.shortages import PASSING
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,6 @@ event-loop thread only. The lists of segments are replaced, never changed in pla
 cleaner can take one look at them without a lock.
 """
 
-import errno
 import logging
 import os
 import random
@@ -24,14 +23,12 @@ from barnabas.storage.leader_epoch import LeaderEpochs
 from barnabas.storage.producer_snapshot import encode_snapshot
 from barnabas.storage.producer_state import ProducerState
 from barnabas.storage.segment import Segment
+from barnabas.storage.shortages import PASSING
 from barnabas.storage.transaction_checksums import TransactionChecksums
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
-NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
-PASSING = (errno.ENOSPC, errno.EDQUOT, *NO_DESCRIPTORS, errno.ENOMEM)
-"""The machine is short of something, but the disk is sound: what failed can be tried again."""
 OnFailure = Callable[[StorageError], None]
 OnRoll = Callable[[Any], None]
 """Called with the `Log`, which is declared further up."""

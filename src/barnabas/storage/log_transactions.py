@@ -6,9 +6,10 @@ empty index; and it may not come up after a marker has been written. Runs on the
 
 import logging
 
-from barnabas.storage.log_state import PASSING, LogState
+from barnabas.storage.log_state import LogState
 from barnabas.storage.producer_replay import find_aborted_transactions
 from barnabas.storage.segment import Segment
+from barnabas.storage.shortages import PASSING
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.transaction_index import TransactionIndex
 

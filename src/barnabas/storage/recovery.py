@@ -20,13 +20,15 @@ from barnabas.storage.file_names import (
     parse_file_name,
 )
 from barnabas.storage.leftovers import settle_leftovers
-from barnabas.storage.log_state import PASSING, LogState
+from barnabas.storage.log_state import LogState
 from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET
 from barnabas.storage.producer_replay import replay_batch, replay_producers
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError, is_intact, walk_batches, walk_headers
+from barnabas.storage.shortages import passing_errors_logged
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.transaction_checksums import TRANSACTION_INDEX_CHECKPOINT
+from barnabas.storage.transaction_index import AbortedTransaction
 
 logger = logging.getLogger(__name__)
 
@@ -71,9 +73,10 @@ def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms:
         _rebuild_leader_epochs(log)
     if log.log_end_offset < log.log_start_offset:
         _start_anew(log, now_ms)
-    log.leader_epochs.truncate_from_end(log.log_end_offset)
-    if log.log_start_offset > 0:
-        log.leader_epochs.truncate_from_start(log.log_start_offset)
+    with passing_errors_logged(f"writing the leader epochs of {log.topic_partition}"):
+        log.leader_epochs.truncate_from_end(log.log_end_offset)
+        if log.log_start_offset > 0:
+            log.leader_epochs.truncate_from_start(log.log_start_offset)
     log.high_watermark = min(max(checkpoints.high_watermark, log.log_start_offset), log.log_end_offset)
     log.producers.on_high_watermark(log.high_watermark)
     _note_transaction_indexes(log, names)
@@ -86,7 +89,7 @@ def _report_loss(log: LogState, names: list[str], checkpoints: LogCheckpoints) -
     end = max([checkpoints.high_watermark, *known])
     if end > log.log_end_offset >= log.log_start_offset and not _is_empty_tail(log, end):
         logger.error(
-            "%s: ends at offset %d after a crash, but had reached %d: what is missing had never been flushed and is lost",
+            "%s: ends at offset %d after a crash, but had reached %d: the rest had never been flushed and is lost",
             log.topic_partition,
             log.log_end_offset,
             end,
@@ -114,12 +117,8 @@ def _note_transaction_indexes(log: LogState, names: list[str]) -> None:
                 segment.transaction_index.entries()
             except (CorruptIndexError, FileNotFoundError):
                 pass  # built again at the first use
-    try:
+    with passing_errors_logged(f"writing the checksums of the transaction indexes of {log.topic_partition}"):
         log.note_transactions(log.segments)
-    except OSError as error:
-        if error.errno not in PASSING:
-            raise
-        logger.warning("%s is not written for now: %s", log.transaction_checksums.path, error)
 
 
 def _list_segments(log: LogState, names: list[str], checkpoints: LogCheckpoints, now_ms: int) -> None:
@@ -224,7 +223,9 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
     log.recovery_point = min(checkpoints.recovery_point, end)
     log.remove_snapshots(0, end)
     for segment in log.segments[first:-1]:
-        segment.become_inactive(preallocated=False)
+        # Without room they stay in memory, and the files are missing: whoever needs them next builds them again.
+        with passing_errors_logged(f"writing the indexes of {log.topic_partition}"):
+            segment.become_inactive(preallocated=False)
 
 
 def _drop_from(log: LogState, number: int, now_ms: int) -> None:
@@ -237,8 +238,8 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
     """(offset after the last good batch, whether the file was whole). Indexes and state are built along the way."""
     segment.offset_index.reset()
     segment.time_index.reset()
-    segment.transaction_index.reset()
     segment.forget_timestamps()
+    aborted: list[AbortedTransaction] = []
     valid = last_entry = 0
     recovery_point = checkpoints.recovery_point
     gaps = log.may_have_gaps
@@ -255,9 +256,9 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
             else:
                 if header.partition_leader_epoch > log.leader_epochs.latest:
                     log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
-                aborted = replay_batch(log.producers, header, batch)
-                if aborted is not None:
-                    segment.transaction_index.append(aborted)
+                transaction = replay_batch(log.producers, header, batch)
+                if transaction is not None:
+                    aborted.append(transaction)
             segment.note_timestamp(header)
             if position - last_entry > segment.index_interval_bytes:
                 segment.add_index_entry(last_offset, position)
@@ -274,6 +275,8 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
         segment.file.truncate(valid)
         segment.size = valid
     segment.finish_time_index()
+    with passing_errors_logged(f"writing a transaction index of {log.topic_partition}"):
+        segment.transaction_index.replace(aborted)
     return expected, whole
 
 

@@ -20,6 +20,7 @@ from barnabas.storage.file_names import (
 from barnabas.storage.files import Buffer, Files, OpenFile
 from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
 from barnabas.storage.segment_scan import BrokenChainError, walk_headers
+from barnabas.storage.shortages import passing_errors_logged
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.time_index import TimeIndex
 from barnabas.storage.transaction_index import TransactionIndex
@@ -221,8 +222,10 @@ class Segment:
                 self.add_index_entry(header.last_offset, position)
                 last_entry = position
         self.finish_time_index()
-        self.offset_index.write_out()
-        self.time_index.write_out()
+        # They are right in memory: a full disk must not keep anybody from reading.
+        with passing_errors_logged(f"writing the indexes of {self.file.path}"):
+            self.offset_index.write_out()
+            self.time_index.write_out()
 
     def note_timestamp(self, header: BatchHeader) -> None:
         if header.max_timestamp > self.max_timestamp()[0]:

@@ -82,6 +82,9 @@ class TransactionIndex:
         """In one step and flushed, since it stands for a file that had been flushed: half of it would look whole."""
         self._file = None
         self._entries = entries
+        if not entries:
+            self._files.remove(self.path)
+            return
         self._files.write_whole(self.path, encode_entries(entries), sync=True)
 
     def forget(self) -> None:
