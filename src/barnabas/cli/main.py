@@ -20,7 +20,7 @@ COMMANDS = {
     "user": ("barnabas.cli.commands.user", "users with a password, and quotas"),
     "perf": ("barnabas.cli.commands.perf", "measure: produce, consume, latency"),
     "pipeline": ("barnabas.cli.commands.pipeline", "the warehouse pipeline on Spark, and sample traffic for it"),
-    "log": ("barnabas.cli.commands.log", "show what stands in the files of a log"),
+    "log": ("barnabas.cli.commands.log", "show what stands in the files of a log; accept the loss of a damaged one"),
     "completion": ("barnabas.cli.commands.completion", "what makes a shell complete these words"),
 }
 

@@ -11,10 +11,10 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CURRENT_MAGIC, MAGIC_OFFSET
 from barnabas.records.reader import read_records
 from barnabas.storage.file_slice import FileSlice
-from barnabas.storage.log_state import PASSING
 from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError, walk_headers
+from barnabas.storage.shortages import PASSING
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.transaction_index import AbortedTransaction
 
