@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.records.compression import DEFAULT_MAX_OUTPUT_BYTES, compression_type, decompress
+from barnabas.records.compression import DEFAULT_MAX_OUTPUT_BYTES, compression_type, decompress_view
 from barnabas.records.header import (
     CURRENT_MAGIC,
     HEADER_SIZE,
@@ -49,13 +49,18 @@ def iter_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
 
 def read_payload(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> bytes:
     """The records of the batch as plain bytes, decompressed if need be."""
+    return bytes(payload_view(batch, header, max_output_bytes))
+
+
+def payload_view(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> Buffer:
+    """The same without a copy where there was none to make."""
     size = header.size_in_bytes
     if size < HEADER_SIZE or size > len(batch):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes in a buffer of {len(batch)}")
     block = memoryview(batch)[HEADER_SIZE:size]
     if not block:
         return b""  # the cleaner leaves such batches behind, to keep a producer's last sequence number
-    return decompress(compression_type(header.compression), block, max_output_bytes)
+    return decompress_view(compression_type(header.compression), block, max_output_bytes)
 
 
 def decode_records(header: BatchHeader, payload: bytes) -> Iterator[Record]:

@@ -35,6 +35,7 @@ from barnabas.server.handlers import HANDLERS
 from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
+from barnabas.server.record_work import RecordWork
 from barnabas.server.replicas import Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
@@ -81,6 +82,7 @@ class Broker:
         self.housekeeping: Housekeeping
         self.compaction: Compaction
         self._server: Server
+        self.record_work: RecordWork
         self._executor: ThreadPoolExecutor
 
     @property
@@ -106,6 +108,7 @@ class Broker:
         loop = asyncio.get_running_loop()
         self.timers = Timers(loop, self.clock)
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="barnabas-io")
+        self.record_work = RecordWork()
         self.fetch_purgatory = FetchPurgatory(loop, self.timers)
         flusher = Flusher(loop, self._executor)
         try:
@@ -146,6 +149,7 @@ class Broker:
         epoch = self.cluster.broker_epoch
         await asyncio.get_running_loop().run_in_executor(self._executor, self.log_directories.shutdown, epoch)
         self.timers.close()
+        self.record_work.close()
         self._executor.shutdown()
 
     def _open_directories(self) -> None:
@@ -315,4 +319,5 @@ class Broker:
             await self._server.stop(0)
         self.log_directories.release()
         self.timers.close()
+        self.record_work.close()
         self._executor.shutdown(wait=False)
