@@ -128,13 +128,24 @@ def open_payload(batch: Buffer, header: BatchHeader, on_loop: bool = False) -> B
     limit = max_output_for(block_bytes)
     if header.record_count > limit // SMALLEST_RECORD:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"{header.record_count} records cannot be in {block_bytes} bytes")
+    return _payload_within(batch, header, limit, on_loop)
+
+
+def stored_payload(batch: Buffer, header: BatchHeader, on_loop: bool = False) -> Buffer:
+    """The same for a batch in the log, which may come from a broker that has other limits."""
+    if not header.compression:
+        return payload_view(batch, header)
+    return _payload_within(batch, header, DEFAULT_MAX_OUTPUT_BYTES, on_loop)
+
+
+def _payload_within(batch: Buffer, header: BatchHeader, limit: int, on_loop: bool) -> Buffer:
     if not on_loop:
         return payload_view(batch, header, limit)
     block = memoryview(batch)[HEADER_SIZE : header.size_in_bytes]
     if (
-        block_bytes > LOOP_COMPRESSED_BYTES
+        len(block) > LOOP_COMPRESSED_BYTES
         or header.record_count > LOOP_OUTPUT_BYTES // SMALLEST_RECORD
-        or not is_quick_to_decompress(codec, block)
+        or not is_quick_to_decompress(compression_type(header.compression), block)
     ):
         raise TakesLongerError
     try:

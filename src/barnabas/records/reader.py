@@ -31,6 +31,8 @@ from barnabas.records.varint import decode_varint, decode_varlong, wrap_int64
 _INT64_MAX: Final = (1 << 63) - 1
 _new_record = tuple.__new__
 
+RECORDS_AT_A_TIME: Final = 256
+
 
 def read_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> list[Record]:
     """All records of the batch at the start of the buffer."""
@@ -43,8 +45,7 @@ def iter_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
     if header.magic != CURRENT_MAGIC:
         check_batch_start(batch, 0)
     payload = read_payload(batch, header, max_output_bytes)
-    quick = read_list(payload, header.base_offset, header.base_timestamp, _append_time(header), header.record_count)
-    yield from decode_records(header, payload) if quick is None else quick
+    yield from decode_records(header, payload)
 
 
 def read_payload(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> bytes:
@@ -64,15 +65,25 @@ def payload_view(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEF
 
 
 def decode_records(header: BatchHeader, payload: bytes) -> Iterator[Record]:
-    """The records in a payload from `read_payload`, decoded as they are asked for, as many as the header announces."""
+    """The records in a payload from `read_payload`, decoded as they are asked for, as many as the header announces.
+
+    The compiled decoder makes some at a time, so a batch of millions never is a list of millions.
+    """
     if header.record_count < 0:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"a batch cannot have {header.record_count} records")
     append_time = _append_time(header)
     base_offset = header.base_offset
     base_timestamp = header.base_timestamp
-    position = 0
+    position, left = 0, header.record_count
+    while left:
+        quick = read_list(payload, position, base_offset, base_timestamp, append_time, min(left, RECORDS_AT_A_TIME))
+        if quick is None:
+            break
+        records, position = quick
+        left -= len(records)
+        yield from records
     try:
-        for _ in range(header.record_count):
+        for _ in range(left):
             record, position = _decode_record(payload, position, base_offset, base_timestamp, append_time)
             yield record
     except IndexError:
