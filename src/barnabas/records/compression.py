@@ -68,6 +68,9 @@ _DECOMPRESS_INTO: Final = {
 }
 
 _FIRST_GUESS_RATIO: Final = 8
+_SMALL_GUESS_RATIO: Final = 64
+_SMALL_GUESS_BYTES: Final = 128 * 1024
+"""Up to here memory costs less than a second attempt."""
 _GROWTH: Final = 4
 _SMALLEST_GUESS: Final = 4096
 _OUTPUT_FULL: Final = "failed to write whole buffer"
@@ -197,7 +200,7 @@ def _decompress_growing(codec: CompressionType, data: Buffer, max_output_bytes: 
     announced = _announced_bytes(codec, data)
     if announced > max_output_bytes:
         raise _too_large(max_output_bytes)
-    capacity = min(max(_SMALLEST_GUESS, announced or len(data) * _FIRST_GUESS_RATIO), max_output_bytes)
+    capacity = min(announced or _first_guess(len(data)), max_output_bytes)
     while True:
         output = bytearray(capacity)
         try:
@@ -210,6 +213,11 @@ def _decompress_growing(codec: CompressionType, data: Buffer, max_output_bytes: 
             capacity = min(capacity * _GROWTH, max_output_bytes)
         else:
             return memoryview(output)[:written]
+
+
+def _first_guess(compressed_bytes: int) -> int:
+    small = min(compressed_bytes * _SMALL_GUESS_RATIO, _SMALL_GUESS_BYTES)
+    return max(_SMALLEST_GUESS, small, compressed_bytes * _FIRST_GUESS_RATIO)
 
 
 def _announced_bytes(codec: CompressionType, data: Buffer) -> int:

@@ -131,8 +131,9 @@ def test_a_plain_batch_that_claims_too_much_is_refused(client: RawClient, topic:
     assert client.fetch(topic, 0).high_watermark == 0
 
 
-def test_a_client_that_leaves_takes_its_batch_along(broker: Broker, client: RawClient, topic: str, gate: Gate) -> None:
-    """Unless it only stops sending: then what it sent counts."""
+def test_what_was_sent_before_the_end_of_input_counts(
+    broker: Broker, client: RawClient, topic: str, gate: Gate
+) -> None:
     client.post(produce_request(topic, heavy(100), 0, 0, 30_000), PRODUCE_VERSION)
     assert gate.entered.wait(60)
     client.socket.shutdown(1)
