@@ -68,7 +68,16 @@ class HandlerCalls:
 
     def context(self, api_key: ApiKey, version: int) -> RequestContext:
         listener = SimpleNamespace(name="PLAINTEXT")
-        connection = cast(Any, SimpleNamespace(listener=listener, peer_host="10.0.0.9", rest=self.rest))
+        connection = cast(
+            Any,
+            SimpleNamespace(
+                listener=listener,
+                peer_host="10.0.0.9",
+                rest=self.rest,
+                pause_reading=lambda: None,
+                resume_reading=lambda: None,
+            ),
+        )
         return RequestContext(self.broker, connection, RequestHeader(api_key, version, 0, "tester", 0))
 
     def versions(self, request: type[Any]) -> range:

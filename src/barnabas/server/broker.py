@@ -35,6 +35,7 @@ from barnabas.server.handlers import HANDLERS
 from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
+from barnabas.server.record_work import RecordWork
 from barnabas.server.replicas import Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
@@ -88,6 +89,7 @@ class Broker:
         self.compaction: Compaction
         self._reserves: list[DiskReserve] = []
         self._server: Server
+        self.record_work: RecordWork
         self._executor: ThreadPoolExecutor
 
     @property
@@ -113,6 +115,7 @@ class Broker:
         loop = asyncio.get_running_loop()
         self.timers = Timers(loop, self.clock)
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="barnabas-io")
+        self.record_work = RecordWork()
         self.fetch_purgatory = FetchPurgatory(loop, self.timers)
         flusher = Flusher(loop, self._executor)
         try:
@@ -163,6 +166,7 @@ class Broker:
         await _stopped("the logs", loop.run_in_executor(self._executor, self.log_directories.shutdown, epoch))
         self._fill_reserves()
         self.timers.close()
+        self.record_work.close()
         self._executor.shutdown()
 
     def _open_directories(self) -> None:
@@ -359,6 +363,7 @@ class Broker:
         self._fill_reserves()
         self.log_directories.release()
         self.timers.close()
+        self.record_work.close()
         self._executor.shutdown(wait=False)
 
 

@@ -11,11 +11,12 @@ from bisect import bisect_right
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import StorageError
+from barnabas.storage.by_time import TimestampOffset
 from barnabas.storage.deletion_queue import DeletionQueue
 from barnabas.storage.file_names import PARTITION_METADATA
 from barnabas.storage.files import Files
 from barnabas.storage.log_appends import AppendInfo, LogAppends
-from barnabas.storage.log_reads import FetchData, LogReads, TimestampOffset
+from barnabas.storage.log_reads import FetchData, LogReads
 from barnabas.storage.log_retention import LogRetention
 from barnabas.storage.log_state import OnFailure, OnRoll
 from barnabas.storage.producer_state import AppendOrigin, ProducerEntry
