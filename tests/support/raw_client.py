@@ -34,6 +34,7 @@ class RawClient:
         host, _, port = bootstrap.rpartition(":")
         self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout)
         self._correlation_id = 0
+        self.client_id = CLIENT_ID
 
     # ---- bytes
 
@@ -74,7 +75,7 @@ class RawClient:
     def post(self, request: Any, version: int) -> int:
         """Sends without waiting for the answer; gives the correlation id."""
         self._correlation_id += 1
-        self.send(encode_request(request, version, self._correlation_id, CLIENT_ID))
+        self.send(encode_request(request, version, self._correlation_id, self.client_id))
         return self._correlation_id
 
     def answer(self, request: type[Any], version: int) -> Any:
