@@ -35,7 +35,7 @@ from barnabas.server.handlers import HANDLERS
 from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
-from barnabas.server.replicas import Replicas
+from barnabas.server.replicas import MAX_REPLICATION_FACTOR, Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
 from barnabas.server.transaction_coordinator import TransactionCoordinator
@@ -244,7 +244,7 @@ class Broker:
             rules=self.settings.rules,
             rack=config.broker_rack,
             cluster_id=self.log_directories.cluster_id,
-            defaults=TopicDefaults(config.num_partitions, config.default_replication_factor),
+            defaults=_topic_defaults(config),
             clock=self.clock,
             random=self._random,
         )
@@ -278,7 +278,7 @@ class Broker:
         if hasattr(self, "compaction"):
             self.compaction.on_config(config)
         if hasattr(self, "cluster"):
-            self.cluster.defaults = TopicDefaults(config.num_partitions, config.default_replication_factor)
+            self.cluster.defaults = _topic_defaults(config)
 
     def _network_settings(self) -> NetworkSettings:
         config = self.settings.config
@@ -316,3 +316,7 @@ class Broker:
         self.log_directories.release()
         self.timers.close()
         self._executor.shutdown(wait=False)
+
+
+def _topic_defaults(config: BrokerConfig) -> TopicDefaults:
+    return TopicDefaults(config.num_partitions, config.default_replication_factor, MAX_REPLICATION_FACTOR)

@@ -120,7 +120,7 @@ def test_find_coordinator_makes_the_topic_and_answers(tmp_path: Path) -> None:
                 assert len(found) == (2 if version >= 4 else 1)
         assert (await find(calls, 6, 2)).coordinators[0].error_code == ErrorCode.INVALID_REQUEST
         assert (await find(calls, 3, 2)).error_code == ErrorCode.INVALID_REQUEST
-        assert calls.broker.cluster.image.topic_config("__transaction_state")["min.insync.replicas"] == "1"
+        assert calls.broker.cluster.image.topic_config("__transaction_state")["min.insync.replicas"] == "2"
 
     run(tmp_path, scenario)
 

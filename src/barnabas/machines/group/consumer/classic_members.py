@@ -191,7 +191,7 @@ class ClassicMembers:
     # LeaveGroup
 
     def leave(self, group: Group, command: LeaveGroup, token: Token, outcome: Outcome) -> None:
-        """Members of either protocol can be removed, which is how a tool removes them. The answer names what was sent."""
+        """Removes members of either protocol: tools use it for both. The response repeats the ids of the request."""
         assert isinstance(group, ConsumerGroup)
         identities = leaving_members(command.request, command.version)
         leaving: dict[str, ConsumerMember] = {}
