@@ -11,6 +11,7 @@ from handler_calls import HandlerCalls
 from raw_client import RawClient, batch, code
 
 from barnabas.errors import ErrorCode
+from barnabas.metadata.image import Delta
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from barnabas.protocol.messages import create_partitions as more
 from barnabas.protocol.messages import create_topics as create
@@ -26,10 +27,16 @@ def run(directory: Path, scenario: Callable[[HandlerCalls], Awaitable[None]]) ->
     async def main() -> None:
         tree = MemoryTree()
         settings = {"offsets_topic_replication_factor": "3", "transaction_state_log_replication_factor": "3"}
+        both_there = asyncio.Event()
+
+        def on_delta(delta: Delta) -> None:
+            if len(delta.image.brokers) == 2:
+                both_there.set()
+
         async with HandlerCalls(directory / "1", store=MemoryStore(tree), **settings) as first:
+            first.broker.cluster.listeners.append(on_delta)
             async with HandlerCalls(directory / "2", store=MemoryStore(tree), node_id="2"):
-                while len(first.broker.cluster.image.brokers) < 2:
-                    await asyncio.sleep(0)
+                await both_there.wait()
                 await scenario(first)
 
     asyncio.run(main())
