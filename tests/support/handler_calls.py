@@ -28,10 +28,10 @@ QUICK = {
 class HandlerCalls:
     """Use as an async context manager. `call` takes the request over the wire's bytes and back, in every sense."""
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    def __init__(self, directory: Path, *, store: MemoryStore | None = None, **settings: str) -> None:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         config = BrokerConfig.parse(QUICK | {"log.dirs": str(directory)} | given)
-        self.broker = Broker(config, store=MemoryStore())
+        self.broker = Broker(config, store=store or MemoryStore())
         self.rest = Mock()
         """Called when a connection is told to rest."""
 

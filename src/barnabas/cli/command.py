@@ -141,9 +141,6 @@ def _in_words(error: "KafkaError") -> str:
     text = "; ".join(each.message for each in errors.values()) or error.message
     for name, word in _WORDS.items():
         text = text.replace(name, word)
-    if "does not offer" in text:
-        # Barnabas's newest does not serve everything: a newer one is no help then.
-        text = text.replace("use a newer broker", "it is too old, or of Barnabas, which does not serve it")
     return " ".join(text.split())
 
 

@@ -36,7 +36,7 @@ from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.record_work import RecordWork
-from barnabas.server.replicas import Replicas
+from barnabas.server.replicas import MAX_REPLICATION_FACTOR, Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
 from barnabas.server.transaction_coordinator import TransactionCoordinator
@@ -291,7 +291,7 @@ class Broker:
             rules=self.settings.rules,
             rack=config.broker_rack,
             cluster_id=self.log_directories.cluster_id,
-            defaults=TopicDefaults(config.num_partitions, config.default_replication_factor),
+            defaults=_topic_defaults(config),
             clock=self.clock,
             random=self._random,
         )
@@ -325,7 +325,7 @@ class Broker:
         if hasattr(self, "compaction"):
             self.compaction.on_config(config)
         if hasattr(self, "cluster"):
-            self.cluster.defaults = TopicDefaults(config.num_partitions, config.default_replication_factor)
+            self.cluster.defaults = _topic_defaults(config)
 
     def _network_settings(self) -> NetworkSettings:
         config = self.settings.config
@@ -372,3 +372,7 @@ async def _stopped(what: str, stopping: Awaitable[object]) -> None:
         await stopping
     except Exception as error:
         logger.error("stopping %s: %s: %s", what, type(error).__name__, error)
+
+
+def _topic_defaults(config: BrokerConfig) -> TopicDefaults:
+    return TopicDefaults(config.num_partitions, config.default_replication_factor, MAX_REPLICATION_FACTOR)

@@ -21,6 +21,9 @@ from barnabas.types import NO_TOPIC_ID, TopicPartition
 
 logger = logging.getLogger(__name__)
 
+MAX_REPLICATION_FACTOR = 1
+"""Nothing is copied between brokers yet: a second replica would stay empty, and never be in sync."""
+
 ResolveTopicConfig = Callable[[ClusterImage, str], TopicConfig]
 
 
