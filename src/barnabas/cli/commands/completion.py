@@ -130,6 +130,8 @@ def _parsers() -> Parsers:
             (subparsers,) = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
             parsers.update(((noun, verb), child) for verb, child in subparsers.choices.items())
         elif hasattr(module, "verb_parsers"):
+            if noun == "server":  # runs without a verb too
+                parsers[noun,] = module.parser()
             parsers.update(((noun, verb), child) for verb, child in module.verb_parsers().items())
         elif (plain := _parser_in(module)) is not None:
             parsers[noun,] = plain
