@@ -66,13 +66,13 @@ def consume(options: argparse.Namespace) -> None:
     from barnabas.cli.data.clients import CLOSE_S, consumer_client
     from barnabas.cli.data.progress import Progress
     from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
-    from barnabas.cli.data.record_format import compiled, json_line
+    from barnabas.cli.data.record_format import compiled, json_lines
     from barnabas.cli.outages import outages_told, teller
 
     bounds = ReadRange.parse(options.offset, options.exit)
     _check(options, bounds)
     ranges = None if options.partitions is None else parse_partitions(options.partitions)
-    write = json_line if options.json else compiled(_layout(options), b"NULL" if options.null else b"")
+    write = json_lines if options.json else compiled(_layout(options), b"NULL" if options.null else b"")
     reset = "earliest" if bounds.start in (BEGINNING, STORED) else "latest"
     own = {
         "group.id": options.group,

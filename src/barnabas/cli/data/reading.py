@@ -17,7 +17,7 @@ from barnabas.types import TopicPartition
 
 POLL_S = 0.2
 """How long Ctrl-C may take to be noticed."""
-POLL_RECORDS = 500
+POLL_RECORDS = 10_000
 
 
 class Partitions:
@@ -28,10 +28,16 @@ class Partitions:
         self._bounds = bounds
         self._open = set(partitions)
         self._ends = consumer.end_offsets(partitions) if bounds.at_end else {}
-        self._bounded = bounds.at_end or bounds.stop_ms is not None
 
     def wanted(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
-        return [record for record in records if self._wants(record)] if self._bounded else records
+        """Of those just polled. Each is looked at only if one of them may be beyond the end."""
+        if self._bounds.stop_ms is None and not (self._ends and self._is_beyond_an_end()):
+            return records
+        return [record for record in records if self._wants(record)]
+
+    def _is_beyond_an_end(self) -> bool:
+        positions = self._consumer.consumed()
+        return any(each in positions and positions[each].offset > self._ends[each] for each in self._open)
 
     def done(self, idle: bool) -> bool:
         if self._ends:
@@ -89,7 +95,7 @@ def existing_topics(consumer: Consumer, topics: Sequence[str]) -> Sequence[str]:
 def print_records(
     consumer: Consumer,
     partitions: Partitions | GroupPartitions,
-    write: Callable[[ConsumerRecord], bytes],
+    write: Callable[[Sequence[ConsumerRecord]], bytes],
     output: BinaryIO,
     limit: int | None,
     progress: Progress,
@@ -103,7 +109,7 @@ def print_records(
             idle = not records
             if records:
                 wanted = partitions.wanted(records)
-                printed = b"".join([write(record) for record in wanted])
+                printed = write(wanted)
                 output.write(printed)
                 output.flush()
                 progress.add(len(printed), len(wanted))

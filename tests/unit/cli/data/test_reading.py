@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any, cast
 
 from barnabas.cli.data.consume_load import ReadLoad, read_load
@@ -42,6 +43,7 @@ def test_what_came_after_the_beginning_is_not_printed() -> None:
     consumer = FakeConsumer()
     partitions = Partitions(cast(Consumer, consumer), [FIRST, SECOND], ReadRange(at_end=True))
     assert not partitions.done(idle=False) and consumer.paused == [SECOND]
+    consumer.positions[FIRST] = 4
     assert [record.offset for record in partitions.wanted(records(4))] == [0, 1]
     assert partitions.done(idle=False) and consumer.paused == [SECOND, FIRST]
 
@@ -83,12 +85,16 @@ class Counted(Progress):
         super().__init__("consuming", shown=False)
 
 
+def by_offset(given: Sequence[ConsumerRecord]) -> bytes:
+    return b"".join(b"%d\n" % record.offset for record in given)
+
+
 def test_what_is_printed_is_counted_for_the_progress() -> None:
     progress = Counted()
     printed = io.BytesIO()
     consumer = cast(Consumer, Polled())
     partitions = Partitions(consumer, [FIRST], ReadRange())
-    assert print_records(consumer, partitions, lambda record: b"%d\n" % record.offset, printed, 3, progress) == 3
+    assert print_records(consumer, partitions, by_offset, printed, 3, progress) == 3
     assert printed.getvalue() == b"0\n1\n0\n" and (progress.records, progress.size) == (3, 6)
 
 
