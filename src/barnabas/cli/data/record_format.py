@@ -3,9 +3,8 @@
     write = compiled("%t %p %o %k %s\\n")
     output.write(write(records))
 
-A format is taken apart once, and records are printed by columns: a list for each letter, then all lists woven together.
-That takes a fraction of what a call for each record and letter would. Null is an empty text (lengths -1), or what `null`
-says.
+A format is taken apart once, and records are printed by columns: a list for each letter, then all lists together. That
+takes a fraction of what a call for each record and letter would. Null is an empty text (lengths -1), or `null`.
 """
 
 import struct
