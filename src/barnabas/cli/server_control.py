@@ -16,6 +16,7 @@ from pathlib import Path
 from barnabas.cli.command import add_json_argument
 from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.numbers import seconds
+from barnabas.cli.output import print_done, print_json
 from barnabas.cli.pid_file import Found, default_paths, is_held, look_at
 
 OK, FAILED, USAGE_ERROR, NOT_RUNNING = 0, 1, 2, 3
@@ -35,7 +36,7 @@ def main(verb: str, arguments: Sequence[str]) -> int:
         found = _find(options, program)
         if found is None:
             return USAGE_ERROR
-        return _stop(found, options.timeout, program) if verb == STOP else _status(found, options.json)
+        return _stop(found, options, program) if verb == STOP else _status(found, options.json)
     except OSError as error:
         return _complain(program, f"{error.filename}: {error.strerror}", FAILED)
 
@@ -58,8 +59,7 @@ def parser(verb: str) -> CommandParser:
             default=DEFAULT_TIMEOUT_S,
             help=f"how long to wait for the end (default {DEFAULT_TIMEOUT_S:g})",
         )
-    else:
-        add_json_argument(made)
+    add_json_argument(made)
     return made
 
 
@@ -79,8 +79,6 @@ def _find(options: argparse.Namespace, program: str) -> Found | None:
 def _status(found: Found, as_json: bool) -> int:
     status = OK if found.running else FAILED if found.exists else NOT_RUNNING
     if as_json:
-        from barnabas.cli.output import print_json
-
         state = {OK: "running", FAILED: "dead", NOT_RUNNING: "stopped"}[status]
         print_json({"state": state, "pid": found.pid if found.running else None, "pid_file": str(found.path)})
     elif found.running:
@@ -92,7 +90,8 @@ def _status(found: Found, as_json: bool) -> int:
     return status
 
 
-def _stop(found: Found, timeout_s: float, program: str) -> int:
+def _stop(found: Found, options: argparse.Namespace, program: str) -> int:
+    timeout_s: float = options.timeout
     if not found.running:
         left = f", {found.path} was left behind by a broker that was killed" if found.exists else ""
         return _complain(program, f"no broker is running here{left or f' (no {found.path})'}", FAILED)
@@ -115,7 +114,7 @@ def _stop(found: Found, timeout_s: float, program: str) -> int:
         return _complain(program, f"pid {found.pid} belongs to another user: stop it as that user", FAILED)
     finally:
         os.close(file)
-    print(f"stopped, pid {found.pid}")
+    print_done(options, [{"pid": found.pid, "stopped": True}], [f"stopped, pid {found.pid}"])
     return OK
 
 

@@ -22,6 +22,11 @@ from barnabas.same_host import begin_unpaced, is_own_address
 
 logger = logging.getLogger(__name__)
 
+CLOSED_IN_HANDSHAKE = (
+    "it closed the connection when TLS was sent to it: does this port speak TLS, or plain text"
+    " (security_protocol=PLAINTEXT or SASL_PLAINTEXT)?"
+)
+
 
 class Connector:
     def __init__(self, options: CommonOptions) -> None:
@@ -125,7 +130,12 @@ class Connector:
             ) from error
         except (ssl.SSLEOFError, ssl.SSLSyscallError, ssl.SSLZeroReturnError) as error:
             sock.close()
-            raise OSError("it closed the connection during the TLS handshake: does this port speak TLS?") from error
+            raise OSError(CLOSED_IN_HANDSHAKE) from error
+        except ConnectionResetError as error:
+            sock.close()
+            if self._tls is None:
+                raise
+            raise OSError(CLOSED_IN_HANDSHAKE) from error
         except ssl.SSLError as error:
             sock.close()
             raise AuthenticationError(

@@ -25,6 +25,7 @@ from barnabas.cli.commands.completion_scripts import (
     bash_script,
     fish_script,
 )
+from barnabas.cli.examples import examples_text
 
 SHELLS = ("bash", "zsh", "fish")
 KINDS = (TOPICS, GROUPS)
@@ -38,6 +39,8 @@ def parser() -> CommandParser:
     made = CommandParser(
         prog="barnabas completion",
         description="Print what makes a shell complete these words. For bash: source <(barnabas completion bash)",
+        epilog=examples_text("completion"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("shell", choices=[*SHELLS, *KINDS], help="a shell; or topics, groups: their names now")
     made.add_argument("--line", default="", help="what was typed so far: names come from the broker that it is about")

@@ -11,6 +11,7 @@ from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.data.partition_ranges import PartitionRange, parse_partitions, partitions_in
 from barnabas.cli.data.read_range import BEGINNING, STORED, ReadRange
 from barnabas.cli.data.short_options import getopt_words
+from barnabas.cli.examples import examples_text
 
 if TYPE_CHECKING:
     from barnabas.client.consumer import Consumer
@@ -37,7 +38,7 @@ def parser() -> CommandParser:
     parser = CommandParser(
         prog="barnabas consume",
         description="Print records of topics until Ctrl-C, or as many as were asked for.",
-        epilog=FORMAT_HELP,
+        epilog=f"{FORMAT_HELP}\n{examples_text('consume')}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.may_be_bytes = ("format", "key_separator", "delimiter")

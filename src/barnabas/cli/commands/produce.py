@@ -20,6 +20,7 @@ from barnabas.cli.command_parser import CommandParser, is_text
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import LineInput
 from barnabas.cli.data.short_options import getopt_words
+from barnabas.cli.examples import examples_text
 from barnabas.cli.numbers import partition
 from barnabas.cli.output import counted
 
@@ -42,7 +43,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parser() -> CommandParser:
-    parser = CommandParser(prog=PROGRAM, description="Send each line of stdin, or of files, to a topic as a record.")
+    parser = CommandParser(
+        prog=PROGRAM,
+        description="Send each line of stdin, or of files, to a topic as a record.",
+        epilog=examples_text("produce"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.may_be_bytes = ("key", "key_separator", "delimiter", "header")
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("files", metavar="FILE", nargs="*", help="read these instead of stdin (`-` is stdin)")

@@ -15,7 +15,7 @@ class Run(NamedTuple):
     """Records that follow each other in one batch."""
 
     first: Delivery
-    count: int
+    record_count: int
 
 
 class Deliveries:
@@ -44,9 +44,9 @@ class Deliveries:
         if not first.done():
             return False
         if first.batch.parts is None:
-            self._count(first.exception(0), run.count)
+            self._count(first.exception(0), run.record_count)
             return True
-        each = [Delivery(first.batch, first.index + number, first.timestamp) for number in range(run.count)]
+        each = [Delivery(first.batch, first.index + number, first.timestamp) for number in range(run.record_count)]
         if not all(delivery.done() for delivery in each):
             return False
         for delivery in each:
