@@ -70,6 +70,8 @@ class GroupPartitions:
     def __init__(self, consumer: Consumer, bounds: ReadRange) -> None:
         self._consumer = consumer
         self._at_end = bounds.at_end
+        self._joined = -1
+        """The generation in which nothing was assigned when it was looked at last."""
 
     def wanted(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         return records
@@ -78,8 +80,10 @@ class GroupPartitions:
         if not (self._at_end and idle):
             return False
         if not self._consumer.assignment():
-            # More members than partitions: this one has nothing to read once it has joined.
-            return self._consumer.group_metadata().generation_id >= 0
+            # More members than partitions: this one has nothing to read once it has joined. It joins on another thread,
+            # and the next poll takes what it was given: only what is still empty after that is empty.
+            before, self._joined = self._joined, self._consumer.group_metadata().generation_id
+            return before == self._joined >= 0
         return not any(self._consumer.lag().values())
 
 

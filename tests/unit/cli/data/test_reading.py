@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 from barnabas.cli.data.consume_load import ReadLoad, read_load
 from barnabas.cli.data.progress import Progress
 from barnabas.cli.data.read_range import ReadRange
-from barnabas.cli.data.reading import Partitions, print_records
+from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
 from barnabas.client.consumer import Consumer
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.records.codec import ConsumerRecord
@@ -102,3 +103,30 @@ def test_what_a_load_reads_is_counted_for_the_progress() -> None:
     progress = Counted()
     totals = read_load(cast(Consumer, Polled()), ReadLoad("t", 3), print, progress)
     assert (totals.messages, progress.records, progress.size) == (3, 3, totals.size)
+
+
+class Member(FakeConsumer):
+    """Of a group that it has just joined: the next poll takes the assignment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.assigned: set[TopicPartition] = set()
+
+    def assignment(self) -> set[TopicPartition]:
+        return self.assigned
+
+    def group_metadata(self) -> SimpleNamespace:
+        return SimpleNamespace(generation_id=1)
+
+    def lag(self) -> dict[TopicPartition, int]:
+        return {FIRST: 1}
+
+
+def test_a_member_that_has_just_joined_is_not_done() -> None:
+    member = Member()
+    partitions = GroupPartitions(cast(Consumer, member), ReadRange(at_end=True))
+    assert not partitions.done(idle=True)
+    member.assigned = {FIRST}
+    assert not partitions.done(idle=True)
+    member.assigned = set()
+    assert partitions.done(idle=True), "another poll, and still nothing: other members have all partitions"
