@@ -60,7 +60,7 @@ def test_no_example_is_passed_over(page: str) -> None:
     assert {block.language for block in blocks_of(page)} <= {*RUN, *NOT_RUN}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/spark.md"])
+@pytest.mark.parametrize("page", [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/operations.md", "docs/spark.md"])
 def test_links_lead_somewhere(page: str) -> None:
     content = (ROOT / page).read_text(encoding="utf-8")
     folder = (ROOT / page).parent

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, check_words, run
 from barnabas.cli.commands.group_reset import RESET_OFFSETS
-from barnabas.cli.output import counted, print_json, print_table
+from barnabas.cli.output import counted, print_done, print_json, print_table
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -140,20 +140,21 @@ def _assignment(partitions: frozenset[TopicPartition]) -> str | None:
 
 def delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("groups", metavar="GROUP", nargs="+")
+    add_json_argument(parser)
 
 
 def delete(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
     from barnabas.cli.partial_success import telling_what_was_done
 
-    with admin_client(options) as admin, telling_what_was_done(_print_deleted):
+    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_deleted(options, done)):
         admin.delete_groups(options.groups)
-    _print_deleted(options.groups)
+    _print_deleted(options, options.groups)
 
 
-def _print_deleted(group_ids: Iterable[str]) -> None:
-    for group_id in group_ids:
-        print(f"deleted {group_id}")
+def _print_deleted(options: argparse.Namespace, group_ids: Iterable[str]) -> None:
+    deleted = list(group_ids)
+    print_done(options, [{"group": each, "deleted": True} for each in deleted], [f"deleted {each}" for each in deleted])
 
 
 def delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
@@ -161,6 +162,7 @@ def delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topic", metavar="TOPIC[:P,...]", action="append", required=True, help="of which partitions (repeatable)"
     )
+    add_json_argument(parser)
 
 
 def delete_offsets(options: argparse.Namespace) -> None:
@@ -175,14 +177,18 @@ def delete_offsets(options: argparse.Namespace) -> None:
         wanted = [key for key in chosen_partitions(options.topic, stored) if key in stored]
         if not wanted:
             raise UsageError(f"group {options.group} has no offsets for {', '.join(options.topic)}")
-        with telling_what_was_done(_print_deleted_offsets):
+        with telling_what_was_done(lambda done: _print_deleted_offsets(options, done)):
             admin.delete_group_offsets(options.group, wanted)
-    _print_deleted_offsets(wanted)
+    _print_deleted_offsets(options, wanted)
 
 
-def _print_deleted_offsets(partitions: Iterable[TopicPartition]) -> None:
-    for key in partitions:
-        print(f"deleted the offset of {key}")
+def _print_deleted_offsets(options: argparse.Namespace, partitions: Iterable[TopicPartition]) -> None:
+    keys = list(partitions)
+    print_done(
+        options,
+        [{"group": options.group, "topic": key.topic, "partition": key.partition, "deleted": True} for key in keys],
+        [f"deleted the offset of {key}" for key in keys],
+    )
 
 
 VERBS = (
