@@ -50,7 +50,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
-    def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> WriterCommitMessage:
+    def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> "Done":
         context = _context()
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
