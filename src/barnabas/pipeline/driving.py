@@ -61,8 +61,10 @@ class Driver:
         self.was_stopped = False
         """Whether Ctrl-C ended the pipeline."""
         self._lag = LagMeter(client)
+        self._announced = ""
+        """The routing that people know of."""
         self._new_routing: str | None = None
-        """What the routing file holds, if that has no mistake and no batch has it yet."""
+        """What the routing file holds, if that is another one without a mistake."""
         self._named: set[str] = set()
         """Tables without a route that have been named."""
 
@@ -78,6 +80,7 @@ class Driver:
             # A version that does not hold yet is replaced: left behind, it would take over again when its batch comes.
             self._routings.write(max(begun + 1, versions[-1]) if versions else 0, text)
         self._routings.note_begun(begun)
+        self._announced = text
         return parse_routing(text)
 
     def start(
@@ -189,7 +192,7 @@ class Driver:
         except (OSError, UnicodeDecodeError, RoutingError) as error:
             logger.error("%s; the routing stays as it was", error)
             return
-        if text != self._routings.text(self._routings.versions()[-1]):
+        if text != self._announced:
             self._new_routing = text
 
     def _maybe_announce_routing(
@@ -200,7 +203,7 @@ class Driver:
         version = self._routings.versions()[-1]
         if self._routings.text(version) != self._new_routing:
             return  # no batch has begun since
-        self._new_routing = None
+        self._announced, self._new_routing = self._new_routing, None
         on_message(f"new routing: {routing_file} holds from batch {version} on")
         if tables is not None:
             tables.maybe_restart(self._all_routings())

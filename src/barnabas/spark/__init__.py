@@ -17,7 +17,12 @@ __all__ = ["register"]
 
 
 def register(spark: "SparkSession") -> None:
-    """Make `format("barnabas")` known to a session."""
+    """Make `format("barnabas")` known to a session, and let `save()` without a mode append.
+
+    Spark finds the format by itself where this package is installed; then this is only for `save()`.
+    """
     from barnabas.spark.data_source import BarnabasDataSource
+    from barnabas.spark.save_mode import append_by_default
 
     spark.dataSource.register(BarnabasDataSource)
+    append_by_default()

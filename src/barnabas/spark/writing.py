@@ -13,7 +13,7 @@ A worker process keeps its clients from task to task: most tasks are too short t
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _KEPT_WRITERS: Final = 64
-LEFT_OUT: Final = ("offset", "timestamp", "timestampType")
+_RECORD_COLUMNS: Final = ("key", "value", "headers", "topic", "partition")
 _SETTINGS: Final = {"linger.ms": "5", "batch.size": "131072"}
 _TRANSACTION_SETTINGS: Final = {"transaction.timeout.ms": "900000"}
 """What brokers allow at most unless told otherwise: a task is one transaction, and may take longer than a minute."""
@@ -180,9 +180,15 @@ def _send(producer: Producer, batch: "pyarrow.RecordBatch", options: SinkOptions
 
 
 def _of_a_record(batch: "pyarrow.RecordBatch", options: SinkOptions) -> "pyarrow.RecordBatch":
-    """Without the columns that a record to be written does not have."""
-    drop = LEFT_OUT if options.include_headers else (*LEFT_OUT, "headers")
-    return batch.select([name for name in batch.schema.names if name not in drop])
+    return batch.select(written_columns(batch.schema.names, options))
+
+
+def written_columns(names: Iterable[str], options: SinkOptions) -> list[str]:
+    """Those that a record is made of; others are ignored, and so are those that an option replaces."""
+    ignored = {"topic"} if options.topic is not None else set()
+    if not options.include_headers:
+        ignored.add("headers")
+    return [name for name in names if name in _RECORD_COLUMNS and name not in ignored]
 
 
 def _payload(batch: "pyarrow.RecordBatch") -> int:

@@ -138,6 +138,18 @@ def test_a_change_is_announced_when_it_holds(tmp_path: Path, file: Path, save: C
     assert messages == [f"new routing: {file} holds from batch 0 on"]
 
 
+def test_a_change_that_a_batch_saw_first_is_announced_too(
+    tmp_path: Path, file: Path, save: Callable[[str], None]
+) -> None:
+    def change() -> None:
+        save(TWO)
+        begin(tmp_path, file, 0)
+
+    save(ONE)
+    messages = follow(tmp_path, file, nothing, nothing, change, nothing, nothing)
+    assert messages == [f"new routing: {file} holds from batch 0 on"]
+
+
 def test_a_file_that_did_not_change_is_no_new_version(tmp_path: Path, file: Path, save: Callable[[str], None]) -> None:
     save(ONE)
     assert follow(tmp_path, file, nothing, lambda: save(ONE), lambda: begin(tmp_path, file, 0), nothing) == []
