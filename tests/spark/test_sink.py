@@ -74,7 +74,7 @@ def test_at_least_once_uses_no_transaction(
     with Consumer(broker.bootstrap) as consumer:
         assert consumer.end_offsets([(topic, 0)]) == {(topic, 0): 602}, "each task ends with a marker"
     groups = [each.group_id for each in judge.list_consumer_groups().result().valid]
-    assert len([each for each in groups if each.startswith(f"{name}-")]) == 2, "one note a task"
+    assert len([each for each in groups if each.startswith(f"__barnabas_sink.{name}-")]) == 2, "one note a task"
 
 
 def test_what_was_read_can_be_written_as_it_is(spark: Any, bootstrap: str, new_topic: NewTopic) -> None:

@@ -3,7 +3,8 @@
 Exactly once: the rows of a task and a note "batch B is done" go into one transaction. The note is an offset of a
 group that belongs to query and task (topic of the first row, partition 0, offset B + 1), so that it is committed with
 the rows or not at all. A task that finds its note writes nothing. The transactional id is fixed by query and task too:
-a second attempt fences the first one, whatever that is still doing. All of it works on any Kafka.
+a second attempt fences the first one, whatever that is still doing. All of it works on any Kafka. The group is called
+like the transactional id, after a prefix by which `barnabas group list` leaves it out.
 
 It rests on a replayed batch being split into tasks as the first time, which holds for this source and whatever follows
 it without a shuffle. The note says how many rows and bytes the task had; a replay that has others is refused in words.
@@ -21,6 +22,7 @@ from barnabas.client.admin.admin import Admin
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.producer.producer import Producer
 from barnabas.errors import KafkaError
+from barnabas.spark import SINK_GROUP_PREFIX
 from barnabas.spark.options import SinkOptions
 from barnabas.types import TopicPartition
 
@@ -59,7 +61,7 @@ class TaskWriter:
     """Producer and admin client of one transactional id; see above for why they outlive a task."""
 
     def __init__(self, name: str, options: SinkOptions) -> None:
-        self.group = SinkGroup(name)
+        self.group = SinkGroup(SINK_GROUP_PREFIX + name)
         self.producer = Producer.from_config(_producer_options(options, name))
         self._admin = Admin.from_config(_admin_options(options.client))
 
@@ -107,7 +109,7 @@ def write_task(
                 " delivery to at-least-once"
             )
         if batch == newest:
-            written = _replay(first, rows, writer.group.group_id, batch, note)
+            written = _replay(first, rows, key[0], batch, note)
         else:
             written = _write(first, rows, options, writer, batch)
     except BaseException:
