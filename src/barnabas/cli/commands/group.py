@@ -23,17 +23,25 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
         "--state", action="append", default=[], help="only in this state: Stable, Empty, ... (repeatable)"
     )
     parser.add_argument("--type", action="append", default=[], help="only of this type: classic, consumer (repeatable)")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="with the groups in which Spark sinks note what is written (__barnabas_sink.*)",
+    )
     add_json_argument(parser)
 
 
 def list_groups(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
     from barnabas.client.admin.types import GroupState, GroupType
+    from barnabas.spark import SINK_GROUP_PREFIX
 
     check_words(options.state, GroupState, "--state")
     check_words(options.type, GroupType, "--type")
     with admin_client(options) as admin:
         groups = admin.list_groups(states=options.state, types=options.type)
+    if not options.all:
+        groups = {name: group for name, group in groups.items() if not name.startswith(SINK_GROUP_PREFIX)}
     if options.json:
         print_json(list(groups.values()))
     else:
