@@ -83,7 +83,12 @@ class ProducerOptions(CommonOptions):
         "Who must have a record before it counts as sent: all in-sync replicas (all), the leader (1), nobody (0).",
         to_acks,
     )
-    batch_size: int = int32(16_384, "Bytes at which a batch is sent without waiting for linger.ms.", at_least(0))
+    batch_size: int = int32(
+        16_384,
+        "Bytes of a batch at most, and at which it is sent without waiting for linger.ms; a larger record goes alone."
+        " Unless given, a batch goes on filling while the sender is busy, up to max.request.size.",
+        at_least(0),
+    )
     buffer_memory: int = int64(
         33_554_432, "Bytes of records that may wait to be sent; then send() waits.", at_least(0), importance=HIGH
     )

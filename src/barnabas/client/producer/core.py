@@ -300,6 +300,7 @@ def _limits(options: ProducerOptions) -> Limits:
         max_request_size=options.max_request_size,
         delivery_timeout_ms=options.delivery_timeout_ms,
         adaptive_partitioning=options.partitioner_adaptive_partitioning_enable,
+        fills_while_busy="batch_size" not in options.given,
     )
 
 
