@@ -137,6 +137,10 @@ class NodeConnections:
                 if link.connection is not None:
                     link.connection.close(GONE)
 
+    def disconnect(self) -> None:
+        for _, connection in list(self.connected()):
+            connection.close()
+
     async def close(self) -> None:
         self._closed = True
         links = list(self._links.values())

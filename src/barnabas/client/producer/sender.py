@@ -73,10 +73,15 @@ class Sender:
         self._tasks: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
         self._load_not_before_ms = 0
+        self._halted = False
 
     def wake(self) -> None:
         """On the I/O thread; from elsewhere through the accumulator."""
         self._awake.set()
+
+    def halt(self) -> None:
+        """No request is begun any more. At once, also within a turn: callbacks of batches that fail run in one."""
+        self._halted = True
 
     async def run(self) -> None:
         while True:
@@ -126,6 +131,8 @@ class Sender:
             next_look_ms, ready = self._look(now_ms)
         for node_id in ready:
             self._send_to(node_id, now_ms)
+        if self._halted:
+            return NEVER_MS
         self._update_load(now_ms)
         self._metadata.maybe_ask(now_ms)
         parts = (self._expiry, self._gate, self._metadata)
@@ -163,7 +170,7 @@ class Sender:
     def _send_to(self, node_id: int, now_ms: int) -> None:
         """Requests to one node until it has as many in flight as it may, or nothing is left."""
         state = self._nodes.of(node_id)
-        while self._nodes.may_take_more(state):
+        while not self._halted and self._nodes.may_take_more(state):
             with self._accumulator.lock:
                 batches = self._drain.take(node_id, now_ms)
             if not batches:
