@@ -68,6 +68,10 @@ class BufferFullError(ClientTimeoutError):
     """buffer.memory was full for max.block.ms: the brokers take records more slowly than they are sent."""
 
 
+class UnexpectedError(ClientError):
+    """A bug in the client, or a response that no broker should send. The cause is in `__cause__`, and in the log."""
+
+
 class IllegalStateError(ClientError):
     """The call does not fit the state of the client: a mistake in the program."""
 

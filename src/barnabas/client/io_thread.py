@@ -121,6 +121,8 @@ class IoThread:
             await close()
         except KafkaError as error:
             logger.info("%s: closed with some ends loose: %s", self._thread.name, error)
+        except Exception:
+            logger.exception("%s: closing failed unexpectedly", self._thread.name)
         finally:
             self.stop()
 
