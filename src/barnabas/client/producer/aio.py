@@ -12,6 +12,7 @@ from barnabas.client.facade import NothingToAwait, awaitable
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.plugins import configure_plugins
 from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
@@ -46,6 +47,7 @@ class Producer:
         return producer
 
     def _init(self, options: ProducerOptions) -> None:
+        configure_plugins(options)
         self._io = IoThread(options.client_id)
         self._core = ProducerCore(options, self._io)
         self._max_block_ms = options.max_block_ms

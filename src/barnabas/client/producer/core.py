@@ -18,6 +18,7 @@ from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalState
 from barnabas.client.io_thread import IoThread
 from barnabas.client.metadata import MetadataCache, PartitionMetadata
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.plugins import close_plugins
 from barnabas.client.producer.accumulator import Accumulator, Limits
 from barnabas.client.producer.at_exit import finish_at_exit
 from barnabas.client.producer.batch import FlushGroup, ProducerBatch
@@ -225,7 +226,7 @@ class ProducerCore:
                 self._running.cancel()
             await self._sender.stop()
             self._fail_all(ClosedError("the producer was closed before the record was acknowledged"))
-            self.intake.interceptors.close()
+            close_plugins(self.options)
             await self.cluster.close()
 
     async def _finish(self, deadline: Deadline) -> None:

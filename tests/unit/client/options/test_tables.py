@@ -69,8 +69,10 @@ KAFKA = {
     AdminOptions: COMMON
     + """ bootstrap.controllers connections.max.idle.ms=300000 default.api.timeout.ms=60000 retries=2147483647""",
 }
-OWN = {"sasl.username", "sasl.password"}
-"""What Kafka says in sasl.jaas.config only."""
+OWN = {"sasl.username", "sasl.password"} | {
+    f"{which}{kind}.encoding" for which in ("key.", "value.", "") for kind in ("serializer", "deserializer")
+}
+"""What Kafka says in sasl.jaas.config only, and options of its StringSerializer."""
 
 
 def kafka_defaults(table: type[Any]) -> dict[str, str | None]:
