@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         WakeupError,
     )
     from barnabas.client.producer import Producer
+    from barnabas.client.producer._fast_pure import Delivery
+    from barnabas.client.producer.record_metadata import RecordMetadata
     from barnabas.errors import ErrorCode, KafkaError
     from barnabas.testing import Broker
     from barnabas.types import TopicPartition
@@ -58,6 +60,7 @@ __all__ = [
     "ConfigResource",
     "Consumer",
     "ConsumerRecord",
+    "Delivery",
     "DeserializationError",
     "ErrorCode",
     "FencedError",
@@ -72,6 +75,7 @@ __all__ = [
     "Producer",
     "RebalanceInProgressError",
     "RebalanceListener",
+    "RecordMetadata",
     "RecordTooLargeError",
     "SerializationError",
     "TopicPartition",
@@ -90,6 +94,7 @@ _HOMES = {
     "ConfigResource": "barnabas.client.admin.types",
     "Consumer": "barnabas.client.consumer",
     "ConsumerRecord": "barnabas.client.consumer",
+    "Delivery": "barnabas.client.producer.fast_path",
     "ErrorCode": "barnabas.errors",
     "KafkaError": "barnabas.errors",
     "NewTopic": "barnabas.client.admin.types",
@@ -97,16 +102,19 @@ _HOMES = {
     "OffsetSpec": "barnabas.client.admin.types",
     "Producer": "barnabas.client.producer",
     "RebalanceListener": "barnabas.client.consumer",
+    "RecordMetadata": "barnabas.client.producer.record_metadata",
     "TopicPartition": "barnabas.types",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'barnabas' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES.get(name, "barnabas.client.errors")), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # type checkers must see a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'barnabas' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES.get(name, "barnabas.client.errors")), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -104,6 +104,13 @@ class ConsumerCore(LookupCore):
             else:
                 return
 
+    def has_joined(self) -> bool:
+        """Whether it is known what there is to read: assigned by hand, or by a group that is not rebalancing."""
+        membership = self._runtime.membership
+        if membership is None or not self._subscription.uses_group:
+            return True
+        return not (membership.is_lost or membership.is_rebalancing or membership.is_waiting)
+
     def assignment(self) -> frozenset[TopicPartition]:
         return self._subscription.assignment()
 

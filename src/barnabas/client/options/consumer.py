@@ -76,7 +76,10 @@ class ConsumerOptions(CommonOptions):
 
     given: frozenset[str] = frozenset()
 
-    allow_auto_create_topics: bool = flag(True, "Whether subscribing may create a topic, if the broker allows it.")
+    allow_auto_create_topics: bool = flag(
+        False,
+        "Whether subscribing may create a topic that is missing, if the broker allows it; Java's default is true.",
+    )
     auto_commit_interval_ms: int = int32(5_000, "Pause between two automatic commits.", at_least(0), importance=LOW)
     auto_offset_reset: str = python(
         "latest", "Where to begin when nothing was committed: earliest, latest, none, by_duration:P1D.", to_offset_reset

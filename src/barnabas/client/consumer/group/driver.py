@@ -87,6 +87,11 @@ class MembershipDriver:
         return self._machine.is_rebalancing
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether there is an event that the consumer has not answered."""
+        return self._machine.is_waiting
+
+    @property
     def subscription(self) -> frozenset[str]:
         subscription = self._machine.subscription
         return frozenset() if subscription is None else subscription.topics
