@@ -14,7 +14,6 @@ from barnabas.client.errors import (
     AuthenticationError,
     AuthorizationError,
     BufferFullError,
-    ClientError,
     ClientTimeoutError,
     CommitFailedError,
     FencedError,
