@@ -1,4 +1,4 @@
-"""The examples of README.md, docs/clients.md and docs/commands.md, and the programs in examples/, run as they stand.
+"""The examples of README.md and of pages in docs/, and the programs in examples/, run as they stand.
 
 How: tests/support/documentation.py. docs/spark.md is run by tests/spark/test_documentation.py.
 """
@@ -28,7 +28,7 @@ from barnabas.cli.main import COMMANDS
 from barnabas.client.errors import ClientError
 from barnabas.testing import Broker
 
-PAGES = ["README.md", "docs/clients.md", "docs/commands.md"]
+PAGES = ["README.md", "docs/clients.md", "docs/commands.md", "docs/testing.md"]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
 
