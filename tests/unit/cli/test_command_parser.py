@@ -87,7 +87,7 @@ def test_topics_after_options() -> None:
         (produce.parser(), "t --ackss 1", "usage: barnabas produce ", "(did you mean --acks?)"),
         (consume.parser(), "t --partition-s 1", "usage: barnabas consume ", "(did you mean --partitions?)"),
         (completion.parser(), "bash --lines=x", "usage: barnabas completion ", "(did you mean --line?)"),
-        (log.parser(), "dumb x", "usage: barnabas log ", "(did you mean dump?); there are dump"),
+        (log.parser(), "dumb x", "usage: barnabas log ", "(did you mean dump?); there are dump, accept"),
         (dump.parser(), "x.log --jsno", "usage: barnabas log dump ", "(did you mean --json?)"),
     ],
 )
