@@ -17,7 +17,7 @@ from barnabas_process import READY_LINE, SOURCES
 from eventually import eventually
 from raw_client import RawClient
 
-from barnabas import __version__
+from barnabas import Consumer, Producer, __version__
 from barnabas.cli.pid_file import look_at
 
 LISTEN = ("--listen", "127.0.0.1:0", "--data-dir", "data")
@@ -87,6 +87,26 @@ def test_start_status_stop(shell: Shell, tmp_path: Path) -> None:
     assert shell.server("status", *HERE).returncode == 3
     done = shell.server("stop", *HERE)
     assert (done.returncode, done.stdout) == (1, "") and "no broker is running here" in done.stderr
+
+
+def test_the_ready_line_is_the_last_of_a_start(shell: Shell, tmp_path: Path) -> None:
+    """Of one that finds groups to load, too."""
+    for turn in range(2):
+        done = shell.server("start", "--daemon", *LISTEN)
+        match = READY_LINE.search(done.stdout)
+        assert match is not None and done.stdout.endswith(f"{match[0]}\n")
+        with Consumer(match[2], group_id="g", auto_offset_reset="earliest") as consumer:
+            if turn == 0:
+                with Producer(match[2]) as producer:
+                    producer.send("t", b"x").result()
+                consumer.subscribe(["t"])
+                assert consumer.poll(30.0)
+            else:
+                assert consumer.committed([("t", 0)])  # by a coordinator that has loaded its log
+        assert shell.server("stop", *HERE).returncode == 0
+    printed = (tmp_path / "data" / "barnabas.log").read_text()
+    after = printed.split(match[0])[1].strip().splitlines()
+    assert after == [f"barnabas {__version__} stopped cleanly (node 0, {match[2]})"]
 
 
 def test_a_broker_in_the_foreground_has_a_pid_file_too(shell: Shell, tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ class CoordinatorRuntime:
         else:
             if shard.state is ShardState.LOADING:
                 taken_ms = self._clock.monotonic_ms() - started_ms
-                logger.info("%s-%d: %d records loaded in %d ms", self.topic, partition, replay.record_count, taken_ms)
+                logger.debug("%s-%d: %d records loaded in %d ms", self.topic, partition, replay.record_count, taken_ms)
                 shard.machine = machine
                 shard.activate(self._image)
             return

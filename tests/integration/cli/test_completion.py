@@ -123,6 +123,18 @@ def test_names_come_from_the_broker(tmp_path: Path) -> None:
         assert offered("config", "unset", *at, "group", "")[-1] == "billing"
         assert offered("config", "get", *at, "broker", "o") == []
         assert offered("config", "set", *at, "topic", "orders", "ord") == []
+        assert offered("produce", "orders", "-z", "") == ["none", "gzip", "snappy", "lz4", "zstd"]
+        assert offered("produce", "orders", "--acks", "a") == ["all"]
+        assert offered("topic", "create", "x", "-c", "retention.m") == ["retention.ms="]
+        assert offered("topic", "alter", "x", "--unset", "cleanup") == ["cleanup.policy"]
+        assert "num.partitions=" in offered("server", "--set", "num.")
+        assert offered("consume", "orders", "-X", "max.poll.rec") == ["max.poll.records="]
+        assert offered("config", "set", "topic", "orders", "compression.t") == ["compression.type="]
+        assert offered("config", "unset", "broker", "0", "log.retention.m") == [
+            "log.retention.minutes",
+            "log.retention.ms",
+        ]
+        assert offered("consume", "orders", "-c", "") == []
         file = tmp_path / "client.properties"
         file.write_text(f"bootstrap.servers={broker.bootstrap}\nlinger.ms=5\n")
         assert offered("topic", "describe", "--command-config", str(file), "orders-") == ["orders-dead"]

@@ -18,6 +18,7 @@ from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.commands.completion_scripts import (
     GROUPS,
     TOPICS,
+    VALUES,
     Choices,
     Key,
     Names,
@@ -25,10 +26,11 @@ from barnabas.cli.commands.completion_scripts import (
     bash_script,
     fish_script,
 )
+from barnabas.cli.commands.completion_values import has_values
 from barnabas.cli.examples import examples_text
 
 SHELLS = ("bash", "zsh", "fish")
-KINDS = (TOPICS, GROUPS)
+KINDS = (TOPICS, GROUPS, VALUES)
 ANSWER_WITHIN_MS = "2000"
 Parsers = dict[Key, argparse.ArgumentParser]
 
@@ -42,7 +44,7 @@ def parser() -> CommandParser:
         epilog=examples_text("completion"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("shell", choices=[*SHELLS, *KINDS], help="a shell; or topics, groups: their names now")
+    made.add_argument("shell", choices=[*SHELLS, *KINDS], help="a shell; or topics, groups: their names now; values")
     made.add_argument("--line", default="", help="what was typed so far: names come from the broker that it is about")
     return made
 
@@ -96,6 +98,8 @@ def all_choices() -> Choices:
 
 def names_now(kind: str, line: str) -> list[str]:
     """Sorted; nothing if the broker does not answer: whoever presses TAB wants no error in between."""
+    if kind == VALUES:
+        return _values_now(line)
     from barnabas.cli.command import UsageError
     from barnabas.cli.connection import client_config
     from barnabas.cli.log_level import log_level
@@ -110,6 +114,18 @@ def names_now(kind: str, line: str) -> list[str]:
             return sorted(admin.list_topics() if kind == TOPICS else admin.list_groups())
     except (KafkaError, UsageError, ValueError, argparse.ArgumentError):
         return []
+
+
+def _values_now(line: str) -> list[str]:
+    import shlex
+
+    from barnabas.cli.commands.completion_values import values_for
+
+    try:
+        words = shlex.split(line)[1:]
+    except ValueError:  # a quote that is still open
+        return []
+    return values_for([*words, ""] if line.endswith(" ") else words, _parsers())
 
 
 def _connection(line: str) -> argparse.Namespace:
@@ -153,6 +169,8 @@ def _options(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _kind(key: Key, action: argparse.Action) -> str | None:
+    if has_values(action):
+        return VALUES
     if action.metavar == "GROUP":
         return GROUPS
     if action.metavar == "TOPIC" or action.dest == "topic":

@@ -7,7 +7,7 @@ only where a name may stand.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-TOPICS, GROUPS = "topics", "groups"
+TOPICS, GROUPS, VALUES = "topics", "groups", "values"
 Key = tuple[str, ...]
 Words = dict[Key, list[str]]
 Choices = dict[Key, list[str]]
@@ -79,6 +79,8 @@ def _bash_choices(choices: Choices) -> str:
   elif [ "$chosen" = "${{COMP_WORDS[COMP_CWORD-1]}}" ]; then
     case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}} $chosen" in
 {by_choice}    esac
+  elif [ "${{COMP_WORDS[1]}}" = config ]; then
+    kind={VALUES}
   fi
 """
 
@@ -88,7 +90,7 @@ def _bash_names(names: Names | None, words: Words) -> str:
         return ""
     patterns = {
         kind: [_bash_pattern(key, words) for key in names.of_words if names.of_words[key] == kind]
-        for kind in (TOPICS, GROUPS)
+        for kind in (TOPICS, GROUPS, VALUES)
     }
     by_words = "".join(f"      {'|'.join(found)}) kind={kind} ;;\n" for kind, found in patterns.items() if found)
     options = {kind: [text for text in names.of_options if names.of_options[text] == kind] for kind in patterns}
