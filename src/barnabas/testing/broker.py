@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from barnabas.client.admin import Admin
 from barnabas.client.consumer import Consumer, ConsumerRecord
@@ -117,7 +117,7 @@ class Broker:
 
         `committed`: without records of transactions that are open or aborted.
         """
-        isolation = "read_committed" if committed else "read_uncommitted"
+        isolation: Literal["read_committed", "read_uncommitted"] = "read_committed" if committed else "read_uncommitted"
         with Consumer(self.bootstrap, isolation_level=isolation, max_poll_records=10_000) as consumer:
             partitions = [TopicPartition(topic, each.partition) for each in consumer.partitions_for(topic)]
             consumer.assign(partitions)
