@@ -1,46 +1,52 @@
-# One line a target. Everything a target needs, it installs itself.
+# One line per target. Every target installs what it needs, and no more.
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-INSTALLED := $(VENV)/.installed
-# Else every test process compiles all test files anew.
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+# Otherwise every test process would compile all test files again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test check soak bench docs format clean
+.PHONY: run demo test check soak bench docs format clean foreign
 .DEFAULT_GOAL := run
 
-NATIVE_SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+# --- set-up: two stamps, one for the broker alone, one for everything else ---
+BROKER := $(VENV)/.broker-installed
+INSTALLED := $(VENV)/.installed
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-$(INSTALLED): pyproject.toml setup.py $(NATIVE_SOURCES)
-	@echo "Setting up $(VENV): a virtual environment with barnabas and its tools (a few minutes, once)"
-	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(BROKER): $(SOURCES)
+	@./scripts/venv.sh $(VENV) $(PYTHON)
+	@echo "Installing barnabas into $(VENV) (once)"
+	@$(PIP) --editable .
 	@$(PY) -c "from barnabas.records import codec; codec.NATIVE or print('No C compiler: the record codec is pure Python')"
 	@touch $@
 
-run: $(INSTALLED)
-	@echo "Starting one broker; Ctrl-C stops it"
-	@$(PY) -m barnabas server --set group.initial.rebalance.delay.ms=0
+$(INSTALLED): $(SOURCES)
+	@./scripts/venv.sh $(VENV) $(PYTHON)
+	@echo "Installing barnabas, PySpark, foreign clients and the development tools into $(VENV), about 1.1 GB (a few minutes, once)"
+	@$(PIP) --editable '.[dev]'
+	@$(PY) -c "from barnabas.records import codec; codec.NATIVE or print('No C compiler: the record codec is pure Python')"
+	@touch $(BROKER) $@
 
-# DURATION=60 ends it by itself, with a check of all that was written; RATE=2000 is more traffic.
+# --- what people type ---
+# PORT=9192 and DATA=/path choose another port and data directory.
+run: $(BROKER)
+	@echo "Starting one broker; Ctrl-C stops it"
+	@$(PY) -m barnabas server $(if $(PORT),--listen 127.0.0.1:$(PORT)) $(if $(DATA),--data-dir $(DATA)) --set group.initial.rebalance.delay.ms=0
+
+# DURATION=60 ends it by itself, with a check of everything that was written; RATE=2000 is more traffic.
 demo: $(INSTALLED)
 	@$(PY) -m barnabas.pipeline.demo $(if $(DURATION),--duration $(DURATION)) $(if $(RATE),--rate $(RATE))
+
+# FOREIGN=0 does without the foreign tools: the tests that need one skip and give the reason.
+test: $(INSTALLED) foreign check
+	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile --durations 20
 
 check: $(INSTALLED)
 	$(VENV)/bin/ruff check src tests benchmarks
 	$(VENV)/bin/ruff format --check src tests benchmarks
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-
-test: $(INSTALLED) foreign check
-	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile --durations 20 || $(MAKE) --no-print-directory retest
-
-# Two processes share the machine above, and some tests live on time-outs: what failed must pass by itself.
-.PHONY: retest
-retest:
-	@echo "Once more, one after the other: what failed while two processes shared the machine"
-	$(PY) -m pytest -m "not soak" --last-failed --last-failed-no-failures none
 
 soak: $(INSTALLED) foreign
 	$(PY) -m pytest -m soak
@@ -56,10 +62,8 @@ format: $(INSTALLED)
 	$(VENV)/bin/ruff format src tests benchmarks
 	$(VENV)/bin/ruff check --fix src tests benchmarks
 
-# Judges from outside (kcat, Apache Kafka's jars). Tests that miss one skip and say why.
-.PHONY: foreign
 foreign:
-	@./tests/foreign/install.sh
+	@$(if $(filter 0,$(FOREIGN)),echo "foreign: left out (FOREIGN=0)",./tests/foreign/install.sh)
 
 clean:
 	rm -rf $(VENV) .build

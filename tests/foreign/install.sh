@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
-# Brings in the judges from outside: kcat, PostgreSQL, Apache Kafka with Kafka Streams, franz-go, kafkajs. Quick when all
-# is there.
-# Whatever cannot be had is named in one line and the exit status stays 0: the tests that need it skip and say why.
+# Installs the foreign tools that the tests compare with: kcat, PostgreSQL, Apache Kafka with Kafka Streams, franz-go,
+# kafkajs. Quick when everything is there.
+# What cannot be installed is reported in one line and the exit status stays 0: the tests that need it skip with a reason.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=$root/.build
 mkdir -p "$build"
 
-say() { echo "foreign: $*"; }
+say() {
+  if [ -z "${announced:-}" ]; then
+    announced=1
+    echo "foreign: the tests compare Barnabas with other programs: kcat and PostgreSQL (apt-get), Apache Kafka's jars"
+    echo "foreign: (Maven), franz-go (Go) and kafkajs (npm). That is about 455 MB, once, in the system and in .build."
+    echo "foreign: 'make test FOREIGN=0' does without them."
+  fi
+  echo "foreign: $*"
+}
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # done_for NAME FILE...: true when NAME was installed from just these files before.
@@ -35,15 +43,15 @@ install_postgresql() {
     return
   fi
   say "installing PostgreSQL with apt-get"
-  # Its programs alone: the tests start a server of their own, and no other is wanted.
-  local told=/etc/postgresql-common/createcluster.conf made=
-  if [ ! -e "$told" ]; then
-    mkdir -p "${told%/*}" && echo "create_main_cluster = false" >"$told" && made=1
+  # Only its programs: the tests start a server of their own.
+  local settings=/etc/postgresql-common/createcluster.conf made=
+  if [ ! -e "$settings" ]; then
+    mkdir -p "${settings%/*}" && echo "create_main_cluster = false" >"$settings" && made=1
   fi
   if ! { apt-get update -qq && apt-get install -y -qq postgresql; } >"$build/postgresql.log" 2>&1; then
     say "apt-get could not install PostgreSQL (see .build/postgresql.log); its tests will skip"
   fi
-  [ -z "$made" ] || rm -f "$told"
+  [ -z "$made" ] || rm -f "$settings"
 }
 
 # copy_jars SCOPE FOLDER
