@@ -4,6 +4,7 @@ The extensions are optional: without a C compiler, or Cython, the package instal
 `python setup.py build_ext --inplace` rebuilds them in a checkout.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,7 +18,11 @@ COMPILER_OPTIONS = [] if sys.platform == "win32" else ["-g0", "-O3"]
 
 
 class OptionalBuild(build_ext):
-    """One line, instead of an error, when extensions cannot be compiled."""
+    """Reports one line, instead of an error, when extensions cannot be compiled."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
 
     def run(self) -> None:
         self.failed: dict[str, Exception] = {}

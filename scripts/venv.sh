@@ -22,4 +22,3 @@ if ! is_recent "$python"; then
   exit 1
 fi
 "$python" -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools
