@@ -1,4 +1,4 @@
-"""The table and how it came about, in docs/benchmarks.md: everything from the marker to the end of the page.
+"""The tables in docs/benchmarks.md, and when and where they were measured: what stands between the two markers.
 
 Only a whole run comes here (`__main__`), so what the page shows was measured by one run on one machine.
 """
@@ -19,7 +19,8 @@ from benchmarks import ROOT
 from benchmarks.session import Session
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-BEGIN = "<!-- benchmarks: all that follows is written by `make bench` -->"
+BEGIN = "<!-- benchmarks: from here, written by `make bench` -->"
+END = "<!-- benchmarks: to here -->"
 
 
 def tables(session: Session) -> str:
@@ -31,10 +32,11 @@ def tables(session: Session) -> str:
 
 def write(tables: str, rounds: int, seconds: Mapping[str, float], load_before: float) -> None:
     """`seconds` is how long each group of rows took."""
-    before, marker, _ = PAGE.read_text().partition(BEGIN)
-    if not marker:
-        raise RuntimeError(f"{PAGE} has no line {BEGIN}")
-    PAGE.write_text(f"{before}{BEGIN}\n{tables}\n\n{about(rounds, seconds, load_before)}")
+    before, begin, rest = PAGE.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise RuntimeError(f"{PAGE} lacks one of the lines {BEGIN} and {END}")
+    PAGE.write_text(f"{before}{BEGIN}\n{tables}\n\n{about(rounds, seconds, load_before)}{END}{after}")
 
 
 def about(rounds: int, seconds: Mapping[str, float], load_before: float) -> str:
@@ -43,12 +45,12 @@ def about(rounds: int, seconds: Mapping[str, float], load_before: float) -> str:
         f"Date: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         f"Machine: {machine()}",
         f"Software: {software()}",
-        f"Rounds: {rounds} counted ones, after one or two to warm up; of what takes long there are fewer, as many as "
-        "the row has ratios, and one where it has no range",
+        f"Rounds: {rounds} counted ones, after one or two to warm up. Slow rows have fewer: as many as the row has "
+        "ratios, and one where it has no range",
         f"Duration: {sum(seconds.values()) / 60:.1f} minutes ({parts})",
         f"Load average: {load_before:.1f} before the run, {os.getloadavg()[0]:.1f} at its end",
     ]
-    return "## About this table\n" + "".join(f"- {fact}.\n" for fact in facts)
+    return "### About these tables\n" + "".join(f"- {fact}.\n" for fact in facts)
 
 
 def machine() -> str:
@@ -71,12 +73,12 @@ def software() -> str:
 
 
 def commit() -> str:
-    told = subprocess.run(
+    described = subprocess.run(
         ["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
     )
-    return told.stdout.strip() or "no commit"
+    return described.stdout.strip() or "no commit"
 
 
 def java_version() -> str:
-    told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    return "JDK " + told.partition('"')[2].partition('"')[0]
+    printed = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    return "JDK " + printed.partition('"')[2].partition('"')[0]
