@@ -16,11 +16,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from simulation.loop import VirtualLoop
-from simulation.node import Node
-
 from barnabas.transport.channel import ResolvedAddress, SocketOptions
 from barnabas.transport.parts import Memory, PartFile
+from simulation.loop import VirtualLoop
+from simulation.node import Node
 
 WINDOW_BYTES = 256 * 1024
 """What one direction of a connection holds before its sender has to wait."""

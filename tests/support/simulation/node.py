@@ -18,6 +18,8 @@ class Node:
     def __init__(self, name: str) -> None:
         self.name = name
         self.killed = False
+        self.ended = asyncio.Event()
+        """Set when the node is killed."""
         self.frozen = False
         self.held: list[asyncio.Handle] = []
         """Callbacks that came due while the node was frozen, in order."""
@@ -34,6 +36,7 @@ class Node:
         if self.killed:
             return
         self.killed = True
+        self.ended.set()
         self.held.clear()
         for callback in self.on_kill:
             callback()
