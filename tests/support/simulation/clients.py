@@ -25,12 +25,12 @@ class LoopIo:
     is_current = False
 
     def __init__(self, name: str) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         self.name = name
         self.stopped = False
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        if self.stopped:
+        if self.stopped or self.loop is None:
             coroutine.close()
             raise ClosedError("the client is closed: make a new one")
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
@@ -39,7 +39,7 @@ class LoopIo:
         return await asyncio.wrap_future(self.submit(coroutine))
 
     def call(self, function: Callable[..., object], *args: object) -> None:
-        if not self.stopped:
+        if not self.stopped and self.loop is not None:
             self.loop.call_soon(function, *args)
 
     def stop(self) -> None:

@@ -12,7 +12,19 @@ from collections.abc import Callable
 from faulty_files import FaultyFile, FaultyFiles
 
 
+class _SimulatedFile(FaultyFile):
+    __slots__ = ()
+
+    def try_lock(self) -> bool:
+        locked = super().try_lock()
+        if locked:
+            self._layer.keep_lock(self.fileno())  # type: ignore[attr-defined]
+        return locked
+
+
 class SimulatedDisk(FaultyFiles):
+    file_type = _SimulatedFile
+
     def __init__(self) -> None:
         super().__init__()
         self.on_crash: Callable[[], None] = lambda: None
@@ -25,11 +37,6 @@ class SimulatedDisk(FaultyFiles):
         if self.crashed and not was_crashed:
             self.on_crash()
         return keep
-
-    def open(self, path: str, *, create: bool = False) -> FaultyFile:
-        file = super().open(path, create=create)
-        file.__class__ = _SimulatedFile
-        return file  # type: ignore[return-value]
 
     def names(self, directory: str) -> list[str]:
         return sorted(super().names(directory))  # the order of the system differs from run to run
@@ -45,13 +52,3 @@ class SimulatedDisk(FaultyFiles):
 
     def keep_lock(self, descriptor: int) -> None:
         self._locked.append(os.dup(descriptor))
-
-
-class _SimulatedFile(FaultyFile):
-    __slots__ = ()
-
-    def try_lock(self) -> bool:
-        locked = super().try_lock()
-        if locked:
-            self._layer.keep_lock(self.fileno())  # type: ignore[attr-defined]
-        return locked

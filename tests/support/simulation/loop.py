@@ -25,13 +25,17 @@ class StuckError(Exception):
 
 
 class Readiness(Protocol):
-    def is_readable(self, fd: int) -> bool: ...
+    def readable(self) -> list[int]:
+        """Descriptors with something to read, in the order in which it came."""
+        ...
+
     def is_writable(self, fd: int) -> bool: ...
 
 
 class VirtualSelector(selectors.BaseSelector):
     def __init__(self) -> None:
         self._keys: dict[int, selectors.SelectorKey] = {}
+        self._writers: dict[int, None] = {}
         self.readiness: Readiness | None = None
         self.advance: Callable[[float], None] = lambda seconds: None
 
@@ -40,10 +44,14 @@ class VirtualSelector(selectors.BaseSelector):
         if fd in self._keys:
             raise KeyError(f"{fd} is registered already")
         self._keys[fd] = selectors.SelectorKey(fileobj, fd, events, data)
+        if events & selectors.EVENT_WRITE:
+            self._writers[fd] = None
         return self._keys[fd]
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._keys.pop(fileobj if isinstance(fileobj, int) else fileobj.fileno())
+        fd = fileobj if isinstance(fileobj, int) else fileobj.fileno()
+        self._writers.pop(fd, None)
+        return self._keys.pop(fd)
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         return self._keys
@@ -54,14 +62,20 @@ class VirtualSelector(selectors.BaseSelector):
     def close(self) -> None:
         self._keys.clear()
 
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        self.unregister(fileobj)
+        return self.register(fileobj, events, data)
+
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = []
         if self.readiness is not None:
-            for fd, key in self._keys.items():
-                events = selectors.EVENT_READ if self.readiness.is_readable(fd) else 0
-                events |= selectors.EVENT_WRITE if self.readiness.is_writable(fd) else 0
-                if events & key.events:
-                    ready.append((key, events & key.events))
+            for fd in self.readiness.readable():
+                key = self._keys.get(fd)
+                if key is not None and key.events & selectors.EVENT_READ:
+                    ready.append((key, selectors.EVENT_READ))
+            for fd in list(self._writers):
+                if self.readiness.is_writable(fd):
+                    ready.append((self._keys[fd], selectors.EVENT_WRITE))
         if not ready:
             if timeout is None:
                 raise StuckError("nothing is ready and no timer is set")

@@ -73,6 +73,7 @@ class SimulatedChannel:
         count = self._network.portion(min(len(buffer), len(self.received)))
         buffer[:count] = self.received[:count]
         del self.received[:count]
+        self._network.update(self)
         return count
 
     def send(self, data: Memory, flags: int = 0, /) -> int:
@@ -129,6 +130,8 @@ class SimulatedChannel:
         self.received.clear()
         self.in_transit.clear()
         self.in_transit_bytes = 0
+        if not self.closed:
+            self._network.update(self)
 
     def _check_open(self) -> None:
         if self.closed:
@@ -153,6 +156,7 @@ class SimulatedListener:
         if not self.backlog:
             raise BlockingIOError
         channel = self.backlog.popleft()
+        self._network.update(self)
         return channel, channel.getpeername()
 
     def close(self) -> None:
@@ -176,6 +180,7 @@ class SimulatedNetwork:
         self._channels: dict[int, SimulatedChannel] = {}
         self._listeners: dict[int, SimulatedListener] = {}
         self._addresses: dict[tuple[str, int], SimulatedListener] = {}
+        self._readable: dict[SimulatedChannel | SimulatedListener, None] = {}
         self._cuts: set[Route] = set()
         self.delay_s = (0.0001, 0.002)
         loop.virtual_selector.readiness = self
@@ -215,9 +220,15 @@ class SimulatedNetwork:
 
     # --- for the loop ---
 
-    def is_readable(self, fd: int) -> bool:
-        end = self._channels.get(fd) or self._listeners.get(fd)
-        return end is not None and end.is_readable and not end.node.frozen
+    def readable(self) -> list[int]:
+        return [end.fd for end in self._readable if not end.node.frozen]
+
+    def update(self, end: SimulatedChannel | SimulatedListener) -> None:
+        """Something came, or was taken: note whether there is something to read."""
+        if end.is_readable:
+            self._readable[end] = None
+        else:
+            self._readable.pop(end, None)
 
     def is_writable(self, fd: int) -> bool:
         channel = self._channels.get(fd)
@@ -252,6 +263,7 @@ class SimulatedNetwork:
 
     def on_closed(self, channel: SimulatedChannel) -> None:
         self._forget(channel.fd)
+        self._readable.pop(channel, None)
         del self._channels[channel.fd]
         peer = channel.peer
         if peer.closed or peer.was_reset:
@@ -264,6 +276,7 @@ class SimulatedNetwork:
     def on_listener_closed(self, listener: SimulatedListener) -> None:
         if self._listeners.pop(listener.fd, None) is not None:
             self._forget(listener.fd)
+            self._readable.pop(listener, None)
             del self._addresses[listener.getsockname()]
             for channel in listener.backlog:
                 self._reset_pair(channel)
@@ -293,6 +306,7 @@ class SimulatedNetwork:
         near.peer, far.peer = far, near
         self._channels[near.fd], self._channels[far.fd] = near, far
         listener.backlog.append(far)
+        self.update(listener)
         self._trace("connect", node.name, listener.node.name)
         return near
 
@@ -312,6 +326,7 @@ class SimulatedNetwork:
                 channel.in_transit_bytes -= len(data)
                 channel.received += data
                 self._trace("arrive", channel.node.name, channel.fd, len(data))
+        self.update(channel)
 
     def _schedule_arrival(self, channel: SimulatedChannel) -> None:
         for arrival, _ in channel.in_transit:

@@ -19,8 +19,7 @@ from simulation.history import History, Place, Seen
 from simulation.world import SimulatedBroker, World
 
 PARTITIONS = 2
-CHAOS_S = 60.0
-SETTLE_S = 120.0
+CHAOS_S = 25.0
 QUICK = {
     "request_timeout_ms": 3000,
     "retry_backoff_ms": 50,
@@ -187,7 +186,7 @@ class Scenario:
         world, chance = self.world, self.chance
         ends = world.loop.time() + CHAOS_S
         while world.loop.time() < ends:
-            await asyncio.sleep(chance.uniform(1, 8))
+            await asyncio.sleep(chance.uniform(0.2, 4))
             fault = chance.choice(("kill", "kill in a write", "reset", "cut", "kill at an event"))
             if fault == "reset":
                 world.network.reset(self.broker.node)

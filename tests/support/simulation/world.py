@@ -7,6 +7,7 @@ with World(seed) as world:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import hashlib
 import random
@@ -91,19 +92,22 @@ class World:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Nobody runs any more, and nothing is cleaned up by whoever was killed."""
+        """Nobody runs any more; what they left behind is collected now, without a word."""
         for node in self._nodes:
             node.killed = True
-        for io in self._ios:
-            io.stopped = True
+            node.on_kill.clear()
         self.loop.set_exception_handler(lambda loop, context: None)
-        tasks = [task for node in self._nodes for task in node.tasks]
-        self._nodes.clear()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for task in tasks:
+            for task in [task for node in self._nodes for task in node.tasks]:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
-            tasks.clear()
+                with contextlib.suppress(BaseException):
+                    task.get_coro().close()
+            for io in self._ios:
+                io.stopped = True
+                io.loop = None  # the producer's hook for the end of the interpreter keeps the io
+            self._nodes.clear()
+            self._ios.clear()
             self.loop.close()
             gc.collect()
         shutil.rmtree(self.directory, ignore_errors=True)
