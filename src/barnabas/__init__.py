@@ -21,23 +21,50 @@ if TYPE_CHECKING:
         ClientTimeoutError,
         ClosedError,
         CommitFailedError,
+        ConcurrentTransactionsError,
         ConfigError,
+        CoordinatorNotAvailableError,
+        CorruptMessageError,
         DeserializationError,
         FencedError,
+        GroupNotEmptyError,
+        GroupNotFoundError,
         IllegalStateError,
+        InvalidGroupIdError,
+        InvalidPartitionsError,
+        InvalidRecordError,
+        InvalidReplicationFactorError,
+        InvalidRequestError,
+        InvalidTimestampError,
+        InvalidTopicError,
+        KafkaStorageError,
+        LeaderNotAvailableError,
         LogTruncationError,
         NoOffsetForPartitionError,
+        NotControllerError,
+        NotEnoughReplicasError,
+        NotLeaderError,
         OffsetOutOfRangeError,
+        OutOfOrderSequenceError,
+        PolicyViolationError,
+        QuotaExceededError,
         RebalanceInProgressError,
         RecordTooLargeError,
+        ResourceNotFoundError,
+        SecurityDisabledError,
         SerializationError,
+        TopicExistsError,
         TransactionAbortedError,
+        TransactionalIdNotFoundError,
+        UnexpectedError,
         UnknownTopicError,
         UnreachableError,
         UnsupportedVersionError,
         WakeupError,
     )
     from barnabas.client.producer import Producer
+    from barnabas.client.producer._fast_pure import Delivery
+    from barnabas.client.producer.record_metadata import RecordMetadata
     from barnabas.errors import ErrorCode, KafkaError
     from barnabas.testing import Broker
     from barnabas.types import TopicPartition
@@ -53,28 +80,55 @@ __all__ = [
     "ClientTimeoutError",
     "ClosedError",
     "CommitFailedError",
+    "ConcurrentTransactionsError",
     "ConfigError",
     "ConfigResource",
     "Consumer",
     "ConsumerRecord",
+    "CoordinatorNotAvailableError",
+    "CorruptMessageError",
+    "Delivery",
     "DeserializationError",
     "ErrorCode",
     "FencedError",
+    "GroupNotEmptyError",
+    "GroupNotFoundError",
     "IllegalStateError",
+    "InvalidGroupIdError",
+    "InvalidPartitionsError",
+    "InvalidRecordError",
+    "InvalidReplicationFactorError",
+    "InvalidRequestError",
+    "InvalidTimestampError",
+    "InvalidTopicError",
     "KafkaError",
+    "KafkaStorageError",
+    "LeaderNotAvailableError",
     "LogTruncationError",
     "NewTopic",
     "NoOffsetForPartitionError",
+    "NotControllerError",
+    "NotEnoughReplicasError",
+    "NotLeaderError",
     "OffsetAndMetadata",
     "OffsetOutOfRangeError",
     "OffsetSpec",
+    "OutOfOrderSequenceError",
+    "PolicyViolationError",
     "Producer",
+    "QuotaExceededError",
     "RebalanceInProgressError",
     "RebalanceListener",
+    "RecordMetadata",
     "RecordTooLargeError",
+    "ResourceNotFoundError",
+    "SecurityDisabledError",
     "SerializationError",
+    "TopicExistsError",
     "TopicPartition",
     "TransactionAbortedError",
+    "TransactionalIdNotFoundError",
+    "UnexpectedError",
     "UnknownTopicError",
     "UnreachableError",
     "UnsupportedVersionError",
@@ -88,6 +142,7 @@ _HOMES = {
     "ConfigResource": "barnabas.client.admin.types",
     "Consumer": "barnabas.client.consumer",
     "ConsumerRecord": "barnabas.client.consumer",
+    "Delivery": "barnabas.client.producer.fast_path",
     "ErrorCode": "barnabas.errors",
     "KafkaError": "barnabas.errors",
     "NewTopic": "barnabas.client.admin.types",
@@ -95,16 +150,19 @@ _HOMES = {
     "OffsetSpec": "barnabas.client.admin.types",
     "Producer": "barnabas.client.producer",
     "RebalanceListener": "barnabas.client.consumer",
+    "RecordMetadata": "barnabas.client.producer.record_metadata",
     "TopicPartition": "barnabas.types",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'barnabas' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES.get(name, "barnabas.client.errors")), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # type checkers must see a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'barnabas' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES.get(name, "barnabas.client.errors")), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

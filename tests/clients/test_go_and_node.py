@@ -40,6 +40,8 @@ def test_kafkajs(bootstrap: str, new_name: str) -> None:
     report = report_of(["node", str(NODE_PROGRAM), bootstrap, new_name], NODE_PATH=str(NODE_MODULES))
     assert report == {
         "created": True,
+        "createdByDefaults": True,
+        "createdAgain": False,
         "partitions": 2,
         "end": "100",
         "byTime": "0",

@@ -317,3 +317,52 @@ def test_a_full_disk_is_a_storage_error_until_there_is_room(small_disk: Path) ->
         assert read_values(client, TOPIC) == [*kept, b"room again"]
     with broker, RawClient(broker.bootstrap) as client:
         assert read_values(client, TOPIC) == [*kept, b"room again"]
+
+
+def fill_up(disk: Path) -> Path:
+    """Takes every byte that is left."""
+    filler = disk / "filler"
+    with filler.open("ab", buffering=0) as file:
+        for size in (1 << 16, 4096, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                pass
+    return filler
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_stop_and_a_start_on_a_full_disk(small_disk: Path, end: str, tmp_path: Path) -> None:
+    broker = BarnabasProcess(small_disk)
+    broker.output = tmp_path / "server.out"
+    with broker, RawClient(broker.bootstrap) as client:
+        client.create_topic(TOPIC, segment_bytes=SEGMENT_BYTES, segment_index_bytes="1024")
+        kept = [VALUES[number % RECORDS] for number in range(12)]
+        for value in kept:
+            assert client.produce(TOPIC, batch(value)).error_code == 0
+        filler = fill_up(small_disk)
+        assert client.produce(TOPIC, batch(VALUES[0])).error_code == STORAGE_ERROR
+        if end == "kill":
+            broker.kill()
+        else:
+            assert broker.stop() == 0
+        assert "Traceback" not in broker.printed()
+    for _ in range(3):
+        fill_up(small_disk)
+        broker.start()
+        with RawClient(broker.bootstrap) as client:
+            assert read_values(client, TOPIC) == kept, "reading is possible"
+            assert client.produce(TOPIC, batch(VALUES[0])).error_code == STORAGE_ERROR
+            fill_up(small_disk)
+        if end == "kill":
+            broker.kill()
+        else:
+            assert broker.stop() == 0
+        assert "Traceback" not in broker.printed() and "not clean" not in broker.printed()
+    broker.start()
+    filler.unlink()
+    with RawClient(broker.bootstrap) as client:
+        assert client.produce(TOPIC, batch(b"room again")).error_code == 0
+        assert read_values(client, TOPIC) == [*kept, b"room again"]
+    assert broker.stop() == 0

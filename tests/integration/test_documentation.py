@@ -1,4 +1,4 @@
-"""The examples of README.md, docs/clients.md and docs/commands.md, and the programs in examples/, run as they stand.
+"""The examples of README.md and of pages in docs/, and the programs in examples/, run as they stand.
 
 How: tests/support/documentation.py. docs/spark.md is run by tests/spark/test_documentation.py.
 """
@@ -28,7 +28,7 @@ from barnabas.cli.main import COMMANDS
 from barnabas.client.errors import ClientError
 from barnabas.testing import Broker
 
-PAGES = ["README.md", "docs/clients.md", "docs/commands.md"]
+PAGES = ["README.md", "docs/clients.md", "docs/commands.md", "docs/testing.md"]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
 
@@ -60,7 +60,7 @@ def test_no_example_is_passed_over(page: str) -> None:
     assert {block.language for block in blocks_of(page)} <= {*RUN, *NOT_RUN}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/spark.md"])
+@pytest.mark.parametrize("page", [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/operations.md", "docs/spark.md"])
 def test_links_lead_somewhere(page: str) -> None:
     content = (ROOT / page).read_text(encoding="utf-8")
     folder = (ROOT / page).parent

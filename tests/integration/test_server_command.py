@@ -18,6 +18,10 @@ from raw_client import RawClient, base_offsets, batch, fetch_request
 
 from barnabas import __version__
 from barnabas.cli import server
+<<<<<<< HEAD
+=======
+from barnabas.cli.server_config import read_config
+>>>>>>> main
 from barnabas.config.listeners import Listener
 from barnabas.protocol.messages import describe_configs as describing
 from barnabas.protocol.messages.fetch import FetchRequest
@@ -114,8 +118,9 @@ def test_a_run_from_ready_line_to_clean_stop(run: type[Command], tmp_path: Path)
                 assert topics == ["t"]
             assert base_offsets(client.fetch("t", 0).records) == [0]
             status, out, _ = server.end(number)
-        assert (status, out) == (0, "")
+        assert (status, out) == (0, f"barnabas {__version__} stopped cleanly (node 7, {address})\n")
         assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+        assert not (tmp_path / "data" / "barnabas.pid").exists()
 
 
 def test_a_stop_answers_fetches_that_wait(run: type[Command]) -> None:
@@ -131,7 +136,11 @@ def test_a_stop_answers_fetches_that_wait(run: type[Command]) -> None:
 
 def test_the_default_address_is_loopback_port_9092() -> None:
     """Read from the settings, not from a running broker: the port may be taken on the machine that runs the tests."""
+<<<<<<< HEAD
     config, _ = server._config(server._parser().parse([]))
+=======
+    config = read_config(server.parser().parse([]))
+>>>>>>> main
     assert config.bound_listeners() == (Listener("PLAINTEXT", "127.0.0.1", 9092),)
 
 
@@ -156,11 +165,48 @@ def test_every_fault_is_listed_and_nothing_started(run: type[Command], tmp_path:
         ),
     ).end()
     assert (status, out) == (2, "")
-    for part in ("listeners", "node.id", "log.retntion.ms", "num.partitions", "log.segment.bytes", "--set alone"):
+    named = ("--listen nowhere", "--node-id first", "log.retntion.ms", "num.partitions", "log.segment.bytes")
+    for part in (*named, "--set alone"):
         assert re.search(rf"^  {re.escape(part)}: ", error, re.MULTILINE), (part, error)
     assert "did you mean log.retention.ms?" in error
     assert "Traceback" not in error
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "fault"),
+    [
+        ("19100", "--listen 19100: expected HOST:PORT, such as 127.0.0.1:19100"),
+        ("localhost", "--listen localhost: expected HOST:PORT, such as 127.0.0.1:9092"),
+        ("PLAINTEXT://localhost:1", "--listen PLAINTEXT://localhost:1: expected HOST:PORT"),
+        ("localhost:99999", "--listen localhost:99999: "),
+        ("0.0.0.0:19100", "--listen 0.0.0.0:19100: clients cannot reach 0.0.0.0"),
+    ],
+)
+def test_a_fault_names_what_was_typed(run: type[Command], typed: str, fault: str) -> None:
+    status, out, error = run("--listen", typed).end()
+    assert (status, out) == (2, "")
+    assert f"\n  {fault}" in error and "\n  listeners" not in error and "\n  advertised" not in error
+
+
+def test_zookeeper_connect_is_named_for_what_it_means_here(run: type[Command], tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text(
+        "broker.id=3\nlisteners=PLAINTEXT://127.0.0.1:0\nlog.dirs=data\n"
+        "zookeeper.connect=one:2181,two:2181/kafka\nzookeeper.connection.timeout.ms=18000\n"
+    )
+    server = run("--config", "server.properties")
+    assert server.ready()[3] == "3"
+    status, _, error = server.end(signal.SIGTERM)
+    assert status == 0
+    (line,) = [line for line in error.splitlines() if "zookeeper.connect=one:2181,two:2181/kafka" in line]
+    assert "WARNING" in line and "no ZooKeeper is used" in line and "cluster of one" in line and "--metadata" in line
+    (others,) = [line for line in error.splitlines() if "settings without effect" in line]
+    assert "zookeeper.connection.timeout.ms" in others and "zookeeper.connect:" not in others
+
+
+def test_a_mistyped_setting_of_zookeeper(run: type[Command]) -> None:
+    status, _, error = run("--set", "zookeeper.conect=one:2181").end()
+    assert status == 2 and "zookeeper.conect: unknown setting, did you mean zookeeper.connect?" in error
 
 
 @pytest.mark.parametrize(

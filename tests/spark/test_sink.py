@@ -10,6 +10,7 @@ import pytest
 from confluent import read_partition
 
 from barnabas import Consumer
+from barnabas.spark.metrics import offsets_behind_latest
 from barnabas.testing import Broker
 
 NewTopic = Callable[..., str]
@@ -73,7 +74,7 @@ def test_at_least_once_uses_no_transaction(
     with Consumer(broker.bootstrap) as consumer:
         assert consumer.end_offsets([(topic, 0)]) == {(topic, 0): 602}, "each task ends with a marker"
     groups = [each.group_id for each in judge.list_consumer_groups().result().valid]
-    assert len([each for each in groups if each.startswith(f"{name}-")]) == 2, "one note a task"
+    assert len([each for each in groups if each.startswith(f"__barnabas_sink.{name}-")]) == 2, "one note a task"
 
 
 def test_what_was_read_can_be_written_as_it_is(spark: Any, bootstrap: str, new_topic: NewTopic) -> None:
@@ -90,6 +91,24 @@ def test_faults_are_told_before_anything_is_written(spark: Any, bootstrap: str) 
     assert "column key: is int, must be binary or string" in words and "topic: give the option topic" in words
     overwriting = rows.write.format("barnabas").mode("overwrite").option("kafka.bootstrap.servers", bootstrap)
     assert "cannot be overwritten" in failure(lambda: overwriting.option("topic", "t").save())
+
+
+def test_without_a_mode_it_appends(spark: Any, bootstrap: str, new_topic: NewTopic) -> None:
+    """As with the official connector, and so it does if told to fail where something exists."""
+    topic = new_topic()
+    rows = spark.createDataFrame([("v",)], "value string")
+    writer = rows.write.format("barnabas").option("kafka.bootstrap.servers", bootstrap).option("topic", topic)
+    writer.save()
+    writer.mode("error").save()
+    rows.write.options(**{"kafka.bootstrap.servers": bootstrap, "topic": topic}).save(format="barnabas")
+    assert len(in_partition(bootstrap, topic, 0)) == 3
+    assert "Ignore" in failure(lambda: writer.mode("ignore").save())
+
+
+def test_other_formats_still_refuse_what_exists(spark: Any, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([("v",)], "value string")
+    rows.write.format("json").save(str(tmp_path / "rows"))
+    assert "PATH_ALREADY_EXISTS" in failure(lambda: rows.write.format("json").save(str(tmp_path / "rows")))
 
 
 def test_rows_that_cannot_be_written_fail_the_job(spark: Any, bootstrap: str, new_topic: NewTopic) -> None:
@@ -111,6 +130,24 @@ def test_a_stream(spark: Any, bootstrap: str, new_topic: NewTopic, tmp_path: Pat
         assert query.awaitTermination(60)
     found = [each for part in (0, 1) for each in in_partition(bootstrap, target, part)]
     assert sorted(int(each.key()) for each in found) == list(range(130))
+
+
+def test_a_complete_result_with_more_columns(spark: Any, bootstrap: str, new_topic: NewTopic, tmp_path: Path) -> None:
+    source, target = new_topic(), new_topic()
+    read = spark.readStream.format("barnabas").option("kafka.bootstrap.servers", bootstrap)
+    records = read.option("subscribe", source).option("startingOffsets", "earliest").load()
+    counts = (
+        records.groupBy("key").count().selectExpr("key", "string(count) AS value", "count", "current_date() AS day")
+    )
+    sink = counts.writeStream.format("barnabas").option("kafka.bootstrap.servers", bootstrap).option("topic", target)
+    for expected in (2, 4):
+        write(spark.createDataFrame([("a", "x"), ("a", "y")], "key string, value string"), bootstrap, topic=source)
+        sink = sink.outputMode("complete").option("checkpointLocation", str(tmp_path))
+        query = sink.trigger(availableNow=True).start()
+        assert query.awaitTermination(60)
+        assert [each.value() for each in in_partition(bootstrap, target, 0)][-1] == str(expected).encode()
+    (last,) = query.recentProgress[-1]["sources"]
+    assert offsets_behind_latest(last)["maxOffsetsBehindLatest"] == "0"
 
 
 def in_partition(bootstrap: str, topic: str, partition: int) -> list[Any]:

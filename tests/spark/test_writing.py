@@ -71,7 +71,7 @@ def test_a_replay_writes_nothing(bootstrap: str, new_topic: NewTopic, name: str,
     assert write_task(iter([]), options, name, 9, 0) == Written(0, 0)
     assert committed(bootstrap, topic) == ["a", "b", "c", "d", "e"]
     with Admin(bootstrap) as admin:
-        notes = admin.list_group_offsets(f"barnabas-sink-{name}-0")
+        notes = admin.list_group_offsets(f"__barnabas_sink.barnabas-sink-{name}-0")
     assert [(note.offset, note.metadata) for note in notes.values() if note] == [(9, "1 rows, 1 bytes")]
 
 

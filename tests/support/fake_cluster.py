@@ -67,6 +67,7 @@ class FakeCluster:
         self.throttled: list[tuple[int, int]] = []
         self.followed: Collection[str] | None = ()
         self.closed = False
+        self.disconnected = False
         self._sent = asyncio.Event()
         self._in_flight: Counter[int] = Counter()
         self._brokers = {node_id: Node(node_id, f"broker-{node_id}", 9092) for node_id in range(brokers)}
@@ -139,6 +140,9 @@ class FakeCluster:
 
     async def close(self) -> None:
         self.closed = True
+
+    def disconnect(self) -> None:
+        self.disconnected = True
 
     async def send(
         self,

@@ -28,10 +28,10 @@ QUICK = {
 class HandlerCalls:
     """Use as an async context manager. `call` takes the request over the wire's bytes and back, in every sense."""
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    def __init__(self, directory: Path, *, store: MemoryStore | None = None, **settings: str) -> None:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         config = BrokerConfig.parse(QUICK | {"log.dirs": str(directory)} | given)
-        self.broker = Broker(config, store=MemoryStore())
+        self.broker = Broker(config, store=store or MemoryStore())
         self.rest = Mock()
         """Called when a connection is told to rest."""
 
@@ -68,7 +68,16 @@ class HandlerCalls:
 
     def context(self, api_key: ApiKey, version: int) -> RequestContext:
         listener = SimpleNamespace(name="PLAINTEXT")
-        connection = cast(Any, SimpleNamespace(listener=listener, peer_host="10.0.0.9", rest=self.rest))
+        connection = cast(
+            Any,
+            SimpleNamespace(
+                listener=listener,
+                peer_host="10.0.0.9",
+                rest=self.rest,
+                pause_reading=lambda: None,
+                resume_reading=lambda: None,
+            ),
+        )
         return RequestContext(self.broker, connection, RequestHeader(api_key, version, 0, "tester", 0))
 
     def versions(self, request: type[Any]) -> range:

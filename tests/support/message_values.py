@@ -5,7 +5,19 @@ import string
 from typing import Any
 
 from barnabas.errors import ErrorCode
-from barnabas.protocol.schema import BOOL, BYTES, FLOAT64, RECORDS, STRING, UUID, Array, Field, Primitive, default_of
+from barnabas.protocol.schema import (
+    BOOL,
+    BYTES,
+    FLOAT64,
+    RECORDS,
+    STRING,
+    TEXT,
+    UUID,
+    Array,
+    Field,
+    Primitive,
+    default_of,
+)
 
 _BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 _TEXT = string.ascii_letters + string.digits + "._- äß→漢🦆"
@@ -42,7 +54,7 @@ class MessageValues:
             return self.message(kind, version)
         if kind is BOOL:
             return self._random.random() < 0.5
-        if kind is STRING:
+        if kind in (STRING, TEXT):
             length = self._random.choice((0, 1, 7, 30, 130)) if self._fill else 0
             return "".join(self._random.choice(_TEXT) for _ in range(length))
         if kind is BYTES or kind is RECORDS:

@@ -34,6 +34,7 @@ class RawClient:
         host, _, port = bootstrap.rpartition(":")
         self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout)
         self._correlation_id = 0
+        self.client_id = CLIENT_ID
 
     # ---- bytes
 
@@ -74,7 +75,7 @@ class RawClient:
     def post(self, request: Any, version: int) -> int:
         """Sends without waiting for the answer; gives the correlation id."""
         self._correlation_id += 1
-        self.send(encode_request(request, version, self._correlation_id, CLIENT_ID))
+        self.send(encode_request(request, version, self._correlation_id, self.client_id))
         return self._correlation_id
 
     def answer(self, request: type[Any], version: int) -> Any:
@@ -184,6 +185,7 @@ def fetch_request(
     min_bytes: int = 0,
     max_wait_ms: int = 0,
     isolation_level: int = 0,
+    replica_id: int = -1,
 ) -> fetching.FetchRequest:
     wanted = fetching.FetchPartition(
         partition=partition,
@@ -193,12 +195,16 @@ def fetch_request(
         partition_max_bytes=partition_max_bytes,
     )
     named = {"topic_id": topic} if isinstance(topic, bytes) else {"topic": topic}
+    follower: dict[str, object] = {"replica_id": replica_id}
+    if isinstance(topic, bytes):
+        follower = {"replica_state": fetching.ReplicaState(replica_id=replica_id)}
     return fetching.FetchRequest(
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
         max_bytes=max_bytes,
         isolation_level=isolation_level,
         topics=[fetching.FetchTopic(partitions=[wanted], **named)],  # type: ignore[arg-type]
+        **follower,  # type: ignore[arg-type]
     )
 
 

@@ -6,12 +6,13 @@ made = Sending(FakeCluster(topics={"t": 2}), linger_ms=5); made.send("t", b"v", 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from fake_cluster import FakeCluster
 
 from barnabas import Producer, aio
+from barnabas.client.errors import ClosedError
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.core import ProducerCore
@@ -65,7 +66,8 @@ class Sending:
         self.io.wait(self.core.flush(20))
 
     def close(self) -> None:
-        self.io.wait(self.core.close(0))
+        with suppress(ClosedError):  # by the test itself
+            self.io.wait(self.core.close(0))
         self.io.stop()
 
 

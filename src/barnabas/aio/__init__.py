@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["Admin", "Consumer", "Producer"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'barnabas.aio' has no attribute {name!r}")
-    value = getattr(import_module(f"barnabas.client.{name.lower()}.aio"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # type checkers must see a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'barnabas.aio' has no attribute {name!r}")
+        value = getattr(import_module(f"barnabas.client.{name.lower()}.aio"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.examples import examples_text
 from barnabas.cli.numbers import NumberError, seconds
 from barnabas.cli.standard_output import complain, seeing_output_out
 
@@ -124,7 +125,13 @@ def parser_of(noun: str, description: str, verbs: Sequence[Verb]) -> CommandPars
     parser = CommandParser(prog=f"barnabas {noun}", description=description)
     words = parser.add_subparsers(metavar="VERB", required=True)
     for verb in verbs:
-        child = words.add_parser(verb.name, help=verb.summary, description=_sentence(verb.summary))
+        child = words.add_parser(
+            verb.name,
+            help=verb.summary,
+            description=_sentence(verb.summary),
+            epilog=examples_text(f"{noun} {verb.name}"),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         verb.add_arguments(child)
         add_connection_arguments(child)
         child.set_defaults(verb=verb)
@@ -141,9 +148,6 @@ def _in_words(error: "KafkaError") -> str:
     text = "; ".join(each.message for each in errors.values()) or error.message
     for name, word in _WORDS.items():
         text = text.replace(name, word)
-    if "does not offer" in text:
-        # Barnabas's newest does not serve everything: a newer one is no help then.
-        text = text.replace("use a newer broker", "it is too old, or of Barnabas, which does not serve it")
     return " ".join(text.split())
 
 

@@ -20,11 +20,19 @@ COMMANDS = {
     "user": ("barnabas.cli.commands.user", "users with a password, and quotas"),
     "perf": ("barnabas.cli.commands.perf", "measure: produce, consume, latency"),
     "pipeline": ("barnabas.cli.commands.pipeline", "the warehouse pipeline on Spark, and sample traffic for it"),
-    "log": ("barnabas.cli.commands.log", "show what stands in the files of a log"),
+    "log": ("barnabas.cli.commands.log", "show what stands in the files of a log; accept the loss of a damaged one"),
     "completion": ("barnabas.cli.commands.completion", "what makes a shell complete these words"),
 }
 
 USAGE_ERROR = 2
+SWITCHES = ("-v", "--verbose")
+CONNECTION_OPTIONS = ("-b", "--bootstrap-server", "--command-config", "-X", "--timeout", *SWITCHES)
+EXAMPLES = """\
+  barnabas server                                    a broker on 127.0.0.1:9092
+  barnabas topic create orders -p 3
+  echo hello | barnabas produce orders
+  barnabas consume orders -o beginning -e
+  barnabas -b kafka.example:9092 group describe billing"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,9 +46,14 @@ def _run(words: list[str]) -> int:
         return 0 if words else USAGE_ERROR
     if words[0] in ("-V", "--version"):
         from barnabas import __version__
+        from barnabas.records.codec import NATIVE
 
-        print(f"barnabas {__version__}")
+        print(f"barnabas {__version__} ({'native' if NATIVE else 'pure Python'} codec)")
         return 0
+    before, words = _connection_options(words)
+    if not words:
+        complain("barnabas: a command is missing. See barnabas --help.")
+        return USAGE_ERROR
     row = COMMANDS.get(words[0])
     if row is None:
         import difflib
@@ -49,11 +62,28 @@ def _run(words: list[str]) -> int:
         hint = f" Did you mean {near[0]}?" if near else ""
         complain(f"barnabas: there is no command {words[0]!r}.{hint} See barnabas --help.")
         return USAGE_ERROR
-    status: int = importlib.import_module(row[0]).main(words[1:])
+    module = importlib.import_module(row[0])
+    verb = words[1:2] if before and hasattr(module, "VERBS") else []
+    status: int = module.main([*verb, *before, *words[1 + len(verb) :]])
     return status
+
+
+def _connection_options(words: list[str]) -> tuple[list[str], list[str]]:
+    """Options about the connection that stand before the command, and the rest: `-b HOST topic list`."""
+    taken: list[str] = []
+    left = list(words)
+    while left and (left[0].partition("=")[0] in CONNECTION_OPTIONS or left[0][:2] in ("-b", "-X")):
+        word = left.pop(0)
+        taken.append(word)
+        is_whole = "=" in word if word.startswith("--") else len(word) > 2
+        if word not in SWITCHES and not is_whole and left:
+            taken.append(left.pop(0))
+    return taken, left
 
 
 def _help() -> str:
     width = max(len(name) for name in COMMANDS)
     rows = "\n".join(f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items())
-    return f"usage: barnabas COMMAND [options]\n\ncommands:\n{rows}\n\nbarnabas COMMAND --help tells more."
+    usage = "usage: barnabas [-b HOST:PORT] COMMAND [options]"
+    more = "barnabas COMMAND --help shows its options, and examples."
+    return f"{usage}\n\ncommands:\n{rows}\n\nexamples:\n{EXAMPLES}\n\n{more}"

@@ -6,7 +6,10 @@ names of the fields.
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 GAP = "  "
 NOTHING = "-"
@@ -35,6 +38,15 @@ def print_json(value: Any) -> None:
 
     json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
     print()
+
+
+def print_done(options: "Namespace", done: Sequence[Mapping[str, object]], lines: Iterable[str]) -> None:
+    """What a command has changed: an object for each thing with --json, else the lines."""
+    if options.json:
+        print_json(list(done))
+        return
+    for line in lines:
+        print(line)
 
 
 def plain(value: Any) -> Any:

@@ -1,4 +1,8 @@
-"""`barnabas server`: one broker in the foreground.
+"""`barnabas server`: one broker, in the foreground or as a daemon.
+
+    barnabas server [start] [OPTIONS]     until Ctrl-C or SIGTERM
+    barnabas server start --daemon        in the background; returns when it is ready
+    barnabas server stop | status         see server_control.py
 
 Settings come from, later ones winning: the defaults, --config (Kafka's server.properties), the options, --set. Every
 fault in them is listed and nothing is started (exit status 2). A broker that cannot start (port taken, data directory
@@ -9,99 +13,190 @@ Options are parsed before anything else is imported: --help and a typo cost a te
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.server_config import add_config_arguments, read_config
 
 if TYPE_CHECKING:
     import asyncio
 
+    from barnabas.cli.pid_file import PidFile
     from barnabas.config.broker import BrokerConfig
 
 OK, FAILED, USAGE_ERROR = 0, 1, 2
+PROGRAM = "barnabas server"
+START, STOP, STATUS = "start", "stop", "status"
+LOG_NAME = "barnabas.log"
+LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
+EXAMPLES = """\
+start [--daemon], stop and status may follow `server`; each has a --help of its own.
+
+examples:
+  barnabas server                                      on 127.0.0.1:9092, until Ctrl-C
+  barnabas server --listen :9092 --data-dir /var/lib/barnabas     on all interfaces
+  barnabas server --config server.properties --set num.partitions=3
+  barnabas server start --daemon && barnabas server status && barnabas server stop
+"""
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = _parser().parse(arguments)
-    import asyncio
+    verb = arguments[0] if arguments else ""
+    if verb in (STOP, STATUS):
+        from barnabas.cli.server_control import main as control
+
+        return control(verb, arguments[1:])
+    if verb == START:
+        return start(parser(START).parse(arguments[1:]))
+    return start(parser().parse(arguments))
+
+
+def parser(verb: str = "") -> CommandParser:
+    made = CommandParser(
+        prog=f"{PROGRAM} {verb}".strip(),
+        description="Run one broker until Ctrl-C or SIGTERM, or in the background.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:9092)")
+    made.add_argument("--node-id", metavar="N", help="this broker's id (default 0)")
+    add_config_arguments(made)
+    made.add_argument("--metadata", metavar="FILE", help="metadata file shared by the brokers of one host")
+    made.add_argument("--log-level", default="INFO", choices=LEVELS)
+    made.add_argument("--daemon", action="store_true", help="run in the background; returns when the broker is ready")
+    made.add_argument(
+        "--log-file", metavar="FILE", help=f"output of --daemon (default {LOG_NAME} in the data directory)"
+    )
+    made.set_defaults(log_name=LOG_NAME)
+    return made
+
+
+def verb_parsers() -> dict[str, argparse.ArgumentParser]:
+    """For the completion of words."""
+    from barnabas.cli.server_control import parser as control_parser
+
+    return {START: parser(START), STOP: control_parser(STOP), STATUS: control_parser(STATUS)}
+
+
+def start(options: argparse.Namespace, program: str = PROGRAM) -> int:
+    """Also behind kafka-server-start.sh, which has its own name and words."""
     import logging
 
+    config = config_or_faults(options, program)
+    if config is None:
+        return USAGE_ERROR
+    logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def serve(on_ready: Callable[[str], None]) -> int:
+        _name_settings_without_effect(config)
+        return _run(config, options, program, on_ready)
+
+    if options.daemon:
+        return _start_daemon(options, config, program, serve)
+    return serve(lambda line: print(line, flush=True))
+
+
+def config_or_faults(options: argparse.Namespace, program: str) -> "BrokerConfig | None":
+    """None if it is wrong: the faults are printed by then."""
     from barnabas.config.faults import ConfigFaults
 
-    logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
-        config, given = _config(options)
+        return read_config(options)
     except ConfigFaults as faults:
-        print("barnabas server: nothing was started, because of the settings:", file=sys.stderr)
+        print(f"{program}: nothing was started, because of the settings:", file=sys.stderr)
         for fault in faults.faults:
             print(f"  {fault}", file=sys.stderr)
-        return USAGE_ERROR
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
-        print(f"barnabas server: cannot read {options.config}: {reason}", file=sys.stderr)
-        return USAGE_ERROR
-    _name_settings_without_effect(given)
+        print(f"{program}: cannot read {options.config}: {reason}", file=sys.stderr)
+    return None
+
+
+def _start_daemon(
+    options: argparse.Namespace,
+    config: "BrokerConfig",
+    program: str,
+    serve: Callable[[Callable[[str], None]], int],
+) -> int:
+    from barnabas.cli.daemon import LogFileError, start_daemon
+
+    log = Path(options.log_file or Path(config.log_directories[0]) / options.log_name)
+
+    def announce(pid: int, ready_line: str) -> None:
+        if program == PROGRAM:  # Kafka's says nothing
+            print(f"{program}: started as pid {pid}, output in {log}\n{ready_line}", flush=True)
+
+    try:
+        return start_daemon(log, serve, announce)
+    except LogFileError as error:
+        print(f"{program}: nothing was started: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _run(config: "BrokerConfig", options: argparse.Namespace, program: str, on_ready: Callable[[str], None]) -> int:
+    """The broker from its start to its end, in this process."""
+    import asyncio
+
+    from barnabas.cli.pid_file import PidFileHeldError
+
+    try:
+        pid_file = _acquire_pid_file(options.pid_file, config)
+    except PidFileHeldError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return FAILED
+    except OSError as error:
+        print(f"{program}: cannot write {options.pid_file}: {error.strerror}", file=sys.stderr)
+        return FAILED
     _raise_file_limit()
     with asyncio.Runner(loop_factory=_new_loop) as runner:
-        return runner.run(_serve(config, options.metadata))
+        status = runner.run(_serve(config, options.metadata, program, on_ready))
+    if pid_file is not None:
+        pid_file.remove()
+    return status
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser(prog="barnabas server", description="Run one broker until Ctrl-C or SIGTERM.")
-    parser.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:9092)")
-    parser.add_argument("--data-dir", metavar="DIR", help="where the logs are kept (default ./barnabas-data)")
-    parser.add_argument("--node-id", metavar="N", help="this broker's id (default 0)")
-    parser.add_argument("--config", metavar="FILE", help="Kafka's server.properties, Kafka's keys")
-    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="one setting (repeatable)")
-    parser.add_argument("--metadata", metavar="FILE", help="metadata file shared by the brokers of one host")
-    parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"])
-    return parser
-
-
-def _config(options: argparse.Namespace) -> "tuple[BrokerConfig, dict[str, str]]":
-    from pathlib import Path
-
-    from barnabas.config.broker import BrokerConfig
-    from barnabas.config.faults import ConfigFaults
-    from barnabas.config.properties import parse_properties
-
-    given: dict[str, str] = {}
-    if options.config:
-        given.update(parse_properties(Path(options.config).read_text(encoding="utf-8")))
-    if options.listen:
-        given["listeners"] = f"PLAINTEXT://{options.listen}"
-        given.pop("advertised.listeners", None)
-    elif "listeners" not in given:
-        given["listeners"] = "PLAINTEXT://127.0.0.1:9092"
-    if options.data_dir:
-        given.pop("log.dir", None)
-        given["log.dirs"] = options.data_dir
-    elif not given.keys() & {"log.dir", "log.dirs"}:
-        given["log.dirs"] = "./barnabas-data"
-    if options.node_id is not None:
-        given["node.id"] = options.node_id
-    elif not given.keys() & {"node.id", "broker.id"}:
-        given["node.id"] = "0"
-    wrong = [f"--set {pair}: expected KEY=VALUE" for pair in options.set if "=" not in pair]
-    given.update(pair.split("=", 1) for pair in options.set if "=" in pair)
-    try:
-        config = BrokerConfig.parse(given)
-    except ConfigFaults as faults:
-        raise ConfigFaults([*wrong, *faults.faults]) from None
-    if wrong:
-        raise ConfigFaults(wrong)
-    return config, given
-
-
-def _name_settings_without_effect(given: dict[str, str]) -> None:
+def _acquire_pid_file(given: str | None, config: "BrokerConfig") -> "PidFile | None":
+    """The one that was asked for, or that of the first directory that takes one: a broker runs without, if need be."""
     import logging
 
-    from barnabas.config.broker import no_effect
+    from barnabas.cli.pid_file import PidFile, default_paths
 
-    names = no_effect(given)
+    if given:
+        pid_file = PidFile(Path(given))
+        pid_file.acquire()
+        return pid_file
+    reason = ""
+    for path in default_paths(config):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pid_file = PidFile(path)
+            pid_file.acquire()
+            return pid_file
+        except OSError as error:
+            reason = reason or f"cannot write {path}: {error.strerror}"
+    logging.getLogger("barnabas").warning("no pid file, so stop and status will not find this broker: %s", reason)
+    return None
+
+
+def _name_settings_without_effect(config: "BrokerConfig") -> None:
+    import logging
+
+    from barnabas.config.broker import ZOOKEEPER_CONNECT, no_effect
+
+    log = logging.getLogger("barnabas")
+    names = [each for each in no_effect(config.given) if not each.startswith(f"{ZOOKEEPER_CONNECT}:")]
     if names:
-        logging.getLogger("barnabas").warning("settings without effect here: %s", ", ".join(sorted(names)))
+        log.warning("settings without effect here: %s", ", ".join(sorted(names)))
+    if ZOOKEEPER_CONNECT in config.given:
+        log.warning(
+            "%s=%s: no ZooKeeper is used and no cluster is joined. This broker keeps the metadata in a file of its own"
+            " and is a cluster of one, whatever other brokers have the same line; brokers of one host share a metadata"
+            " file by --metadata FILE. Topics that ZooKeeper knows are taken over from the log directories",
+            ZOOKEEPER_CONNECT,
+            config.given[ZOOKEEPER_CONNECT],
+        )
 
 
 def _raise_file_limit() -> None:
@@ -136,7 +231,7 @@ def _settle_memory() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
-async def _serve(config: "BrokerConfig", metadata: str | None) -> int:
+async def _serve(config: "BrokerConfig", metadata: str | None, program: str, on_ready: Callable[[str], None]) -> int:
     import asyncio
     import signal
 
@@ -151,11 +246,13 @@ async def _serve(config: "BrokerConfig", metadata: str | None) -> int:
     try:
         await broker.start()
     except StartError as error:
-        print(f"barnabas server: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return FAILED
     _settle_memory()
     directories = ",".join(str(each) for each in broker.data_directories)
-    print(f"barnabas {__version__} ready on {broker.address} (node {config.node_id}, data {directories})", flush=True)
+    address = broker.address
+    on_ready(f"barnabas {__version__} ready on {address} (node {config.node_id}, data {directories})")
     await stop.wait()
     await broker.stop()
+    print(f"barnabas {__version__} stopped cleanly (node {config.node_id}, {address})", flush=True)
     return OK

@@ -92,6 +92,10 @@ class ClusterClient:
         await self._updates.close()
         await self._connections.close()
 
+    def disconnect(self) -> None:
+        """Close every connection at once, with what is not written yet; requests that are not answered fail."""
+        self._connections.disconnect()
+
     async def _start(self) -> None:
         if not self._bootstrap:
             self._bootstrap = await self._bootstrap_nodes()

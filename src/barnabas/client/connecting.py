@@ -20,6 +20,11 @@ from barnabas.transport.channel import Channel, Network, ResolvedAddress, Socket
 
 logger = logging.getLogger(__name__)
 
+CLOSED_IN_HANDSHAKE = (
+    "it closed the connection when TLS was sent to it: does this port speak TLS, or plain text"
+    " (security_protocol=PLAINTEXT or SASL_PLAINTEXT)?"
+)
+
 
 class Connector:
     def __init__(self, options: CommonOptions, network: Network | None = None) -> None:
@@ -121,7 +126,11 @@ class Connector:
                 " ssl_truststore_location, and that the address is a name in the certificate"
             ) from error
         except (ssl.SSLEOFError, ssl.SSLSyscallError, ssl.SSLZeroReturnError) as error:
-            raise OSError("it closed the connection during the TLS handshake: does this port speak TLS?") from error
+            raise OSError(CLOSED_IN_HANDSHAKE) from error
+        except ConnectionResetError as error:
+            if self._tls is None:
+                raise
+            raise OSError(CLOSED_IN_HANDSHAKE) from error
         except ssl.SSLError as error:
             raise AuthenticationError(
                 f"{node.address}: the TLS handshake failed ({error.reason}): does this port speak TLS, and does it"

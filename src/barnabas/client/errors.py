@@ -68,6 +68,10 @@ class BufferFullError(ClientTimeoutError):
     """buffer.memory was full for max.block.ms: the brokers take records more slowly than they are sent."""
 
 
+class UnexpectedError(ClientError):
+    """A bug in the client, or a response that no broker should send. The cause is in `__cause__`, and in the log."""
+
+
 class IllegalStateError(ClientError):
     """The call does not fit the state of the client: a mistake in the program."""
 
@@ -197,6 +201,153 @@ class LogTruncationError(PartitionsError):
     default_code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+# What a broker refuses a request with, one class for each common code.
+
+
+class TopicExistsError(ClientError):
+    """A topic of that name exists already."""
+
+    default_code = ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+class InvalidTopicError(ClientError):
+    """The topic's name is not valid, or the topic may not be used this way."""
+
+    default_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+class InvalidPartitionsError(ClientError):
+    """That number of partitions is not possible."""
+
+    default_code = ErrorCode.INVALID_PARTITIONS
+
+
+class InvalidReplicationFactorError(ClientError):
+    """That number of replicas is not possible."""
+
+    default_code = ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+class PolicyViolationError(ClientError):
+    """A policy of the broker forbids it."""
+
+    default_code = ErrorCode.POLICY_VIOLATION
+
+
+class InvalidRequestError(ClientError):
+    """The request contradicts itself."""
+
+    default_code = ErrorCode.INVALID_REQUEST
+
+
+class InvalidRecordError(ClientError):
+    """The broker refused the record, for example one without a key for a compacted topic."""
+
+    default_code = ErrorCode.INVALID_RECORD
+
+
+class InvalidTimestampError(ClientError):
+    """The record's timestamp is outside what the topic accepts."""
+
+    default_code = ErrorCode.INVALID_TIMESTAMP
+
+
+class CorruptMessageError(ClientError):
+    """The bytes do not match their checksum."""
+
+    default_code = ErrorCode.CORRUPT_MESSAGE
+
+
+class LeaderNotAvailableError(ClientError):
+    """The partition has no leader at the moment."""
+
+    default_code = ErrorCode.LEADER_NOT_AVAILABLE
+
+
+class NotLeaderError(ClientError):
+    """The broker that was asked does not lead the partition any more."""
+
+    default_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+class NotEnoughReplicasError(ClientError):
+    """Fewer replicas are in sync than min.insync.replicas asks for."""
+
+    default_code = ErrorCode.NOT_ENOUGH_REPLICAS
+
+
+class NotControllerError(ClientError):
+    """The broker that was asked is not the controller."""
+
+    default_code = ErrorCode.NOT_CONTROLLER
+
+
+class KafkaStorageError(ClientError):
+    """The broker's disk failed."""
+
+    default_code = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+class CoordinatorNotAvailableError(ClientError):
+    """The coordinator of the group or transactional id cannot be asked at the moment."""
+
+    default_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+class GroupNotFoundError(ClientError):
+    """There is no such group."""
+
+    default_code = ErrorCode.GROUP_ID_NOT_FOUND
+
+
+class GroupNotEmptyError(ClientError):
+    """The group has members."""
+
+    default_code = ErrorCode.NON_EMPTY_GROUP
+
+
+class InvalidGroupIdError(ClientError):
+    """The group id is not valid."""
+
+    default_code = ErrorCode.INVALID_GROUP_ID
+
+
+class ConcurrentTransactionsError(ClientError):
+    """An earlier transaction of this id is still being completed."""
+
+    default_code = ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+class TransactionalIdNotFoundError(ClientError):
+    """There is no such transactional id."""
+
+    default_code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+
+
+class OutOfOrderSequenceError(ClientError):
+    """A record before this one is missing."""
+
+    default_code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+class SecurityDisabledError(ClientError):
+    """No authorizer is set up on the brokers."""
+
+    default_code = ErrorCode.SECURITY_DISABLED
+
+
+class ResourceNotFoundError(ClientError):
+    """There is no such resource."""
+
+    default_code = ErrorCode.RESOURCE_NOT_FOUND
+
+
+class QuotaExceededError(ClientError):
+    """A quota is used up."""
+
+    default_code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
 _CLASSES: dict[ErrorCode, type[ClientError]] = {
     ErrorCode.REQUEST_TIMED_OUT: ClientTimeoutError,
     ErrorCode.MESSAGE_TOO_LARGE: RecordTooLargeError,
@@ -214,6 +365,33 @@ _CLASSES: dict[ErrorCode, type[ClientError]] = {
     ErrorCode.REBALANCE_IN_PROGRESS: RebalanceInProgressError,
     ErrorCode.ILLEGAL_GENERATION: CommitFailedError,
     ErrorCode.UNKNOWN_MEMBER_ID: CommitFailedError,
+    ErrorCode.TOPIC_ALREADY_EXISTS: TopicExistsError,
+    ErrorCode.INVALID_TOPIC_EXCEPTION: InvalidTopicError,
+    ErrorCode.INVALID_PARTITIONS: InvalidPartitionsError,
+    ErrorCode.INVALID_REPLICATION_FACTOR: InvalidReplicationFactorError,
+    ErrorCode.POLICY_VIOLATION: PolicyViolationError,
+    ErrorCode.INVALID_REQUEST: InvalidRequestError,
+    ErrorCode.INVALID_RECORD: InvalidRecordError,
+    ErrorCode.INVALID_TIMESTAMP: InvalidTimestampError,
+    ErrorCode.CORRUPT_MESSAGE: CorruptMessageError,
+    ErrorCode.LEADER_NOT_AVAILABLE: LeaderNotAvailableError,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: NotLeaderError,
+    ErrorCode.NOT_ENOUGH_REPLICAS: NotEnoughReplicasError,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: NotEnoughReplicasError,
+    ErrorCode.NOT_CONTROLLER: NotControllerError,
+    ErrorCode.KAFKA_STORAGE_ERROR: KafkaStorageError,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: CoordinatorNotAvailableError,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: CoordinatorNotAvailableError,
+    ErrorCode.NOT_COORDINATOR: CoordinatorNotAvailableError,
+    ErrorCode.GROUP_ID_NOT_FOUND: GroupNotFoundError,
+    ErrorCode.NON_EMPTY_GROUP: GroupNotEmptyError,
+    ErrorCode.INVALID_GROUP_ID: InvalidGroupIdError,
+    ErrorCode.CONCURRENT_TRANSACTIONS: ConcurrentTransactionsError,
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: TransactionalIdNotFoundError,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: OutOfOrderSequenceError,
+    ErrorCode.SECURITY_DISABLED: SecurityDisabledError,
+    ErrorCode.RESOURCE_NOT_FOUND: ResourceNotFoundError,
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: QuotaExceededError,
 }
 _AUTHORIZATION = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "topic",

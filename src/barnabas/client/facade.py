@@ -11,7 +11,7 @@ those of the core's method; there is never any logic in a facade.
 """
 
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -41,3 +41,20 @@ def awaitable(
         return result
 
     return call
+
+
+class NothingToAwait(Coroutine[Any, Any, None]):
+    """What is done already: may be awaited, and unlike a coroutine also left alone without a warning."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return
+        yield
+
+    def send(self, value: Any) -> Any:
+        raise StopIteration
+
+    def throw(self, *error: Any) -> Any:
+        raise error[0]
+
+    def close(self) -> None:
+        pass

@@ -52,11 +52,11 @@ class IoThread:
                 "the client was made before a fork, and its I/O thread stayed in the parent: make clients in the"
                 " process that uses them"
             )
-        try:
-            return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
-        except RuntimeError:
-            coroutine.close()
-            raise ClosedError("the client is closed: make a new one") from None
+        with self._stopping:  # what is submitted before the stop is run, or cancelled, by `_finish`
+            if not self._stopped.is_set():
+                return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        coroutine.close()
+        raise ClosedError("the client is closed: make a new one")
 
     def wait(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run the coroutine here while the calling thread waits. Ctrl-C, or the time-out in seconds, cancels it."""
@@ -113,13 +113,16 @@ class IoThread:
         self.call(self._begin_end, close)
 
     def _begin_end(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self._ending = asyncio.ensure_future(self._end(close))  # kept, because a loop does not keep its tasks
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self._end(close))  # kept, because a loop does not keep its tasks
 
     async def _end(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             await close()
         except KafkaError as error:
             logger.info("%s: closed with some ends loose: %s", self._thread.name, error)
+        except Exception:
+            logger.exception("%s: closing failed unexpectedly", self._thread.name)
         finally:
             self.stop()
 

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 
+from barnabas.client.background import as_failure
 from barnabas.client.errors import UnreachableError, error_for
 from barnabas.client.metadata import MetadataCache
 from barnabas.client.options.common import CommonOptions
@@ -103,8 +104,8 @@ class MetadataUpdates:
                 continue
             try:
                 await self.refresh((), False)
-            except KafkaError as error:
-                logger.warning("the metadata could not be refreshed: %s", error)
+            except Exception as error:
+                logger.warning("the metadata could not be refreshed: %s", as_failure("refreshing metadata", error))
 
     async def close(self) -> None:
         if self._task is not None and not self._task.done():
@@ -125,7 +126,7 @@ class MetadataUpdates:
                 raise
             except Exception as error:
                 if not asked.done.done():
-                    asked.done.set_exception(error)
+                    asked.done.set_exception(as_failure("refreshing metadata", error))
             else:
                 if not asked.done.done():
                     asked.done.set_result(None)

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from barnabas.client.background import as_failure
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
 from barnabas.client.environment import environment
@@ -137,6 +138,10 @@ class NodeConnections:
                 if link.connection is not None:
                     link.connection.close(GONE)
 
+    def disconnect(self) -> None:
+        for _, connection in list(self.connected()):
+            connection.close()
+
     async def close(self) -> None:
         self._closed = True
         links = list(self._links.values())
@@ -166,12 +171,13 @@ class NodeConnections:
             await asyncio.sleep(wait_ms / 1000)
         try:
             connection = await self._connector.connect(link.node, link.backoff.attempts)
-        except KafkaError as error:
+        except Exception as error:
+            failure = as_failure(f"connecting to {link.node.address}", error)
             pause_ms = link.backoff.next_ms()
             link.not_before_ms = self._clock.monotonic_ms() + int(pause_ms)
-            link.failure = error
-            logger.warning("no connection to %s; next attempt in %.0f ms at the earliest", error.message, pause_ms)
-            raise
+            link.failure = failure
+            logger.warning("no connection to %s; next attempt in %.0f ms at the earliest", failure.message, pause_ms)
+            raise failure from failure.__cause__
         finally:
             link.opening = None
         if link.gone:

@@ -5,7 +5,6 @@ through a user's object, such as a serializer that is a method of the producer's
 nothing of this happens; the producer's `at_exit` does what has to be done then.
 """
 
-import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Coroutine
@@ -21,7 +20,7 @@ def end_when_collected(client: Any, io: IoThread, close: Callable[[], Coroutine[
     for each other from being collected with them, to which asyncio would say "Task was destroyed but it is pending".
     """
     name = type(client).__name__
-    if inspect.iscoroutinefunction(type(client).close):
+    if hasattr(type(client), "__aenter__"):
         text = f"unclosed asyncio {name}: await its close(), or make it in an 'async with' statement"
     else:
         text = f"unclosed {name}: call its close(), or make it in a 'with' statement"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from barnabas.config.areas.controller import ControllerSettings
-from barnabas.config.areas.effect import NO_PLUGINS, NO_TIERS, ONE_LISTENER
+from barnabas.config.areas.effect import NO_PLUGINS, NO_TIERS, NO_ZOOKEEPER, ONE_LISTENER
 from barnabas.config.areas.groups import GroupsSettings
 from barnabas.config.areas.log import LogSettings
 from barnabas.config.areas.metrics import MetricsSettings
@@ -32,6 +32,30 @@ PLUGIN_PREFIXES = {
     "metrics.context.": NO_PLUGINS,
     "metrics.jmx.": NO_PLUGINS,
 }
+ZOOKEEPER_CONNECT = "zookeeper.connect"
+ZOOKEEPER_SETTINGS = (
+    ZOOKEEPER_CONNECT,
+    "zookeeper.clientCnxnSocket",
+    "zookeeper.connection.timeout.ms",
+    "zookeeper.max.in.flight.requests",
+    "zookeeper.metadata.migration.enable",
+    "zookeeper.session.timeout.ms",
+    "zookeeper.set.acl",
+    "zookeeper.ssl.cipher.suites",
+    "zookeeper.ssl.client.enable",
+    "zookeeper.ssl.crl.enable",
+    "zookeeper.ssl.enabled.protocols",
+    "zookeeper.ssl.endpoint.identification.algorithm",
+    "zookeeper.ssl.keystore.location",
+    "zookeeper.ssl.keystore.password",
+    "zookeeper.ssl.keystore.type",
+    "zookeeper.ssl.ocsp.enable",
+    "zookeeper.ssl.protocol",
+    "zookeeper.ssl.truststore.location",
+    "zookeeper.ssl.truststore.password",
+    "zookeeper.ssl.truststore.type",
+)
+"""In files written for Kafka before version 4. Kafka 4.1 has none of them, so DescribeConfigs does not list them."""
 
 
 @settings_table
@@ -116,11 +140,11 @@ class BrokerConfig(
 def _extra_faults(name: str, text: str) -> list[str]:
     """Faults of names that are no plain setting: listener prefixes are checked by what follows, plug-ins pass."""
     settings = BrokerConfig.settings
-    if name in settings or name.startswith(tuple(PLUGIN_PREFIXES)):
+    if name in settings or name in ZOOKEEPER_SETTINGS or name.startswith(tuple(PLUGIN_PREFIXES)):
         return []
     match = LISTENER_PREFIX.fullmatch(name)
     if match is None:
-        return [unknown_name(name, settings)]
+        return [unknown_name(name, (*settings, *ZOOKEEPER_SETTINGS))]
     setting = settings.get(match[1])
     try:
         if setting is not None:
@@ -139,6 +163,7 @@ def no_effect(given: Mapping[str, str]) -> list[str]:
         if setting is None:
             plugin = next((why for prefix, why in PLUGIN_PREFIXES.items() if name.startswith(prefix)), "")
             reason = ONE_LISTENER if LISTENER_PREFIX.fullmatch(name) else plugin
+            reason = NO_ZOOKEEPER if name in ZOOKEEPER_SETTINGS else reason
         if reason:
             found.append(f"{name}: {reason}")
     return found

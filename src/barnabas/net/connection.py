@@ -24,6 +24,9 @@ from barnabas.transport.stream import FIRST_FREE_REASON, Stream
 
 logger = logging.getLogger(__name__)
 
+TLS_HANDSHAKE = 0x1603
+"""The first two bytes of every TLS connection; a request that begins so would have 352 MiB or more."""
+
 # Why reading is stopped, besides the stream's own reasons.
 PENDING_REPLIES = FIRST_FREE_REASON
 UNREAD_REPLIES = FIRST_FREE_REASON << 1
@@ -183,7 +186,10 @@ class Connection:
             self._output.add(parts)
 
     def on_bad_size(self, size: int) -> None:
-        logger.info("%r: frame of %d bytes, at most %d are taken: closing", self, size, self.max_frame_bytes)
+        if size >> 16 == TLS_HANDSHAKE:
+            logger.info("%r: it sent TLS, but this listener takes plain text: closing", self)
+        else:
+            logger.info("%r: frame of %d bytes, at most %d are taken: closing", self, size, self.max_frame_bytes)
         self.close()
 
     def on_progress(self) -> None:

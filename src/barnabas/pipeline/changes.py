@@ -1,10 +1,12 @@
 """Turns a change record (Maxwell, Canal or Debezium JSON) into rows of fact and dimension topics.
 
 A fact row keeps table, operation, event time and the row itself; the value in a dimension topic is the newest row, and
-null once it was deleted. Operations that change no row (bootstrap-start, table-create, ...) and tables that the routing
-does not name give nothing. What cannot be understood raises DirtyRecordError.
+null once it was deleted. What changes no row gives none: operations such as bootstrap-start or table-create, and
+Debezium's heartbeats, transaction boundaries and schema changes. A table that the routing does not name is counted, and
+its record is kept as a dirty one if the routing says so. What cannot be understood raises DirtyRecordError.
 """
 
+from collections import Counter
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -19,6 +21,8 @@ _DEBEZIUM: Final = {"r": "I", "c": "I", "u": "U", "d": "D"}
 _KEY_SEPARATOR: Final = "-"
 _ESCAPE: Final = "\\"
 """Stands before each of the two in a part."""
+_HEARTBEAT: Final = {"ts_ms", "ts_us", "ts_ns"}
+_LONGEST_NAME: Final = 200
 _END_OF_TIME: Final = 1 << 63
 
 
@@ -32,12 +36,19 @@ class RowChange(NamedTuple):
     row: dict[str, Any]
 
 
-def split_change(value: bytes | None, routing: Routing) -> list[OutputRow]:
+def split_change(value: bytes | None, routing: Routing, unrouted: Counter[str] | None = None) -> list[OutputRow]:
+    """`unrouted` counts the row changes without a route, by table."""
     rows = []
     for change in parse_change(value):
         route = routing.find(change.database, change.table)
         if route is not None:
             rows.append(_output(change, route))
+            continue
+        table = _table_name(change)
+        if unrouted is not None:
+            unrouted[table] += 1
+        if routing.unrouted == "dirty":
+            raise DirtyRecordError(f"no route for table {table}")
     return rows
 
 
@@ -47,7 +58,7 @@ def parse_change(value: bytes | None) -> list[RowChange]:
         return []  # Debezium's tombstone: it follows a delete, for compaction, and says nothing new
     record = read_object(value)
     payload = record.get("payload")
-    if isinstance(payload, dict) and "op" in payload:
+    if isinstance(payload, dict) and ("op" in payload or "schema" in record):
         record = payload  # Debezium with its schema beside it
     if "op" in record:
         return _debezium(record)
@@ -55,6 +66,8 @@ def parse_change(value: bytes | None) -> list[RowChange]:
         return _canal(record)
     if "type" in record and "table" in record:
         return _maxwell(record)
+    if _is_about_no_row(record):
+        return []
     raise DirtyRecordError("a change record of no known tool: neither Maxwell nor Canal nor Debezium")
 
 
@@ -87,6 +100,20 @@ def _debezium(record: dict[str, Any]) -> list[RowChange]:
     row = _row(record.get(name), name)
     ts = _time(_either(source.get("ts_ms"), record.get("ts_ms")), "ts_ms")
     return [RowChange(source.get("db"), source.get("table"), operation, ts, row)]
+
+
+def _is_about_no_row(record: dict[str, Any]) -> bool:
+    """Records of Debezium that are no changes: heartbeat, begin or end of a transaction, schema change."""
+    if "ts_ms" in record and record.keys() <= _HEARTBEAT:
+        return True
+    if record.get("status") in ("BEGIN", "END") and isinstance(record.get("id"), str) and "event_count" in record:
+        return True
+    return isinstance(record.get("source"), dict) and "ddl" in record and "tableChanges" in record
+
+
+def _table_name(change: RowChange) -> str:
+    parts = [str(part) for part in (change.database, change.table) if part is not None]
+    return ".".join(parts)[:_LONGEST_NAME] or "(no name)"
 
 
 def _row(value: Any, name: str) -> dict[str, Any]:

@@ -12,6 +12,13 @@ def checkpoint_files(checkpoint: str) -> tuple[fs.FileSystem, str]:
     return files, root.rstrip("/")
 
 
+def last_planned_batch(checkpoint: str) -> int:
+    """By the checkpoint's own log of offsets, which Spark writes before it starts a batch; -1 if there is none."""
+    files, folder = checkpoint_files(checkpoint)
+    found = files.get_file_info(fs.FileSelector(f"{folder}/offsets", allow_not_found=True))
+    return max((int(info.base_name) for info in found if info.base_name.isdecimal()), default=-1)
+
+
 def replace_file(files: fs.FileSystem, path: str, content: bytes) -> None:
     """All of the content or what was there before: a reader sees one or the other. One writer at a time."""
     files.create_dir(path.rpartition("/")[0], recursive=True)

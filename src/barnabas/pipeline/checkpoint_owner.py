@@ -20,6 +20,18 @@ class CheckpointError(Exception):
     """The checkpoint is not this pipeline's; the text says whose it is and what to do."""
 
 
+def checkpoint_owner(checkpoint: str) -> str | None:
+    """The name of the pipeline; None if the checkpoint is missing, or of no pipeline."""
+    files, root = checkpoint_files(checkpoint)
+    path = f"{root}/{_NAME}"
+    return _read(files, path) if _exists(files, path) else None
+
+
+def checkpoint_exists(checkpoint: str) -> bool:
+    files, root = checkpoint_files(checkpoint)
+    return _exists(files, root)
+
+
 def claim_checkpoint(checkpoint: str, name: str) -> None:
     """Raises CheckpointError and changes nothing, or from now on it belongs to the pipeline of this name."""
     files, root = checkpoint_files(checkpoint)

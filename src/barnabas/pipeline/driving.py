@@ -8,17 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from pyarrow import fs
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from barnabas.errors import KafkaError
-from barnabas.pipeline.checkpoint import checkpoint_files
+from barnabas.pipeline.checkpoint import last_planned_batch
 from barnabas.pipeline.job import JobOptions, start
 from barnabas.pipeline.lag import LagMeter
-from barnabas.pipeline.progress import Heartbeat, ProgressFile, WrittenRows, end_position, summary
+from barnabas.pipeline.progress import Heartbeat, ProgressFile, UnroutedChanges, WrittenRows, end_position, summary
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
 from barnabas.pipeline.stop_wish import StopWish, signals_held_back
@@ -63,18 +61,26 @@ class Driver:
         self.was_stopped = False
         """Whether Ctrl-C ended the pipeline."""
         self._lag = LagMeter(client)
+        self._announced = ""
+        """The routing that people know of."""
+        self._new_routing: str | None = None
+        """What the routing file holds, if that is another one without a mistake."""
+        self._named: set[str] = set()
+        """Tables without a route that have been named."""
 
     @property
     def is_new(self) -> bool:
         """Whether the checkpoint knows of no batch."""
-        return self._next_batch() == 0
+        return last_planned_batch(self._checkpoint) < 0
 
     def take_routing(self, text: str) -> Routing:
-        """The routing for what comes next; what was planned already keeps its own. Raises RoutingError."""
-        versions = self._routings.versions()
+        """The routing for what comes next; batches that have begun keep theirs. Raises RoutingError."""
+        versions, begun = self._routings.versions(), self._routings.begun()
         if not versions or self._routings.text(versions[-1]) != text:
             # A version that does not hold yet is replaced: left behind, it would take over again when its batch comes.
-            self._routings.write(max(self._next_batch(), versions[-1]) if versions else 0, text)
+            self._routings.write(max(begun + 1, versions[-1]) if versions else 0, text)
+        self._routings.note_begun(begun)
+        self._announced = text
         return parse_routing(text)
 
     def start(
@@ -85,6 +91,7 @@ class Driver:
         max_offsets: int | None = None,
         trigger: dict[str, Any] | None = None,
         skip_lost: bool = False,
+        routing_file: str | None = None,
     ) -> StreamingQuery:
         return start(
             spark,
@@ -96,6 +103,7 @@ class Driver:
                 max_offsets_per_trigger=max_offsets,
                 trigger=trigger,
                 skip_lost=skip_lost,
+                routing_file=routing_file,
             ),
         )
 
@@ -109,11 +117,11 @@ class Driver:
         on_batch: Callable[[dict[str, Any]], None],
         *,
         tables: TablesQuery | None = None,
-        on_routing: Callable[[Routing], None] = lambda routing: None,
+        on_message: Callable[[str], None] = logger.info,
     ) -> str | None:
         """Until a query ends or Ctrl-C: notes the batches and looks at the routing file. What failed, and why.
 
-        `on_routing` is called with a new routing before it holds: topics may have to be created.
+        `on_message` is called when a new routing holds, and for each table that has changes and no route.
         """
         seen, routing = -1, _WatchedFile(routing_file)
         with StopWish() as stop:
@@ -121,16 +129,18 @@ class Driver:
                 if tables is not None and _has_failed(tables.query):
                     break
                 self._heartbeat.beat()
-                seen = self._note(query, seen, on_batch)
+                seen = self._note(query, seen, on_batch, on_message)
                 if routing.has_changed():
-                    self._reload(routing_file, on_routing, tables)
+                    self._check_routing(routing_file)
+                self._maybe_announce_routing(routing_file, tables, on_message)
             self.was_stopped = stop.is_there
             if stop.is_there:
                 _hush()
             query.stop()
             if tables is not None:
                 tables.stop()
-        self._note(query, seen, on_batch)
+        self._note(query, seen, on_batch, on_message)
+        self._maybe_announce_routing(routing_file, None, on_message)
         self._lag.close()
         return self._failure({self._name: query, **({tables.name: tables.query} if tables is not None else {})})
 
@@ -151,7 +161,13 @@ class Driver:
     def _all_routings(self) -> list[Routing]:
         return [parse_routing(self._routings.text(version)) for version in self._routings.versions()]
 
-    def _note(self, query: StreamingQuery, seen: int, on_batch: Callable[[dict[str, Any]], None]) -> int:
+    def _note(
+        self,
+        query: StreamingQuery,
+        seen: int,
+        on_batch: Callable[[dict[str, Any]], None],
+        on_message: Callable[[str], None],
+    ) -> int:
         new = [each for each in query.recentProgress if each["batchId"] > seen and each["numInputRows"]]
         written = WrittenRows(self._checkpoint).read() if new else {}
         for progress in new:
@@ -161,35 +177,42 @@ class Driver:
             batch = summary(progress, rows_out=written.get(seen), lag=lag)
             self._progress.add(batch)
             on_batch(batch)
+        if new:
+            self._name_unrouted(on_message)
         return seen
 
-    def _reload(
-        self, routing_file: str | None, on_routing: Callable[[Routing], None], tables: TablesQuery | None
-    ) -> None:
-        """A file with mistakes changes nothing: all of them are named, and the routing stays as it is."""
+    def _check_routing(self, routing_file: str | None) -> None:
+        """A file with mistakes changes nothing: all of them are named. One without holds from the next batch on."""
+        self._new_routing = None
         if routing_file is None:
             return
         try:
             text = Path(routing_file).read_text(encoding="utf-8")
-            if text == self._routings.text(self._routings.versions()[-1]):
-                return
-            on_routing(parse_routing(text))
-            # One batch may be planned while this is written: the new routing holds from the one after it.
-            self._routings.write(self._next_batch() + 1, text)
-            logger.info("new routing from %s", routing_file)
-        except (OSError, UnicodeDecodeError, RoutingError, KafkaError) as error:
+            parse_routing(text)
+        except (OSError, UnicodeDecodeError, RoutingError) as error:
             logger.error("%s; the routing stays as it was", error)
             return
+        if text != self._announced:
+            self._new_routing = text
+
+    def _maybe_announce_routing(
+        self, routing_file: str | None, tables: TablesQuery | None, on_message: Callable[[str], None]
+    ) -> None:
+        if self._new_routing is None:
+            return
+        version = self._routings.versions()[-1]
+        if self._routings.text(version) != self._new_routing:
+            return  # no batch has begun since
+        self._announced, self._new_routing = self._new_routing, None
+        on_message(f"new routing: {routing_file} holds from batch {version} on")
         if tables is not None:
             tables.maybe_restart(self._all_routings())
 
-    def _next_batch(self) -> int:
-        """The first batch that Spark has not planned, by the checkpoint's own log of offsets."""
-        files, folder = checkpoint_files(self._checkpoint)
-        names = [
-            info.base_name for info in files.get_file_info(fs.FileSelector(f"{folder}/offsets", allow_not_found=True))
-        ]
-        return max((int(name) for name in names if name.isdecimal()), default=-1) + 1
+    def _name_unrouted(self, on_message: Callable[[str], None]) -> None:
+        for table, count in UnroutedChanges(self._checkpoint).read().items():
+            if table not in self._named:
+                self._named.add(table)
+                on_message(f"no route for changes of {table}: {count:,} so far; `pipeline status` counts them")
 
 
 def _hush() -> None:

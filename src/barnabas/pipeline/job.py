@@ -5,6 +5,7 @@ of an ODS partition, because the source never splits one; that is what lets the 
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
@@ -33,13 +34,22 @@ class JobOptions:
     trigger: dict[str, Any] | None = None
     """As writeStream.trigger takes it; None: the next batch as soon as the last is done."""
     utc_offset_ms: int = SHANGHAI_MS
+    routing_file: str | None = None
+    """Looked at before each batch. None: the routing is the one in the checkpoint."""
     skip_lost: bool = False
     """Go on with what is there where ODS records went before they were read; else that ends the query."""
 
 
 def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
     """Starts the query, or goes on where its checkpoint says. The checkpoint must have a routing already."""
-    from barnabas.pipeline.sink import CHECKPOINT, FORMAT, INPUT_COLUMNS, UTC_OFFSET_MS, PipelineDataSource
+    from barnabas.pipeline.sink import (
+        CHECKPOINT,
+        FORMAT,
+        INPUT_COLUMNS,
+        ROUTING_FILE,
+        UTC_OFFSET_MS,
+        PipelineDataSource,
+    )
     from barnabas.spark import register
 
     register(spark)
@@ -57,6 +67,8 @@ def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
     sink = sink.option(CHECKPOINT, options.checkpoint).option(UTC_OFFSET_MS, str(options.utc_offset_ms))
     sink = sink.option("transactionalIdPrefix", options.name).option("checkpointLocation", options.checkpoint)
     sink = sink.option("includeHeaders", "true")
+    if options.routing_file is not None:
+        sink = sink.option(ROUTING_FILE, str(Path(options.routing_file).absolute()))
     if options.trigger is not None:
         sink = sink.trigger(**options.trigger)
     return sink.queryName(options.name).start()

@@ -2,6 +2,7 @@
 
     <checkpoint>/progress.json      the last batches, for `pipeline status`
                  written.json       how many rows they wrote, noted by the sink
+                 unrouted.json      how many changes had no route, by table, noted by the sink
                  heartbeat.json     who runs the query, and when it was last heard of
 
 Written on the driver's machine alone, read by whoever asks. Nothing of the query depends on them.
@@ -13,6 +14,7 @@ import logging
 import os
 import socket
 import time
+from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from barnabas.pipeline.checkpoint import checkpoint_files, replace_file
@@ -23,7 +25,10 @@ logger = logging.getLogger(__name__)
 KEPT_BATCHES: Final = 20
 _PROGRESS: Final = "progress.json"
 _WRITTEN: Final = "written.json"
+_UNROUTED: Final = "unrouted.json"
 _HEARTBEAT: Final = "heartbeat.json"
+_MOST_TABLES: Final = 100
+_OTHER_TABLES: Final = "other tables"
 _BEAT_EVERY_S: Final = 2.0
 SILENT_AFTER_S: Final = 15.0
 """A driver says every two seconds that it lives; after this long without a word it is thought dead."""
@@ -84,6 +89,32 @@ class WrittenRows:
     def add(self, batch: int, rows: int) -> None:
         kept = sorted((self.read() | {batch: rows}).items())[-KEPT_BATCHES:]
         self._file.write(dict(kept))
+
+
+class UnroutedChanges:
+    """Changes of tables without a route, since the checkpoint was made. A batch that is done again counts once.
+
+    Only so many tables have a line of their own: a record can name any table.
+    """
+
+    def __init__(self, checkpoint: str) -> None:
+        self._file = _JsonFile(checkpoint, _UNROUTED)
+
+    def read(self) -> dict[str, int]:
+        found = self._file.read()
+        return dict(found["tables"]) if isinstance(found, dict) else {}
+
+    def add(self, batch: int, changes: Mapping[str, int]) -> None:
+        if not changes:
+            return
+        found = self._file.read()
+        if isinstance(found, dict) and batch <= found["batch"]:
+            return
+        tables = self.read()
+        for table, count in sorted(changes.items()):
+            name = table if table in tables or len(tables) < _MOST_TABLES else _OTHER_TABLES
+            tables[name] = tables.get(name, 0) + count
+        self._file.write({"batch": batch, "tables": tables})
 
 
 class Heartbeat:

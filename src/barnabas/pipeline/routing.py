@@ -7,6 +7,8 @@
     columns = ["id", "user_id"]        # default: all
     database = "gmall"                 # default: any
 
+    unrouted = "dirty"                 # above all sections: keep changes of other tables; default "count"
+
 A new table needs a line here and no code. `parse_routing` names every mistake at once; the pipeline then keeps the
 routing it has.
 """
@@ -18,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Kind = Literal["fact", "dimension"]
+Unrouted = Literal["count", "dirty"]
+UNROUTED: Final = ("count", "dirty")
 PREFIXES: Final[dict[str, str]] = {"fact": "dwd_", "dimension": "dim_"}
 _OPTIONS: Final = ("kind", "topic", "key", "columns", "database")
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -44,6 +48,8 @@ class Route:
 @dataclass(frozen=True, slots=True)
 class Routing:
     routes: dict[str, Route]
+    unrouted: Unrouted = "count"
+    """Changes of tables without a route are counted; with "dirty" they are kept in the dirty topic too."""
 
     def find(self, database: object, table: object) -> Route | None:
         route = self.routes.get(table) if isinstance(table, str) else None
@@ -60,7 +66,11 @@ def parse_routing(text: str) -> Routing:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RoutingError([f"not TOML: {error}"]) from None
-    faults = [f"there is no section {name!r}: tables stand in [tables.NAME]" for name in tree if name != "tables"]
+    known = ("tables", "unrouted")
+    faults = [f"there is no section {name!r}: tables stand in [tables.NAME]" for name in tree if name not in known]
+    unrouted = tree.get("unrouted", "count")
+    if unrouted not in UNROUTED:
+        faults.append('unrouted must be "count" or "dirty"')
     tables = tree.get("tables", {})
     if not isinstance(tables, dict):
         raise RoutingError([*faults, "tables must be sections [tables.NAME]"])
@@ -78,7 +88,7 @@ def parse_routing(text: str) -> Routing:
         faults.append("no table is named")
     if faults:
         raise RoutingError(faults)
-    return Routing(routes)
+    return Routing(routes, unrouted)
 
 
 def _check(table: str, options: dict[str, Any]) -> list[str]:

@@ -2,21 +2,24 @@
 
     <checkpoint>/routing/00000000000000000000.toml     from batch 0 on
                          00000000000000000118.toml     from batch 118 on
+                         begun                         the last batch that has its routing for good
 
-The driver writes, tasks read. A version is written before the batch from which it holds is planned.
+Written on the driver's machine, read by tasks. A version is written before the tasks of its first batch start.
 """
 
 from pyarrow import fs
 
-from barnabas.pipeline.checkpoint import checkpoint_files, replace_file
+from barnabas.pipeline.checkpoint import checkpoint_files, last_planned_batch, replace_file
 from barnabas.pipeline.routing import Routing, parse_routing
 
 _SUFFIX = ".toml"
+_BEGUN = "begun"
 
 
 class RoutingLog:
     def __init__(self, checkpoint: str) -> None:
         self._files, root = checkpoint_files(checkpoint)
+        self._checkpoint = checkpoint
         self._folder = f"{root}/routing"
         self._parsed: dict[int, Routing] = {}
 
@@ -37,16 +40,37 @@ class RoutingLog:
         replace_file(self._files, self._path(version), text.encode())
 
     def for_batch(self, batch: int) -> Routing:
-        """Parsed once for each version; a batch that no version covers is a checkpoint that was tampered with."""
+        """Parsed once for each version."""
+        version = self._version_for(batch)
+        if version not in self._parsed:
+            self._parsed[version] = parse_routing(self.text(version))
+        return self._parsed[version]
+
+    def text_for(self, batch: int) -> str:
+        return self.text(self._version_for(batch))
+
+    def begun(self) -> int:
+        """The last batch whose tasks may have started: its routing stays as it is. -1: none has.
+
+        A checkpoint without the note was written before there was one: whatever Spark has planned may have started.
+        """
+        try:
+            with self._files.open_input_file(f"{self._folder}/{_BEGUN}") as source:
+                return int(source.read())
+        except FileNotFoundError:
+            return last_planned_batch(self._checkpoint)
+
+    def note_begun(self, batch: int) -> None:
+        replace_file(self._files, f"{self._folder}/{_BEGUN}", str(batch).encode())
+
+    def _version_for(self, batch: int) -> int:
+        """A batch that no version covers is a checkpoint that was tampered with."""
         fitting = [version for version in self.versions() if version <= batch]
         if not fitting:
             raise RuntimeError(
                 f"{self._folder} has no routing for batch {batch}: is this the checkpoint of another query?"
             )
-        version = fitting[-1]
-        if version not in self._parsed:
-            self._parsed[version] = parse_routing(self.text(version))
-        return self._parsed[version]
+        return fitting[-1]
 
     def _path(self, version: int) -> str:
         return f"{self._folder}/{version:020d}{_SUFFIX}"

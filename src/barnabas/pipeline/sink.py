@@ -5,14 +5,17 @@ split here they go from the rules into the open batches of the producer, and onl
 Otherwise it is the sink of `format("barnabas")`: the same options, and exactly once in the same way.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from barnabas.client.errors import ConfigError
-from barnabas.pipeline.progress import WrittenRows
+from barnabas.pipeline.batch_routing import choose_routing, topic_creator
+from barnabas.pipeline.progress import UnroutedChanges, WrittenRows
 from barnabas.pipeline.split_task import SplitTask
 from barnabas.spark.options import SinkOptions, read_sink_options
 from barnabas.spark.sink import Done, StreamWriter
@@ -24,9 +27,10 @@ if TYPE_CHECKING:
 FORMAT: Final = "barnabas-pipeline"
 CHECKPOINT: Final = "pipeline.checkpoint"
 UTC_OFFSET_MS: Final = "pipeline.utcOffsetMs"
+ROUTING_FILE: Final = "pipeline.routingFile"
 INPUT_COLUMNS: Final = ("key", "value", "topic", "partition", "offset")
 """Of the source, in this order; with the columns that a dirty record's origin is told from."""
-_OWN: Final = {name.lower(): name for name in (CHECKPOINT, UTC_OFFSET_MS)}
+_OWN: Final = {name.lower(): name for name in (CHECKPOINT, UTC_OFFSET_MS, ROUTING_FILE)}
 
 
 class PipelineDataSource(DataSource):
@@ -42,7 +46,14 @@ class PipelineDataSource(DataSource):
         own = {_OWN[name.lower()]: text for name, text in self.options.items() if name.lower() in _OWN}
         options = read_sink_options({name: text for name, text in self.options.items() if name.lower() not in _OWN})
         check_client(options)
+        # Spark asks for a writer before the tasks of a batch start, so this is where the batch gets its routing.
+        choose_routing(own[CHECKPOINT], own.get(ROUTING_FILE), topic_creator(options.client))
         return PipelineWriter(options, own[CHECKPOINT], int(own[UTC_OFFSET_MS]))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitDone(Done):
+    unrouted: Counter[str]
 
 
 class PipelineWriter(StreamWriter):
@@ -54,7 +65,13 @@ class PipelineWriter(StreamWriter):
     def rows(self, rows: "Iterator[pyarrow.RecordBatch]", batch: int) -> "Iterator[pyarrow.RecordBatch]":
         return self._task(rows, batch)
 
+    def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> SplitDone:
+        done = super().write(iterator)
+        return SplitDone(done.written, Counter(self._task.unrouted))
+
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """On the driver's machine, when all tasks of a batch are done."""
         rows = sum(each.written.rows for each in messages if isinstance(each, Done))
         WrittenRows(self._checkpoint).add(batchId, rows)
+        unrouted = sum((each.unrouted for each in messages if isinstance(each, SplitDone)), Counter[str]())
+        UnroutedChanges(self._checkpoint).add(batchId, unrouted)

@@ -4,6 +4,7 @@ Input are the columns of the source, output those of the sink. Whatever happens 
 cannot be understood goes to `ods_dirty` with its reason and origin, and the query goes on.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -33,9 +34,9 @@ Origin = list[tuple[str, bytes]]
 
 
 def split_rows(
-    batches: Iterator[pyarrow.RecordBatch], events: EventRows, routing: Routing
+    batches: Iterator[pyarrow.RecordBatch], events: EventRows, routing: Routing, unrouted: Counter[str] | None = None
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Records of one partition, in its order, which each topic's rows keep."""
+    """Records of one partition, in its order, which each topic's rows keep. `unrouted`: see `split_change`."""
     rows: list[OutputRow] = []
     size_bytes = 0
     dirty: list[tuple[int, Origin]] = []
@@ -47,7 +48,7 @@ def split_rows(
                 if topic == LOG_TOPIC:
                     events.add(value)
                 else:
-                    changed = split_change(value, routing)
+                    changed = split_change(value, routing, unrouted)
                     rows += changed
                     size_bytes += sum(len(row.value or b"") for row in changed)
             except DirtyRecordError as error:

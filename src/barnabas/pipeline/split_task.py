@@ -5,6 +5,7 @@ row is given, and so before that transaction is committed: whoever finds the bat
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,12 @@ class SplitTask:
     def __init__(self, checkpoint: str, utc_offset_ms: int) -> None:
         self._checkpoint = checkpoint
         self._utc_offset_ms = utc_offset_ms
+        self.unrouted: Counter[str] = Counter()
+        """Row changes without a route, by table, of the records that were split since the last call."""
 
     def __call__(self, batches: "Iterator[pyarrow.RecordBatch]", batch_id: int) -> "Iterator[pyarrow.RecordBatch]":
         """The records come partition by partition, as the source reads them."""
+        self.unrouted.clear()
         routing = _routings.setdefault(self._checkpoint, RoutingLog(self._checkpoint)).for_batch(batch_id)
         pieces = itertools.chain.from_iterable(map(partition_runs, batches))
         for (topic, partition), records in itertools.groupby(pieces, origin_of):
@@ -44,6 +48,6 @@ class SplitTask:
         # Out of the cache while it is being changed: a task that fails must leave no half-changed state behind.
         store = _stores.pop(key, None) or VisitStore(self._checkpoint, name)
         visits = Visits(store.before(batch_id), self._utc_offset_ms)
-        yield from split_rows(records, EventRows(visits.repair), routing)
+        yield from split_rows(records, EventRows(visits.repair), routing, self.unrouted)
         store.commit(batch_id, visits.changed)
         _stores[key] = store

@@ -11,7 +11,7 @@ from typing import Any
 
 from barnabas.errors import ProtocolError
 from barnabas.protocol import primitives
-from barnabas.protocol.schema import BYTES, RECORDS, STRING, UUID, Array, Kind, Primitive, Schema, default_of
+from barnabas.protocol.schema import BYTES, RECORDS, STRING, TEXT, UUID, Array, Kind, Primitive, Schema, default_of
 
 _READERS = ("read_", "take_", "skip_", "check_")
 SHORT_ARRAY = 16
@@ -80,7 +80,7 @@ class DecoderSource:
         return [f"    ({targets},) = {unpack}(buf, pos)", f"    pos += {size}"]
 
     def _value(self, kind: Kind, target: str, nullable: bool, tagged: bool = False) -> list[str]:
-        if kind is STRING:
+        if kind in (STRING, TEXT):
             return [f"    {target}, pos = read_{self._compact}{'nullable_' if nullable else ''}string(buf, pos)"]
         if isinstance(kind, Primitive) and kind.format:
             return self._unpack([(kind, target)])
@@ -154,7 +154,7 @@ class DecoderSource:
         """The fewest bytes that a value can take in this version."""
         if isinstance(kind, Primitive) and kind.format:
             return kind.size
-        if kind is STRING:
+        if kind in (STRING, TEXT):
             return 1 if self._flexible else 2
         if not isinstance(kind, type):
             return 1 if self._flexible else 4

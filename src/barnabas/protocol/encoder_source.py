@@ -9,7 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.protocol import primitives
-from barnabas.protocol.schema import BYTES, RECORDS, STRING, UUID, Array, Field, Kind, Primitive, Schema, default_of
+from barnabas.protocol.schema import (
+    BYTES,
+    RECORDS,
+    STRING,
+    TEXT,
+    UUID,
+    Array,
+    Field,
+    Kind,
+    Primitive,
+    Schema,
+    default_of,
+)
 
 SHORT_ARRAY = 16
 
@@ -22,6 +34,7 @@ class EncoderSource:
         self._names: dict[str, Any] = {
             name: getattr(primitives, name) for name in dir(primitives) if name.startswith("write_")
         }
+        self._names["cut_text"] = primitives.cut_text
         self._compact = "compact_" if flexible else ""
 
     def compile(self, message: type[Any]) -> Callable[..., None]:
@@ -80,6 +93,8 @@ class EncoderSource:
         return [line]
 
     def _value(self, kind: Kind, value: str, nullable: bool, out: str) -> list[str]:
+        if kind is TEXT:
+            return self._value(STRING, f"cut_text({value})", nullable, out)
         if kind is STRING:
             return [f"    write_{self._compact}{'nullable_' if nullable else ''}string({out}, {value})"]
         if isinstance(kind, Primitive) and kind.format:

@@ -118,6 +118,16 @@ def read_compact_nullable_string(buffer: Buffer, position: int) -> tuple[str | N
     return (None, position) if length == -1 else take_string(buffer, position, length)
 
 
+def cut_text(text: str | None, max_bytes: int = MAX_STRING_BYTES, mark: str = "...") -> str | None:
+    """The text, or its beginning and a mark where it has more bytes than a string of the protocol can have.
+
+    An error message may repeat what a client sent, so it can be longer than anything that was sent.
+    """
+    if text is None or len(text) * 4 <= max_bytes or len(encoded := text.encode()) <= max_bytes:
+        return text
+    return encoded[: max_bytes - len(mark)].decode(errors="ignore") + mark
+
+
 def write_string(out: bytearray, value: str) -> None:
     encoded = value.encode()
     out += _INT16.pack(len(encoded))

@@ -39,6 +39,8 @@ INT64 = Primitive("int64", "q", 8, 0)
 FLOAT64 = Primitive("float64", "d", 8, 0.0)
 UUID = Primitive("uuid", "16s", 16, bytes(16))
 STRING = Primitive("string", "", 0, "")
+TEXT = Primitive("text", "", 0, "")
+"""A string for people, such as an error message: on the wire it is a string, cut to the length that one can have."""
 BYTES = Primitive("bytes", "", 0, b"")
 RECORDS = Primitive("records", "", 0, None)
 

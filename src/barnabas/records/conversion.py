@@ -1,30 +1,59 @@
-"""What a leader does with a batch that it cannot take as it is: look into the records, and write the batch anew.
+"""Looking at each record of a producer's batch, and writing the batch again where the topic needs it otherwise.
 
-`storage` calls this on append for compacted topics (each record needs a key), for topics with a compression.type of
-their own, and wherever it wants the records themselves checked. Most batches never come here. Kafka's LogValidator is
-the reference; differences: the batch that was given is never changed, and the check of offsets is the same for
-compressed and plain batches.
+`storage` calls this on append for all batches but those that `plain_batch` has walked through: compressed ones, and
+those of topics that are compacted or have a compression.type or timestamps of their own. Kafka's LogValidator is the
+reference; differences: the batch that was given is never changed, the check of offsets is the same for compressed and
+plain batches, the output of decompression is limited, and a record whose bytes are wrong is named in record_errors.
+
+It can take long. Whoever calls on the event loop says so (`on_loop`) and gets TakesLongerError, before much has been
+done, for what would hold up the loop for a millisecond or more; it then calls again in a thread. The work is done
+without the GIL.
 """
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.records.builder import BatchBuilder, assemble
-from barnabas.records.compression import DEFAULT_MAX_OUTPUT_BYTES, CompressionType, compress, compression_type
+from barnabas.records.builder import assemble
+from barnabas.records.compression import (
+    DEFAULT_MAX_OUTPUT_BYTES,
+    CompressionType,
+    OutputLimitError,
+    compress,
+    compression_type,
+    is_quick_to_decompress,
+    max_output_for,
+)
 from barnabas.records.header import (
     COMPRESSION_MASK,
+    HEADER_SIZE,
     BatchHeader,
     Buffer,
     TimestampType,
     read_header,
     set_max_timestamp,
 )
-from barnabas.records.reader import decode_records, iter_records, read_payload
-from barnabas.records.record import Record
-from barnabas.types import NO_TIMESTAMP
+from barnabas.records.reader import iter_records, payload_view, read_payload
+from barnabas.records.record_walk import renumber, walk_records
+from barnabas.records.walk_result import (
+    FAULT_TEXTS,
+    INT64_MAX,
+    INT64_MIN,
+    NO_FAULT,
+    SMALLEST_RECORD,
+    RecordsWalk,
+)
 
 _SHOWN_ERRORS: Final = 3
+
+
+LOOP_COMPRESSED_BYTES: Final = 64 * 1024
+LOOP_OUTPUT_BYTES: Final = 256 * 1024
+LOOP_RECOMPRESSED_BYTES: Final = 16 * 1024
+"""What is decompressed and compressed on the event loop at most; measured to take well under a millisecond."""
+
+
+class TakesLongerError(Exception):
+    """The work would hold up the event loop. Nothing has changed; to be done in a thread."""
 
 
 class RecordError(NamedTuple):
@@ -37,9 +66,10 @@ class RecordError(NamedTuple):
 class InvalidRecordsError(KafkaError):
     """Some records of a batch were refused, and so the whole batch; says which ones."""
 
-    def __init__(self, code: ErrorCode, record_errors: tuple[RecordError, ...]) -> None:
+    def __init__(self, code: ErrorCode, record_errors: tuple[RecordError, ...], count: int = 1) -> None:
+        """`count` of all refused records; the first of them are named."""
         shown = "; ".join(f"record {index}: {message}" for index, message in record_errors[:_SHOWN_ERRORS])
-        super().__init__(code, f"{len(record_errors)} records were refused: {shown}")
+        super().__init__(code, f"{count} record{'' if count == 1 else 's'} refused: {shown}")
         self.record_errors = record_errors
 
 
@@ -56,7 +86,7 @@ class RecordChecks(NamedTuple):
 class CheckedRecords(NamedTuple):
     max_timestamp: int
     consecutive: bool
-    """Whether the offsets run 0, 1, 2 from the base offset. Some clients get that wrong; they are then written anew."""
+    """Whether the offsets run 0, 1, 2 from the base offset. Some clients get it wrong; they are then written again."""
 
 
 def check_batch_header(header: BatchHeader) -> None:
@@ -83,43 +113,77 @@ def has_null_keys(batch: Buffer) -> bool:
     return any(record.key is None for record in iter_records(batch))
 
 
-def check_records(
-    batch: Buffer, checks: RecordChecks, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
-) -> CheckedRecords:
-    """Decodes all records, so count, sizes and structure are proven; raises InvalidRecordsError for refused ones."""
+def check_records(batch: Buffer, checks: RecordChecks, on_loop: bool = False) -> CheckedRecords:
+    """Proves count, sizes and structure; raises InvalidRecordsError for what is wrong, with the records' numbers."""
     header = read_header(batch)
-    records = decode_records(header, read_payload(batch, header, max_output_bytes))
-    return _check_each(header, records, checks)
+    return _check_payload(header, open_payload(batch, header, on_loop), checks)
 
 
-def _check_each(header: BatchHeader, records: Iterator[Record], checks: RecordChecks) -> CheckedRecords:
-    errors: list[RecordError] = []
-    bad_timestamps = False
-    max_timestamp = NO_TIMESTAMP
-    consecutive = True
-    for index, record in enumerate(records):
-        if checks.compacted and record.key is None:
-            errors.append(RecordError(index, "a compacted topic cannot take a record without a key"))
-        elif (message := _timestamp_fault(header, record.timestamp, checks)) is not None:
-            errors.append(RecordError(index, message))
-            bad_timestamps = True
-        max_timestamp = max(max_timestamp, record.timestamp)
-        consecutive = consecutive and record.offset - header.base_offset == index
-    if errors:
-        code = ErrorCode.INVALID_TIMESTAMP if bad_timestamps else ErrorCode.INVALID_RECORD
-        raise InvalidRecordsError(code, tuple(errors))
-    return CheckedRecords(max_timestamp, consecutive)
+def open_payload(batch: Buffer, header: BatchHeader, on_loop: bool = False) -> Buffer:
+    """The records of a producer's batch, decompressed within the limits for strangers."""
+    block_bytes = header.size_in_bytes - HEADER_SIZE
+    codec = compression_type(header.compression)
+    if codec is CompressionType.NONE:
+        return payload_view(batch, header)
+    limit = max_output_for(block_bytes)
+    if header.record_count > limit // SMALLEST_RECORD:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"{header.record_count} records cannot be in {block_bytes} bytes")
+    return _payload_within(batch, header, limit, on_loop)
 
 
-def _timestamp_fault(header: BatchHeader, timestamp: int, checks: RecordChecks) -> str | None:
-    if checks.timestamp_type == TimestampType.CREATE_TIME and timestamp != NO_TIMESTAMP:
-        earliest = checks.now_ms - checks.timestamp_before_max_ms
-        latest = checks.now_ms + checks.timestamp_after_max_ms
-        if not earliest <= timestamp <= latest:
-            return f"timestamp {timestamp} is not within [{earliest}, {latest}]"
-    elif header.timestamp_type == TimestampType.LOG_APPEND_TIME:
-        return "a producer may not set the timestamp type to LogAppendTime"
-    return None
+def stored_payload(batch: Buffer, header: BatchHeader, on_loop: bool = False) -> Buffer:
+    """The same for a batch in the log, which may come from a broker that has other limits."""
+    if not header.compression:
+        return payload_view(batch, header)
+    return _payload_within(batch, header, DEFAULT_MAX_OUTPUT_BYTES, on_loop)
+
+
+def _payload_within(batch: Buffer, header: BatchHeader, limit: int, on_loop: bool) -> Buffer:
+    if not on_loop:
+        return payload_view(batch, header, limit)
+    block = memoryview(batch)[HEADER_SIZE : header.size_in_bytes]
+    if (
+        len(block) > LOOP_COMPRESSED_BYTES
+        or header.record_count > LOOP_OUTPUT_BYTES // SMALLEST_RECORD
+        or not is_quick_to_decompress(compression_type(header.compression), block)
+    ):
+        raise TakesLongerError
+    try:
+        return payload_view(batch, header, min(limit, LOOP_OUTPUT_BYTES))
+    except OutputLimitError:
+        raise TakesLongerError from None
+
+
+def _check_payload(header: BatchHeader, payload: Buffer, checks: RecordChecks) -> CheckedRecords:
+    if checks.timestamp_type == TimestampType.CREATE_TIME:
+        earliest = max(checks.now_ms - checks.timestamp_before_max_ms, INT64_MIN)
+        latest = min(checks.now_ms + checks.timestamp_after_max_ms, INT64_MAX)
+    else:
+        earliest, latest = INT64_MIN, INT64_MAX
+    walk = walk_records(payload, header.record_count, header.base_timestamp, checks.compacted, earliest, latest)
+    if walk.fault != NO_FAULT:
+        raise InvalidRecordsError(ErrorCode.INVALID_RECORD, (RecordError(walk.record_index, FAULT_TEXTS[walk.fault]),))
+    if header.timestamp_type == TimestampType.LOG_APPEND_TIME:
+        fault = RecordError(0, "a producer may not set the timestamp type to LogAppendTime")
+        raise InvalidRecordsError(ErrorCode.INVALID_TIMESTAMP, (fault,), header.record_count)
+    if walk.refused_count:
+        _refuse(walk, earliest, latest)
+    return CheckedRecords(walk.max_timestamp, walk.consecutive)
+
+
+def _refuse(walk: RecordsWalk, earliest: int, latest: int) -> NoReturn:
+    bad_timestamps = any(timestamp is not None for _, timestamp in walk.refused)
+    errors = tuple(
+        RecordError(
+            index,
+            "a compacted topic cannot take a record without a key"
+            if timestamp is None
+            else f"timestamp {timestamp} is not within [{earliest}, {latest}]",
+        )
+        for index, timestamp in walk.refused
+    )
+    code = ErrorCode.INVALID_TIMESTAMP if bad_timestamps else ErrorCode.INVALID_RECORD
+    raise InvalidRecordsError(code, errors, walk.refused_count)
 
 
 def recompress(
@@ -140,26 +204,23 @@ def convert_for_append(
     checks: RecordChecks,
     target: CompressionType | None = None,
     level: int | None = None,
-    max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES,
+    on_loop: bool = False,
 ) -> bytearray | None:
-    """Checks the records of a client's batch and writes it anew where the topic asks for that.
+    """Checks the records of a client's batch and writes it again where the topic asks for that.
 
     `target` None means compression.type=producer. Returns None if the bytes may be appended as they are (with base
     offset, leader epoch and an append time patched in, as for any batch), else the batch to append in their place.
     """
     header = read_header(batch)
-    payload = read_payload(batch, header, max_output_bytes)
-    checked = _check_each(header, decode_records(header, payload), checks)
+    payload = open_payload(batch, header, on_loop)
+    checked = _check_payload(header, payload, checks)
     source = compression_type(header.compression)
     codec = source if target is None or (header.is_control and source is CompressionType.NONE) else target
     create_time = checks.timestamp_type == TimestampType.CREATE_TIME
-    if not checked.consecutive:
-        return _renumber(header, payload, codec, level)
-    if codec is not source:
-        attributes = header.attributes & ~COMPRESSION_MASK | codec
-        max_timestamp = checked.max_timestamp if create_time else header.max_timestamp
-        replaced = header._replace(attributes=attributes, max_timestamp=max_timestamp)
-        return assemble(replaced, compress(codec, payload, level))
+    if codec is not source or not checked.consecutive:
+        if on_loop and len(payload) > LOOP_RECOMPRESSED_BYTES:
+            raise TakesLongerError
+        return _rewrite(header, payload, codec, level, checked, create_time)
     if create_time and header.max_timestamp != checked.max_timestamp:
         # A wrong max timestamp would send look-ups by time astray, so it is put right as Kafka does.
         corrected = bytearray(memoryview(batch)[: header.size_in_bytes])
@@ -168,18 +229,19 @@ def convert_for_append(
     return None
 
 
-def _renumber(header: BatchHeader, payload: bytes, codec: CompressionType, level: int | None) -> bytearray:
-    builder = BatchBuilder(
-        codec,
-        level,
-        base_offset=header.base_offset,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
-        control=header.is_control,
-        leader_epoch=header.partition_leader_epoch,
+def _rewrite(
+    header: BatchHeader,
+    payload: Buffer,
+    codec: CompressionType,
+    level: int | None,
+    checked: CheckedRecords,
+    create_time: bool,
+) -> bytearray:
+    if not checked.consecutive:
+        payload = renumber(payload, header.record_count)
+    replaced = header._replace(
+        attributes=header.attributes & ~COMPRESSION_MASK | codec,
+        max_timestamp=checked.max_timestamp if create_time else header.max_timestamp,
+        last_offset_delta=header.record_count - 1,
     )
-    for record in decode_records(header, payload):
-        builder.append(record.timestamp, record.key, record.value, record.headers)
-    return builder.build()
+    return assemble(replaced, compress(codec, payload, level))

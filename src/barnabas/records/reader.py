@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.records.compression import DEFAULT_MAX_OUTPUT_BYTES, compression_type, decompress
+from barnabas.records.compression import DEFAULT_MAX_OUTPUT_BYTES, compression_type, decompress_view
 from barnabas.records.header import (
     CURRENT_MAGIC,
     HEADER_SIZE,
@@ -31,6 +31,8 @@ from barnabas.records.varint import decode_varint, decode_varlong, wrap_int64
 _INT64_MAX: Final = (1 << 63) - 1
 _new_record = tuple.__new__
 
+RECORDS_AT_A_TIME: Final = 256
+
 
 def read_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> list[Record]:
     """All records of the batch at the start of the buffer."""
@@ -43,31 +45,45 @@ def iter_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
     if header.magic != CURRENT_MAGIC:
         check_batch_start(batch, 0)
     payload = read_payload(batch, header, max_output_bytes)
-    quick = read_list(payload, header.base_offset, header.base_timestamp, _append_time(header), header.record_count)
-    yield from decode_records(header, payload) if quick is None else quick
+    yield from decode_records(header, payload)
 
 
 def read_payload(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> bytes:
     """The records of the batch as plain bytes, decompressed if need be."""
+    return bytes(payload_view(batch, header, max_output_bytes))
+
+
+def payload_view(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> Buffer:
+    """The same without a copy where there was none to make."""
     size = header.size_in_bytes
     if size < HEADER_SIZE or size > len(batch):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes in a buffer of {len(batch)}")
     block = memoryview(batch)[HEADER_SIZE:size]
     if not block:
         return b""  # the cleaner leaves such batches behind, to keep a producer's last sequence number
-    return decompress(compression_type(header.compression), block, max_output_bytes)
+    return decompress_view(compression_type(header.compression), block, max_output_bytes)
 
 
 def decode_records(header: BatchHeader, payload: bytes) -> Iterator[Record]:
-    """The records in a payload from `read_payload`, decoded as they are asked for, as many as the header announces."""
+    """The records in a payload from `read_payload`, decoded as they are asked for, as many as the header announces.
+
+    The compiled decoder makes some at a time, so a batch of millions never is a list of millions.
+    """
     if header.record_count < 0:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"a batch cannot have {header.record_count} records")
     append_time = _append_time(header)
     base_offset = header.base_offset
     base_timestamp = header.base_timestamp
-    position = 0
+    position, left = 0, header.record_count
+    while left:
+        quick = read_list(payload, position, base_offset, base_timestamp, append_time, min(left, RECORDS_AT_A_TIME))
+        if quick is None:
+            break
+        records, position = quick
+        left -= len(records)
+        yield from records
     try:
-        for _ in range(header.record_count):
+        for _ in range(left):
             record, position = _decode_record(payload, position, base_offset, base_timestamp, append_time)
             yield record
     except IndexError:

@@ -1,4 +1,4 @@
-"""All records of a batch at once, for reader.py: compiled, or not at all. BARNABAS_PURE=1 forces the latter.
+"""Many records of a batch at once, for reader.py: compiled, or not at all. BARNABAS_PURE=1 forces the latter.
 
 There is no pure twin beside this: reader.py itself is, and does what gets the answer None here.
 """
@@ -15,7 +15,7 @@ else:
         from barnabas.records.record_list_native import read_list
     except ImportError:
 
-        def read_list(payload, base_offset, base_timestamp, append_time, count):
+        def read_list(payload, position, base_offset, base_timestamp, append_time, count):
             return None
 
 

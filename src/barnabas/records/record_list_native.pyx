@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""All records of a batch as a list, for the broker's deep scans (the coordinators' logs, compaction, look-up by time).
+"""Records of a batch as lists, for the broker's deep scans (the coordinators' logs, compaction).
 
 reader.py calls this and does it all again, slowly, if the answer is None: then something is wrong with the records, and
 the slow way knows how to say what.
@@ -16,12 +16,16 @@ cdef int64_t MAX_BASE_OFFSET = 1 << 62
 cdef object _new_tuple = tuple.__new__
 
 
-def read_list(bytes payload not None, int64_t base_offset, int64_t base_timestamp, append_time, int count):
-    cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)
-    cdef const uint8_t* end = data + PyBytes_GET_SIZE(payload)
+def read_list(
+    bytes payload not None, Py_ssize_t position, int64_t base_offset, int64_t base_timestamp, append_time, int count
+):
+    """`count` records from `position` on, and the position after them."""
+    cdef const uint8_t* start = <const uint8_t*>PyBytes_AS_STRING(payload)
+    cdef const uint8_t* data = start + position
+    cdef const uint8_t* end = start + PyBytes_GET_SIZE(payload)
     cdef list records = []
     cdef RawRecord raw
-    if count < 0 or not -MAX_BASE_OFFSET < base_offset < MAX_BASE_OFFSET:
+    if count < 0 or position < 0 or data > end or not -MAX_BASE_OFFSET < base_offset < MAX_BASE_OFFSET:
         return None
     for _ in range(count):
         if get_record(data, end, &raw) != NO_FAULT:
@@ -36,4 +40,4 @@ def read_list(bytes payload not None, int64_t base_offset, int64_t base_timestam
             headers_of(&raw) if raw.header_count else (),
         )
         records.append(_new_tuple(Record, fields))
-    return records if data == end else None
+    return records, data - start

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic, TopicResult
+from barnabas.server.replicas import MAX_REPLICATION_FACTOR
 
 logger = logging.getLogger(__name__)
 
@@ -56,14 +57,14 @@ class AutoTopicCreation:
 def topic_on_demand(name: str, config: BrokerConfig, broker_count: int) -> NewTopic:
     """A topic as it is created when nobody said how; the coordinators' own topics have settings of their own.
 
-    Those are made with as many replicas as there are brokers, if that is fewer than the settings say: a lone broker
-    started with Kafka's defaults (3 replicas, 2 in sync) coordinates groups and transactions all the same.
+    Those are made with as many replicas as there can be, if that is fewer than the settings say: a lone broker started
+    with Kafka's defaults (3 replicas, 2 in sync) coordinates groups and transactions all the same.
     """
     if name == GROUP_METADATA_TOPIC:
         return NewTopic(
             name,
             config.offsets_topic_num_partitions,
-            min(config.offsets_topic_replication_factor, broker_count),
+            _possible(name, config.offsets_topic_replication_factor, broker_count),
             configs=(
                 ("cleanup.policy", "compact"),
                 ("compression.type", "producer"),
@@ -74,13 +75,20 @@ def topic_on_demand(name: str, config: BrokerConfig, broker_count: int) -> NewTo
         return NewTopic(
             name,
             config.transaction_state_log_num_partitions,
-            min(config.transaction_state_log_replication_factor, broker_count),
+            _possible(name, config.transaction_state_log_replication_factor, broker_count),
             configs=(
                 ("cleanup.policy", "compact"),
                 ("compression.type", "uncompressed"),
-                ("min.insync.replicas", str(min(config.transaction_state_log_min_isr, broker_count))),
+                ("min.insync.replicas", str(config.transaction_state_log_min_isr)),
                 ("segment.bytes", str(config.transaction_state_log_segment_bytes)),
                 ("unclean.leader.election.enable", "false"),
             ),
         )
     return NewTopic(name)
+
+
+def _possible(name: str, replication_factor: int, broker_count: int) -> int:
+    most = min(broker_count, MAX_REPLICATION_FACTOR)
+    if replication_factor > most:
+        logger.info("%s is created with replication factor %d instead of %d", name, most, replication_factor)
+    return min(replication_factor, most)

@@ -10,6 +10,7 @@ of this object: several brokers may live in one process.
 import asyncio
 import logging
 import os
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,10 +35,12 @@ from barnabas.server.handlers import HANDLERS
 from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
-from barnabas.server.replicas import Replicas
+from barnabas.server.record_work import RecordWork
+from barnabas.server.replicas import MAX_REPLICATION_FACTOR, Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
 from barnabas.server.transaction_coordinator import TransactionCoordinator
+from barnabas.storage.disk_reserve import RESERVE_BYTES, DiskReserve
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
@@ -86,7 +89,9 @@ class Broker:
         self.producer_ids: ProducerIds
         self.housekeeping: Housekeeping
         self.compaction: Compaction
+        self._reserves: list[DiskReserve] = []
         self._server: Server
+        self.record_work: RecordWork
         self._executor: ThreadPoolExecutor
 
     @property
@@ -112,10 +117,13 @@ class Broker:
         loop = asyncio.get_running_loop()
         self.timers = Timers(loop, self.clock)
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="barnabas-io")
+        self.record_work = RecordWork()
         self.fetch_purgatory = FetchPurgatory(loop, self.timers)
         flusher = Flusher(loop, self._executor)
         try:
             self._open_directories()
+            self._make_reserves()
+            self._release_reserves()
             self.replicas = Replicas(
                 self.node_id,
                 self.log_directories,
@@ -130,9 +138,11 @@ class Broker:
         except BaseException:
             await self._give_up()
             raise
+        self._fill_reserves()
         self.housekeeping = Housekeeping(
             lambda: self.config, self.clock, self.replicas, self.log_directories, flusher, self._executor
         )
+        self.housekeeping.on_file_removal = self._fill_reserves
         self.housekeeping.start()
         self.compaction = Compaction(self.config, self.clock, self.replicas)
         self.replicas.on_log_deleted = self.compaction.cleaner.on_deleted
@@ -140,18 +150,25 @@ class Broker:
         self._server.serve()
 
     async def stop(self) -> None:
-        """Answers what is in progress, leaves the cluster, flushes and closes every log."""
+        """Answers what is in progress, leaves the cluster, flushes and closes every log.
+
+        What fails is logged in a line, and the rest is done all the same: above all the logs are closed.
+        """
         self.fetch_purgatory.finish_all()
-        await self.transactions.stop()
-        await self.groups.stop()
-        await self.dispatcher.drain()
-        await self._server.stop()
-        await self.housekeeping.stop()
-        await self.compaction.stop()
-        await self.cluster.stop()
+        await _stopped("the transaction coordinator", self.transactions.stop())
+        await _stopped("the group coordinator", self.groups.stop())
+        await _stopped("requests", self.dispatcher.drain())
+        await _stopped("the listeners", self._server.stop())
+        await _stopped("housekeeping", self.housekeeping.stop())
+        await _stopped("compaction", self.compaction.stop())
+        self._release_reserves()
         epoch = self.cluster.broker_epoch
-        await asyncio.get_running_loop().run_in_executor(self._executor, self.log_directories.shutdown, epoch)
+        await _stopped("the membership", self.cluster.stop())
+        loop = asyncio.get_running_loop()
+        await _stopped("the logs", loop.run_in_executor(self._executor, self.log_directories.shutdown, epoch))
+        self._fill_reserves()
         self.timers.close()
+        self.record_work.close()
         self._executor.shutdown()
 
     def _open_directories(self) -> None:
@@ -174,6 +191,27 @@ class Broker:
             self.log_directories.check_node(self.node_id)
         except StorageError as error:
             raise StartError(str(error)) from error
+
+    def _make_reserves(self) -> None:
+        """Room for a stop and a start on a full disk; where the metadata file is, for as much again as that has."""
+        metadata = os.path.abspath(self._metadata_path())
+        sizes = {each.path: RESERVE_BYTES for each in self.log_directories.directories if not each.is_offline}
+        if self._store is None and os.path.exists(metadata):
+            folder = os.path.dirname(metadata)
+            sizes[folder] = sizes.get(folder, RESERVE_BYTES) + 2 * os.path.getsize(metadata)
+        name = f"barnabas-reserve-{self.node_id}"
+        self._reserves = [DiskReserve(Files(), os.path.join(path, name), size) for path, size in sizes.items()]
+
+    def _release_reserves(self) -> None:
+        for reserve in self._reserves:
+            reserve.release_if_short()
+
+    def _fill_reserves(self) -> None:
+        for reserve in self._reserves:
+            reserve.fill()
+
+    def _metadata_path(self) -> str | Path:
+        return self._metadata_file or os.path.join(self.data_directories[0], METADATA_FILE)
 
     async def _load_logs(self, image: ClusterImage) -> None:
         """Recovery must know which topics are compacted: a gap in their offsets is no damage."""
@@ -248,7 +286,7 @@ class Broker:
         config = self.settings.static
         store = self._store
         if store is None:
-            store = SqliteStore(self._metadata_file or os.path.join(self.data_directories[0], METADATA_FILE))
+            store = SqliteStore(self._metadata_path())
         self.cluster = Cluster(
             store,
             broker_id=self.node_id,
@@ -256,7 +294,7 @@ class Broker:
             rules=self.settings.rules,
             rack=config.broker_rack,
             cluster_id=self.log_directories.cluster_id,
-            defaults=TopicDefaults(config.num_partitions, config.default_replication_factor),
+            defaults=_topic_defaults(config),
             clock=self.clock,
             random=self._random,
         )
@@ -290,7 +328,7 @@ class Broker:
         if hasattr(self, "compaction"):
             self.compaction.on_config(config)
         if hasattr(self, "cluster"):
-            self.cluster.defaults = TopicDefaults(config.num_partitions, config.default_replication_factor)
+            self.cluster.defaults = _topic_defaults(config)
 
     def _network_settings(self) -> NetworkSettings:
         config = self.settings.config
@@ -325,6 +363,19 @@ class Broker:
             await self.groups.stop()
         if hasattr(self, "_server"):
             await self._server.stop(0)
+        self._fill_reserves()
         self.log_directories.release()
         self.timers.close()
+        self.record_work.close()
         self._executor.shutdown(wait=False)
+
+
+async def _stopped(what: str, stopping: Awaitable[object]) -> None:
+    try:
+        await stopping
+    except Exception as error:
+        logger.error("stopping %s: %s: %s", what, type(error).__name__, error)
+
+
+def _topic_defaults(config: BrokerConfig) -> TopicDefaults:
+    return TopicDefaults(config.num_partitions, config.default_replication_factor, MAX_REPLICATION_FACTOR)

@@ -12,6 +12,7 @@ from barnabas.errors import ErrorCode
 from barnabas.machines.partition import PartitionState
 from barnabas.metadata.image import PartitionImage
 from barnabas.server.purgatory import DelayedFetch, FetchPurgatory
+from barnabas.storage.append_checks import PreparedBatch
 from barnabas.storage.log import AppendInfo, AppendOrigin, Log
 
 if TYPE_CHECKING:
@@ -63,15 +64,25 @@ class HostedPartition:
         self._flusher = flusher
         self._waiters: list[Waiter] = []
 
-    def append(self, records: memoryview, acks: int, now_ms: int, origin: AppendOrigin = CLIENT) -> AppendInfo:
-        """Appends one batch as leader. Raises KafkaError with the code to answer, StorageError if the disk failed."""
+    def append(
+        self,
+        records: memoryview,
+        acks: int,
+        now_ms: int,
+        origin: AppendOrigin = CLIENT,
+        prepared: PreparedBatch | None = None,
+    ) -> AppendInfo:
+        """Appends one batch as leader. Raises KafkaError with the code to answer, StorageError if the disk failed.
+
+        TakesLongerError: nothing was done, `append_checks.prepare` has to be called in a thread first.
+        """
         state = self.state
         if not state.is_leader:
             state.check_leader()
         log = self.log
         if acks == ACKS_ALL:
             state.check_min_in_sync_replicas(log.config.min_insync_replicas)
-        info = log.append_as_leader(records, state.leader_epoch, now_ms, origin)
+        info = log.append_as_leader(records, state.leader_epoch, now_ms, origin, prepared)
         if not info[-1]:
             # A marker may make a whole transaction readable, which was counted when it was not yet.
             self._on_appended(len(records) if origin is CLIENT else ANY_NUMBER_OF_BYTES)

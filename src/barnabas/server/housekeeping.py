@@ -40,6 +40,8 @@ class Housekeeping:
         self._flusher = flusher
         self._executor = executor
         self._tasks: list[asyncio.Task[None]] = []
+        self.on_file_removal: Callable[[], object] | None = None
+        """Called in a thread whenever files were removed: there may be room again."""
 
     def start(self) -> None:
         config = self._config
@@ -106,6 +108,8 @@ class Housekeeping:
     async def remove_files(self) -> None:
         now_ms = self._clock.now_ms()
         await self._in_thread(lambda: self._directories.delete_due_files(now_ms))
+        if self.on_file_removal is not None:
+            await self._in_thread(self.on_file_removal)
 
     async def _for_each(self, name: str, work: Callable[[HostedPartition], object]) -> None:
         """A full disk or a damaged file in one log: the others still get their turn, and may make room.

@@ -72,6 +72,8 @@ def _read(
     try:
         hosted = replicas.find(wanted.topic, wanted.partition)
         hosted.check_leader_epoch(wanted.current_leader_epoch)
+        if limits.replica_id >= 0:
+            hosted.state.check_follower(limits.replica_id, wanted.current_leader_epoch)
         if limits.version < FIRST_ZSTD_VERSION and hosted.log.config.compression_type == "zstd":
             return PartitionRead(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         return _read_log(hosted, wanted, limits, bytes_left, min_one_message)

@@ -21,6 +21,9 @@ from barnabas.types import NO_TOPIC_ID, TopicPartition
 
 logger = logging.getLogger(__name__)
 
+MAX_REPLICATION_FACTOR = 1
+"""Nothing is copied between brokers yet: a second replica would stay empty, and never be in sync."""
+
 ResolveTopicConfig = Callable[[ClusterImage, str], TopicConfig]
 
 
@@ -144,13 +147,20 @@ class Replicas:
 
     def _drop_topic(self, topic: TopicImage) -> None:
         for partition in topic.partitions:
-            self._offline.pop((topic.name, partition.partition), None)
             self._offline.pop((topic.topic_id, partition.partition), None)
+            if self._offline.pop((topic.name, partition.partition), None) is not None:
+                self._delete_refused(TopicPartition(topic.name, partition.partition))
         partitions = self._topics.pop(topic.topic_id, None)
         if partitions is not None and self._topics.get(topic.name) is partitions:
             del self._topics[topic.name]
         for hosted in (partitions or {}).values():
             self._delete(hosted)
+
+    def _delete_refused(self, topic_partition: TopicPartition) -> None:
+        try:
+            self._directories.delete_refused(topic_partition, self._clock.now_ms())
+        except StorageError as error:
+            logger.error("cannot delete the log of %s: %s", topic_partition, error)
 
     def _drop_partition(self, topic: TopicImage, partition: int) -> None:
         partitions = self._topics.get(topic.topic_id)

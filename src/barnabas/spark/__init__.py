@@ -8,16 +8,24 @@ Options and columns are those of Spark's own Kafka connector, so that a program 
 works with any Kafka. Executors import this package: it must stay cheap, and it never imports the broker.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
+__all__ = ["SINK_GROUP_PREFIX", "register"]
+
+SINK_GROUP_PREFIX: Final = "__barnabas_sink."
+"""How the ids of the groups begin in which an exactly-once sink notes what is written; see `writing`."""
 
 
 def register(spark: "SparkSession") -> None:
-    """Make `format("barnabas")` known to a session."""
+    """Make `format("barnabas")` known to a session, and let `save()` without a mode append.
+
+    Spark finds the format by itself where this package is installed; then this is only for `save()`.
+    """
     from barnabas.spark.data_source import BarnabasDataSource
+    from barnabas.spark.save_mode import append_by_default
 
     spark.dataSource.register(BarnabasDataSource)
+    append_by_default()

@@ -120,7 +120,7 @@ class ClusterView:
 
     def _connected(self) -> Consumer:
         if self._consumer is None:
-            self._consumer = Consumer.from_config(self._options.client)
+            self._consumer = Consumer.from_config({**self._options.client, "enable.auto.commit": "false"})
         return self._consumer
 
     def _retrying(self, operation: Callable[[], T]) -> T:

@@ -21,7 +21,8 @@ from pyspark.sql.types import (
 )
 
 from barnabas.client.errors import ConfigError
-from barnabas.spark.options import read_sink_options, read_source_options
+from barnabas.spark.options import SourceOptions, read_sink_options, read_source_options
+from barnabas.spark.sql_tables import options_of_new_table, options_of_table, with_options
 
 
 class BarnabasDataSource(DataSource):
@@ -30,13 +31,15 @@ class BarnabasDataSource(DataSource):
         return "barnabas"
 
     def schema(self) -> StructType:
-        return source_schema(read_source_options(self.options).include_headers)
+        new_table = options_of_new_table(self.options)
+        options = read_source_options(self.options if new_table is None else new_table)
+        columns = source_schema(options.include_headers)
+        return columns if new_table is None else with_options(columns, new_table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from barnabas.spark.source import BatchReader
 
-        _check_schema(schema, self.schema())
-        options = read_source_options(self.options)
+        options = self._source_options(schema)
         only_streaming = {
             "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
             "minOffsetsPerTrigger": options.min_offsets_per_trigger,
@@ -52,15 +55,24 @@ class BarnabasDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from barnabas.spark.source import StreamReader
 
-        _check_schema(schema, self.schema())
-        options = read_source_options(self.options)
+        options = self._source_options(schema)
         if options.ending is not None:
             raise ConfigError(["endingOffsets: a stream has no end; use a batch read or Trigger.AvailableNow"])
         return StreamReader(options)
 
+    def _source_options(self, schema: StructType) -> SourceOptions:
+        of_table = options_of_table(schema)
+        if not of_table and not self.options:
+            raise ConfigError(["CREATE TABLE ... USING barnabas: leave the columns out, they are fixed"])
+        options = read_source_options({**of_table, **{name.lower(): text for name, text in self.options.items()}})
+        _check_schema(schema, source_schema(options.include_headers))
+        return options
+
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from barnabas.spark.sink import BatchWriter, check_columns
 
+        if not self.options:
+            raise ConfigError(['a table is for reading: write with df.write.format("barnabas").option(...).save()'])
         if overwrite:
             raise ConfigError(['a topic cannot be overwritten: use mode("append")'])
         options = read_sink_options(self.options)
@@ -70,8 +82,7 @@ class BarnabasDataSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from barnabas.spark.sink import StreamWriter, check_columns
 
-        if overwrite:
-            raise ConfigError(['a topic cannot be overwritten: use outputMode("append") or ("update")'])
+        # outputMode("complete") appends the whole result in every batch, as with the official connector.
         options = read_sink_options(self.options)
         check_columns(schema, options)
         return StreamWriter(options)
@@ -94,5 +105,5 @@ def source_schema(include_headers: bool) -> StructType:
 
 
 def _check_schema(given: StructType, own: StructType) -> None:
-    if given != own:
+    if given.simpleString() != own.simpleString():
         raise ConfigError(["the columns of this source are fixed: leave schema() out and select what you need"])

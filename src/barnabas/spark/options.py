@@ -5,11 +5,13 @@ official connector that cannot mean anything here is refused with a line that sa
 """
 
 import difflib
+import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from barnabas.client.errors import ConfigError
+from barnabas.spark.key_stores import key_store_faults
 from barnabas.spark.offsets import OffsetSpec, parse_assignment, parse_offsets, parse_timestamp, parse_timestamps
 
 CLIENT_PREFIX: Final = "kafka."
@@ -36,6 +38,7 @@ class SourceOptions:
     fail_on_data_loss: bool = True
     include_headers: bool = False
     group_id: str | None = None
+    group_id_prefix: str | None = None
     poll_timeout_ms: int = 120_000
     offset_retries: int = 3
     offset_retry_interval_ms: int = 1000
@@ -53,7 +56,7 @@ class SinkOptions:
 
 def read_source_options(given: Mapping[str, str]) -> SourceOptions:
     """Raises ConfigError, which has every fault."""
-    values, client, faults = _read(given, _SOURCE, _REFUSED | _SOURCE_REFUSED)
+    values, client, faults = _read(given, _SOURCE, _REFUSED)
     ways = [name for name in ("subscribe", "subscribePattern", "assign") if name in values]
     if len(ways) != 1:
         one_of = "subscribe, subscribePattern or assign"
@@ -76,6 +79,17 @@ def read_source_options(given: Mapping[str, str]) -> SourceOptions:
         ending=values[ends[0]] if ends else None,
         **plain,
     )
+
+
+def with_group(options: SourceOptions) -> SourceOptions:
+    """The consumers of a query have the group id that kafka.group.id gives, else one of their own after groupIdPrefix.
+
+    As with the official connector it is a name in requests, for ACLs and quotas: nothing is committed to it.
+    """
+    if options.group_id_prefix is None or "group.id" in options.client:
+        return options
+    group_id = f"{options.group_id_prefix}-{uuid.uuid4()}"
+    return replace(options, client={**options.client, "group.id": group_id})
 
 
 def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
@@ -118,6 +132,7 @@ def _read(
             near = difflib.get_close_matches(spelled.lower(), names, n=1)
             hint = f", did you mean {names[near[0]]}?" if near else ""
             faults.append(f"{spelled}: there is no such option{hint}")
+    faults += key_store_faults(client)
     if "bootstrap.servers" not in client:
         faults.append(f"{BOOTSTRAP}: has to be given, as host:port,...")
     return values, client, faults
@@ -199,6 +214,7 @@ _SOURCE: Final[dict[str, Parser]] = {
     "failOnDataLoss": _boolean,
     "includeHeaders": _boolean,
     "groupId": str,
+    "groupIdPrefix": str,
     "kafkaConsumer.pollTimeoutMs": _positive,
     "fetchOffset.numRetries": _positive,
     "fetchOffset.retryIntervalMs": _positive,
@@ -218,6 +234,7 @@ _FIELDS: Final = {
     "failOnDataLoss": "fail_on_data_loss",
     "includeHeaders": "include_headers",
     "groupId": "group_id",
+    "groupIdPrefix": "group_id_prefix",
     "kafkaConsumer.pollTimeoutMs": "poll_timeout_ms",
     "fetchOffset.numRetries": "offset_retries",
     "fetchOffset.retryIntervalMs": "offset_retry_interval_ms",
@@ -237,10 +254,6 @@ _SINK_FIELDS: Final = {
 }
 _REFUSED: Final = {
     "path": "this format reads and writes topics, not files: leave the path out (streaming: start(), not start(path))",
-}
-_SOURCE_REFUSED: Final = {
-    "groupIdPrefix": "no group is needed for reading; to see the lag give groupId",
-    "kafka.group.id": "give groupId: progress is committed there",
 }
 _CLIENT_OF_THE_SOURCE: Final = {
     "auto.offset.reset": "give startingOffsets",

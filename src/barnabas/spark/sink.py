@@ -1,8 +1,7 @@
 """The writers of `format("barnabas")`: checks on the driver, `writing` in the tasks.
 
-Columns as in the official connector: value (binary or string), and optionally key, headers, topic, partition. Those
-that only a record that was read can have (offset, timestamp, timestampType) are left out, so that what was read can be
-written as it is; others are refused. The topic comes from its column or from the option, which wins.
+Columns as in the official connector: value (binary or string), and optionally key, headers, topic, partition. Others
+are ignored. The topic comes from its column or from the option, which wins.
 """
 
 import uuid
@@ -17,7 +16,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, Stri
 from barnabas.client.errors import ConfigError
 from barnabas.spark.options import SinkOptions
 from barnabas.spark.task_input import whole
-from barnabas.spark.writing import LEFT_OUT, Written, check_client, write_task
+from barnabas.spark.writing import Written, check_client, write_task, written_columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,7 +49,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
-    def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> WriterCommitMessage:
+    def write(self, iterator: "Iterator[pyarrow.RecordBatch]") -> "Done":
         context = _context()
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
@@ -70,21 +69,19 @@ class StreamWriter(DataSourceStreamArrowWriter):
 def check_columns(schema: StructType, options: SinkOptions) -> None:
     """Raises ConfigError with every fault, before anything is written."""
     faults = []
+    written = written_columns(schema.names, options)
     for field in schema.fields:
-        allowed = _COLUMNS.get(field.name)
-        if field.name in LEFT_OUT:
-            continue
-        if allowed is None:
-            faults.append(f"column {field.name}: there is no place for it in a record; drop it or put it into value")
-        elif not any(_is(field.dataType, kind) for kind in allowed):
+        allowed = _COLUMNS.get(field.name, ())
+        if field.name in written and not any(_is(field.dataType, kind) for kind in allowed):
             wanted = " or ".join(kind.simpleString() for kind in allowed)
             faults.append(f"column {field.name}: is {field.dataType.simpleString()}, must be {wanted}")
-    names = [field.name for field in schema.fields]
-    if "value" not in names:
+    if "value" not in written:
         faults.append("column value: is missing")
-    if "topic" not in names and options.topic is None:
+    if "topic" not in written and options.topic is None:
         faults.append("topic: give the option topic, or a column of that name")
-    faults += [f"column {name}: is there twice" for name in sorted({each for each in names if names.count(each) > 1})]
+    faults += [
+        f"column {name}: is there twice" for name in sorted({each for each in written if written.count(each) > 1})
+    ]
     if faults:
         raise ConfigError(faults)
     check_client(options)

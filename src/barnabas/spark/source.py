@@ -22,7 +22,7 @@ from barnabas.errors import KafkaError
 from barnabas.spark.cluster_view import ClusterView, Topics
 from barnabas.spark.data_loss import HINT, DataLossError, is_another
 from barnabas.spark.offsets import FROM_EARLIEST, FROM_LATEST, Position, position_of, read_position
-from barnabas.spark.options import SourceOptions
+from barnabas.spark.options import SourceOptions, with_group
 from barnabas.spark.planning import OffsetRange, group_ranges, limit_end, ranges_between, split_ranges
 from barnabas.types import TopicPartition, topic_id_from_text
 
@@ -42,7 +42,7 @@ class RangePartition(InputPartition):
 
 class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
-        self._options = options
+        self._options = with_group(options)
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
@@ -62,7 +62,7 @@ class BatchReader(DataSourceReader):
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
-        self._options = options
+        self._options = with_group(options)
         self._connected: ClusterView | None = None
         self._target: dict[TopicPartition, int] | None = None
         """For Trigger.AvailableNow: where the query ends."""

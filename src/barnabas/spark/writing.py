@@ -3,7 +3,8 @@
 Exactly once: the rows of a task and a note "batch B is done" go into one transaction. The note is an offset of a
 group that belongs to query and task (topic of the first row, partition 0, offset B + 1), so that it is committed with
 the rows or not at all. A task that finds its note writes nothing. The transactional id is fixed by query and task too:
-a second attempt fences the first one, whatever that is still doing. All of it works on any Kafka.
+a second attempt fences the first one, whatever that is still doing. All of it works on any Kafka. The group is called
+like the transactional id, after a prefix by which `barnabas group list` leaves it out.
 
 It rests on a replayed batch being split into tasks as the first time, which holds for this source and whatever follows
 it without a shuffle. The note says how many rows and bytes the task had; a replay that has others is refused in words.
@@ -13,7 +14,7 @@ A worker process keeps its clients from task to task: most tasks are too short t
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from barnabas.client.admin.admin import Admin
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.producer.producer import Producer
 from barnabas.errors import KafkaError
+from barnabas.spark import SINK_GROUP_PREFIX
 from barnabas.spark.options import SinkOptions
 from barnabas.types import TopicPartition
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _KEPT_WRITERS: Final = 64
-LEFT_OUT: Final = ("offset", "timestamp", "timestampType")
+_RECORD_COLUMNS: Final = ("key", "value", "headers", "topic", "partition")
 _SETTINGS: Final = {"linger.ms": "5", "batch.size": "131072"}
 _TRANSACTION_SETTINGS: Final = {"transaction.timeout.ms": "900000"}
 """What brokers allow at most unless told otherwise: a task is one transaction, and may take longer than a minute."""
@@ -59,7 +61,7 @@ class TaskWriter:
     """Producer and admin client of one transactional id; see above for why they outlive a task."""
 
     def __init__(self, name: str, options: SinkOptions) -> None:
-        self.group = SinkGroup(name)
+        self.group = SinkGroup(SINK_GROUP_PREFIX + name)
         self.producer = Producer.from_config(_producer_options(options, name))
         self._admin = Admin.from_config(_admin_options(options.client))
 
@@ -107,7 +109,7 @@ def write_task(
                 " delivery to at-least-once"
             )
         if batch == newest:
-            written = _replay(first, rows, writer.group.group_id, batch, note)
+            written = _replay(first, rows, key[0], batch, note)
         else:
             written = _write(first, rows, options, writer, batch)
     except BaseException:
@@ -180,9 +182,15 @@ def _send(producer: Producer, batch: "pyarrow.RecordBatch", options: SinkOptions
 
 
 def _of_a_record(batch: "pyarrow.RecordBatch", options: SinkOptions) -> "pyarrow.RecordBatch":
-    """Without the columns that a record to be written does not have."""
-    drop = LEFT_OUT if options.include_headers else (*LEFT_OUT, "headers")
-    return batch.select([name for name in batch.schema.names if name not in drop])
+    return batch.select(written_columns(batch.schema.names, options))
+
+
+def written_columns(names: Iterable[str], options: SinkOptions) -> list[str]:
+    """Those that a record is made of; others are ignored, and so are those that an option replaces."""
+    ignored = {"topic"} if options.topic is not None else set()
+    if not options.include_headers:
+        ignored.add("headers")
+    return [name for name in names if name in _RECORD_COLUMNS and name not in ignored]
 
 
 def _payload(batch: "pyarrow.RecordBatch") -> int:

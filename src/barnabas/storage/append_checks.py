@@ -1,8 +1,11 @@
 """What a leader checks in a batch before it goes to the log, and how it is made fit for the topic's settings.
 
-`Log.append_as_leader` calls this. On the usual topic (CreateTime, compression.type=producer, not compacted) only the
-header and the CRC are looked at; other topics need the records, which barnabas.records.conversion reads.
+`Log.append_as_leader` calls this for what `plain_batch` has not dealt with. The records of every batch are looked at:
+there, or here with barnabas.records.conversion. That can take longer than the event loop may be held up; `prepare` does
+all of it in a thread.
 """
+
+from typing import NamedTuple
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError
@@ -16,6 +19,7 @@ from barnabas.records.header import (
     BatchHeader,
     TimestampType,
     crc_matches,
+    read_header,
     set_max_timestamp,
 )
 from barnabas.storage.producer_state import AppendOrigin
@@ -24,8 +28,23 @@ from barnabas.types import NO_TIMESTAMP
 INT64_MAX = (1 << 63) - 1
 
 
+class PreparedBatch(NamedTuple):
+    """A client's batch that was checked and made fit for the topic: all that does not depend on the log's state."""
+
+    data: memoryview
+    header: BatchHeader
+    append_time_ms: int
+
+
+def prepare(data: memoryview, config: TopicConfig, now_ms: int) -> PreparedBatch:
+    """For threads, and for batches that raised TakesLongerError. Raises KafkaError with the code to answer."""
+    header = read_header(data)
+    check_batch(data, header, config, AppendOrigin.CLIENT)
+    return convert(data, header, config, now_ms, on_loop=False)
+
+
 def looks_into_records(config: TopicConfig) -> bool:
-    """Whether batches of this topic need more than header checks."""
+    """Whether batches of this topic need more than to be whole."""
     return (
         config.compression_type != "producer"
         or config.message_timestamp_type != "CreateTime"
@@ -84,32 +103,25 @@ def check_timestamps(header: BatchHeader, config: TopicConfig, now_ms: int) -> N
         )
 
 
-def convert(data: memoryview, header: BatchHeader, config: TopicConfig, now_ms: int) -> tuple[memoryview, int]:
-    """Checks the records and makes the batch what the topic asks for; gives its bytes and the append time or -1."""
+def convert(
+    data: memoryview, header: BatchHeader, config: TopicConfig, now_ms: int, on_loop: bool = True
+) -> PreparedBatch:
+    """Checks the records and makes the batch what the topic asks for. Raises TakesLongerError only `on_loop`."""
     log_append_time = config.message_timestamp_type == "LogAppendTime"
-    compacted = "compact" in config.cleanup_policy
-    target, level = target_codec(config)
-    recode = target is not None and target != header.compression
-    limited = not log_append_time and config.message_timestamp_before_max_ms != INT64_MAX
-    if recode or compacted or limited:
-        checks = RecordChecks(
-            compacted=compacted,
-            timestamp_type=TimestampType.LOG_APPEND_TIME if log_append_time else TimestampType.CREATE_TIME,
-            now_ms=now_ms,
-            timestamp_before_max_ms=config.message_timestamp_before_max_ms,
-            timestamp_after_max_ms=config.message_timestamp_after_max_ms,
-        )
-        converted = convert_for_append(data, checks, target, level)
-        if converted is not None:
-            data = memoryview(converted)
+    checks = RecordChecks(
+        compacted="compact" in config.cleanup_policy,
+        timestamp_type=TimestampType.LOG_APPEND_TIME if log_append_time else TimestampType.CREATE_TIME,
+        now_ms=now_ms,
+        timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+        timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+    )
+    converted = convert_for_append(data, checks, *target_codec(config), on_loop)
+    if converted is not None:
+        data = _checked_size(memoryview(converted), config)
     if not log_append_time:
-        if not limited:
-            check_timestamps(header, config, now_ms)
-        return _checked_size(data, config), NO_TIMESTAMP
-    if header.attributes & TIMESTAMP_TYPE_MASK:
-        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type to LogAppendTime")
+        return PreparedBatch(data, header if converted is None else read_header(data), NO_TIMESTAMP)
     set_max_timestamp(data, 0, TimestampType.LOG_APPEND_TIME, now_ms)
-    return _checked_size(data, config), now_ms
+    return PreparedBatch(data, read_header(data), now_ms)
 
 
 def _checked_size(data: memoryview, config: TopicConfig) -> memoryview:

@@ -95,13 +95,27 @@ class Files:
         """Replaces `path` in one step: readers see the old content or the new, whatever happens in between."""
         temporary = path + ".tmp"
         file = self.open(temporary, create=True)
-        file.truncate(0)
-        file.pwrite(data, 0)
+        try:
+            file.truncate(0)
+            file.pwrite(data, 0)
+        except OSError:
+            self.remove(temporary)  # on a full disk it would keep others from what room there is
+            raise
         if sync:
             file.fsync()
         self.rename(temporary, path)
         if sync:
             self.sync_directory(os.path.dirname(path))
+
+    def allocate(self, path: str, size: int) -> None:
+        """A file of that size with all its blocks on the disk. A failure leaves what was there."""
+        file = self.open(path, create=True)
+        os.posix_fallocate(file.fileno(), 0, size)
+
+    def free_bytes(self, directory: str) -> int:
+        """What is left for us: blocks that only root may use do not count."""
+        status = os.statvfs(directory)
+        return status.f_bavail * status.f_frsize
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

@@ -11,16 +11,18 @@ from bisect import bisect_right
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import StorageError
+from barnabas.storage.by_time import TimestampOffset
 from barnabas.storage.deletion_queue import DeletionQueue
 from barnabas.storage.file_names import PARTITION_METADATA
 from barnabas.storage.files import Files
 from barnabas.storage.log_appends import AppendInfo, LogAppends
-from barnabas.storage.log_reads import FetchData, LogReads, TimestampOffset
+from barnabas.storage.log_reads import FetchData, LogReads
 from barnabas.storage.log_retention import LogRetention
-from barnabas.storage.log_state import NO_DESCRIPTORS, OnFailure, OnRoll
+from barnabas.storage.log_state import OnFailure, OnRoll
 from barnabas.storage.producer_state import AppendOrigin, ProducerEntry
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError
+from barnabas.storage.shortages import NO_DESCRIPTORS, passing_errors_logged
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.transaction_index import AbortedTransaction
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
@@ -71,9 +73,14 @@ class Log(LogAppends, LogReads, LogRetention):
 
     @property
     def last_stable_offset(self) -> int:
-        """Below it every transaction is decided and replicated: the end of the log for a read_committed consumer."""
+        """Below it every transaction is decided and replicated: the end of the log for a read_committed consumer.
+
+        Never below the log start, which DeleteRecords and retention may move past the start of an open transaction.
+        """
         unstable = self.producers.first_unstable_offset
-        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+        if unstable is None:
+            return self.high_watermark
+        return min(max(unstable, self.log_start_offset), self.high_watermark)
 
     @property
     def leader_epoch(self) -> int:
@@ -138,6 +145,7 @@ class Log(LogAppends, LogReads, LogRetention):
                 created = created or segment.base_offset >= self.recovery_point
                 created |= self._sync_segment(segment, is_closed=segment is not segments[-1])
             self.leader_epochs.sync()
+            self.transaction_checksums.sync()
             if created:
                 self._sync_partition_metadata()
                 self.files.sync_directory(self.directory)
@@ -170,16 +178,24 @@ class Log(LogAppends, LogReads, LogRetention):
         return False
 
     def close(self) -> None:
-        """Flushes and lets go of all files. Raises StorageError if that fails: then the shutdown was not clean."""
+        """Flushes and lets go of all files. Raises StorageError if that fails: then the shutdown was not clean.
+
+        Without room for a file that the next start can do without, that is logged, and the shutdown is clean.
+        """
         if self.closed:
             return
         self.flush()
         try:
             self.finish_replacing(0)
-            self.take_snapshot()
+            with passing_errors_logged(f"writing the producer snapshot of {self.topic_partition}"):
+                self.take_snapshot()
+            with passing_errors_logged(f"writing the checksums of the transaction indexes of {self.topic_partition}"):
+                self.note_transactions(self.segments)
+            self.transaction_checksums.sync()
             for segment in self.segments:
                 segment.transaction_index.sync()
-                self._close_segment(segment)
+                with passing_errors_logged(f"writing the indexes of {self.topic_partition}"):
+                    self._close_segment(segment)
         except OSError as error:
             raise self.fail(error, "closing") from error
         self.closed = True

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CONTROL_MASK, BatchHeader, crc_matches, iter_headers, patch_in_place, read_header
-from barnabas.storage.append_checks import check_batch, check_timestamps, convert
+from barnabas.storage.append_checks import PreparedBatch, check_batch, check_timestamps, convert
 from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.plain_batch import read_plain_header
 from barnabas.storage.producer_replay import refill_batches
@@ -31,26 +31,36 @@ class LogAppends(LogTransactions):
     __slots__ = ()
 
     def append_as_leader(
-        self, data: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin = CLIENT
+        self,
+        data: memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin = CLIENT,
+        prepared: PreparedBatch | None = None,
     ) -> AppendInfo:
         """Appends one batch at the log end; base offset and leader epoch are patched into `data`, a writable view.
 
-        Raises KafkaError with the code to answer, StorageError if the disk failed.
+        Raises KafkaError with the code to answer, StorageError if the disk failed, TakesLongerError if the records must
+        be looked at in a thread (`append_checks.prepare`) and given as `prepared` then.
         """
         if self.failure is not None:
             self.check_online()
         config = self.config
-        header = read_plain_header(data) if origin is CLIENT else None
-        if header is None or not len(data) <= config.max_message_bytes <= config.segment_bytes:
-            header = read_header(data)
-            check_batch(data, header, config, origin)
         append_time_ms = NO_TIMESTAMP
-        if origin is CLIENT:
-            if self.converts:
-                data, append_time_ms = convert(data, header, config, now_ms)
-                header = read_header(data)
+        if prepared is not None:
+            data, header, append_time_ms = prepared
+        else:
+            plain = read_plain_header(data) if origin is CLIENT else None
+            if plain is not None and len(data) <= config.max_message_bytes <= config.segment_bytes:
+                header = plain
             else:
-                check_timestamps(header, config, now_ms)
+                header = read_header(data)
+                check_batch(data, header, config, origin)
+            if origin is CLIENT:
+                if plain is None or plain.attributes or self.converts:
+                    data, header, append_time_ms = convert(data, header, config, now_ms)
+                else:
+                    check_timestamps(header, config, now_ms)
         marker = None
         if header.producer_id >= 0:
             try:

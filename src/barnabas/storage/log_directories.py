@@ -167,6 +167,12 @@ class LogDirectories:
         log = self._logs.pop(topic_partition)
         self.directory_of(log).delete_log(topic_partition, now_ms)
 
+    def delete_refused(self, topic_partition: TopicPartition, now_ms: int) -> None:
+        """The same for a log that was refused as damaged, if it was."""
+        for directory in self.directories:
+            if topic_partition in directory.damaged:
+                directory.delete_refused(topic_partition, now_ms)
+
     def assign_topic_id(self, log: Log, topic_id: TopicId) -> None:
         """For a log from before topics had ids. Raises as a write does."""
         try:

@@ -35,7 +35,7 @@ from barnabas.storage.file_names import (
 )
 from barnabas.storage.files import Files, OpenFile
 from barnabas.storage.log import Log
-from barnabas.storage.log_state import PASSING, OnRoll
+from barnabas.storage.log_state import OnRoll
 from barnabas.storage.meta_properties import (
     CorruptMetaPropertiesError,
     MetaProperties,
@@ -49,6 +49,8 @@ from barnabas.storage.partition_metadata import (
     write_partition_metadata,
 )
 from barnabas.storage.recovery import DamagedLogError, LogCheckpoints, open_log
+from barnabas.storage.refused_logs import RefusedLogs
+from barnabas.storage.shortages import PASSING
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -73,7 +75,7 @@ class LogDirectory:
         self.path = os.path.abspath(path)
         self.logs: dict[TopicPartition, Log] = {}
         self.damaged: dict[TopicPartition, str] = {}
-        """Logs that were refused, and why; their folders are left as they are."""
+        """Logs that were refused, and why; their folders are left as they are, and so are their checkpoint entries."""
         self.failure: StorageError | None = None
         self.was_clean = False
         self.properties: MetaProperties | None = None
@@ -84,6 +86,9 @@ class LogDirectory:
         self._on_roll = on_roll
         self._lock: OpenFile | None = None
         self._checkpoint_lock = threading.Lock()
+        self._refused = RefusedLogs(files, self.path)
+        self._found_at_start: dict[str, dict[TopicPartition, int]] = {}
+        """The checkpoints by name, as the start found them."""
         self._recovery_points: dict[TopicPartition, int] = {}
         """As last written: a new log must not find an earlier log's entry under its name."""
 
@@ -144,11 +149,18 @@ class LogDirectory:
         watermarks, _ = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
         cleaned, cleaned_ok = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT)
         self._recovery_points = recovery_points
+        self._found_at_start = {
+            RECOVERY_POINT_CHECKPOINT: recovery_points,
+            LOG_START_OFFSET_CHECKPOINT: starts,
+            HIGH_WATERMARK_CHECKPOINT: watermarks,
+        }
         clean = self.was_clean and recovery_points_ok
+        self._refused.read()
         self._files.remove(marker)
 
         def open_one(topic_partition: TopicPartition) -> None:
-            self._open(topic_partition, config_for, checkpoints_of(topic_partition), clean, now_ms)
+            closed_cleanly = clean and topic_partition not in self._refused
+            self._open(topic_partition, config_for, checkpoints_of(topic_partition), closed_cleanly, now_ms)
 
         def checkpoints_of(topic_partition: TopicPartition) -> LogCheckpoints:
             return LogCheckpoints(
@@ -164,6 +176,14 @@ class LogDirectory:
                 open_one(topic_partition)
         else:
             list(executor.map(open_one, found))
+        self._remember_refused()
+
+    def _remember_refused(self) -> None:
+        try:
+            self._refused.write(self.damaged)
+        except OSError as error:
+            # Tried again at the stop, which is not clean unless this is written.
+            logger.error("writing %s: %s", self._refused.path, error)
 
     def _read_checkpoint(self, name: str) -> tuple[dict[TopicPartition, int], bool]:
         """A damaged checkpoint says nothing: recovery then scans more, but loses nothing."""
@@ -204,17 +224,30 @@ class LogDirectory:
         except CorruptPartitionMetadataError as error:
             self._refuse_or_drop(topic_partition, error, now_ms)
         except DamagedLogError as error:
-            logger.error("%s is not served: %s", topic_partition, error)
-            self.damaged[topic_partition] = str(error)
+            self._refuse(topic_partition, error)
         except OSError as error:
-            self.fail(StorageError(f"loading {topic_partition}: {error}"))
+            if error.errno in PASSING:
+                logger.error("%s is not served until the next start: %s", topic_partition, error)
+                self.damaged[topic_partition] = f"opening {topic_partition}: {error}"
+            else:
+                self.fail(StorageError(f"loading {topic_partition}: {error}"))
+
+    def _refuse(self, topic_partition: TopicPartition, error: Exception) -> None:
+        logger.error(
+            "%s is not served: %s. Put its files back from a copy; or stop the broker and accept the loss: "
+            "barnabas log accept %s %s",
+            topic_partition,
+            error,
+            self.path,
+            folder_name(topic_partition),
+        )
+        self.damaged[topic_partition] = str(error)
 
     def _refuse_or_drop(self, topic_partition: TopicPartition, error: Exception, now_ms: int) -> None:
         """A folder without records whose metadata is torn was just being made when the power went: it is made again."""
         folder = self._file(folder_name(topic_partition))
         if any(self._files.status(f"{folder}/{name}").size for name in self._files.names(folder) if ".log" in name):
-            logger.error("%s is not served: %s", topic_partition, error)
-            self.damaged[topic_partition] = str(error)
+            self._refuse(topic_partition, error)
             return
         logger.warning("%s holds no records and is dropped: %s", topic_partition, error)
         renamed = self._file(deleted_folder_name(topic_partition))
@@ -256,6 +289,16 @@ class LogDirectory:
         renamed = self._take_away(topic_partition, deleted_folder_name(topic_partition), "deleted")
         self.deletions.add_folder(renamed, now_ms + delay_ms)
 
+    def delete_refused(self, topic_partition: TopicPartition, now_ms: int) -> None:
+        """Its topic was deleted, which is a decision too. Raises StorageError."""
+        renamed = self._file(deleted_folder_name(topic_partition))
+        try:
+            self._files.rename(self._file(folder_name(topic_partition)), renamed)
+        except OSError as error:
+            raise StorageError(f"renaming the folder of {topic_partition} in {self.path}: {error}") from error
+        del self.damaged[topic_partition]
+        self.deletions.add_folder(renamed, now_ms)
+
     def set_aside(self, topic_partition: TopicPartition) -> str:
         """Makes room for another topic of that name; the folder stays, under a name that says it is stray."""
         return self._take_away(topic_partition, stray_folder_name(topic_partition), "set aside as stray")
@@ -284,8 +327,7 @@ class LogDirectory:
     def checkpoint_recovery_points(self) -> None:
         with self._checkpoint_lock:
             offsets = {log.topic_partition: log.recovery_point for log in list(self.logs.values())}
-            self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, offsets)
-            self._recovery_points = offsets
+            self._recovery_points = self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, offsets)
 
     def checkpoint_log_start_offsets(self) -> None:
         """As Kafka, only logs whose start is not simply their first segment's."""
@@ -302,9 +344,12 @@ class LogDirectory:
             offsets = {log.topic_partition: log.high_watermark for log in list(self.logs.values())}
             self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, offsets)
 
-    def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+    def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Gives what it wrote: the entries of refused logs stay as the start found them."""
+        found = self._found_at_start.get(name, {})
+        offsets = {**{each: found[each] for each in list(self.damaged) if each in found}, **offsets}
         if self.is_offline:
-            return
+            return offsets
         try:
             write_offsets(self._files, self._file(name), offsets)
         except OSError as error:
@@ -312,23 +357,44 @@ class LogDirectory:
             if error.errno not in PASSING:
                 self.fail(failure)
             raise failure from error
+        return offsets
 
     # ---- closing
 
     def close(self, broker_epoch: int = -1, executor: Executor | None = None) -> None:
-        """Flushes and closes all logs; only if everything went well is the shutdown marked as clean."""
+        """Flushes and closes all logs; only if everything went well is the shutdown marked as clean.
+
+        What fails is logged and the rest is done all the same, so that the next start has little to recover.
+        """
         try:
-            if not self.is_offline:
-                list((map if executor is None else executor.map)(Log.close, self.logs.values()))
-                self.checkpoint_recovery_points()
-                self.checkpoint_log_start_offsets()
-                self.checkpoint_high_watermarks()
-                content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-                self._files.write_whole(self._file(CLEAN_SHUTDOWN_FILE), content.encode(), sync=True)
-        except (StorageError, OSError) as error:
-            logger.error("no clean shutdown of %s: %s", self.path, error)
+            if self.is_offline:
+                return
+            logs = list(self.logs.values())
+            closed = list((map if executor is None else executor.map)(lambda log: self._done(log.close), logs))
+            steps = [
+                self.checkpoint_recovery_points,
+                self.checkpoint_log_start_offsets,
+                self.checkpoint_high_watermarks,
+                lambda: self._refused.write(self.damaged),
+            ]
+            written = [self._done(step) for step in steps]
+            if all(closed) and all(written) and self._done(lambda: self._mark_clean(broker_epoch)):
+                return
+            logger.error("the shutdown of %s is not clean: the next start recovers its logs", self.path)
         finally:
             self.release()
+
+    def _done(self, step: Callable[[], None]) -> bool:
+        try:
+            step()
+        except (StorageError, OSError) as error:
+            logger.error("closing %s: %s", self.path, error)
+            return False
+        return True
+
+    def _mark_clean(self, broker_epoch: int) -> None:
+        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        self._files.write_whole(self._file(CLEAN_SHUTDOWN_FILE), content.encode(), sync=True)
 
     def release(self) -> None:
         self._lock = None

@@ -9,12 +9,12 @@ from typing import NamedTuple, NoReturn
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CURRENT_MAGIC, MAGIC_OFFSET
-from barnabas.records.reader import read_records
+from barnabas.storage.by_time import BatchByTime, TimestampOffset, first_at_or_after
 from barnabas.storage.file_slice import FileSlice
-from barnabas.storage.log_state import PASSING
 from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError, walk_headers
+from barnabas.storage.shortages import PASSING
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.transaction_index import AbortedTransaction
 
@@ -33,12 +33,6 @@ class FetchData(NamedTuple):
     @property
     def size(self) -> int:
         return 0 if self.slice is None else self.slice.length
-
-
-class TimestampOffset(NamedTuple):
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 class LogReads(LogTransactions):
@@ -154,40 +148,55 @@ class LogReads(LogTransactions):
         return reached - position, found
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record with that timestamp or a later one, found by decoding one batch."""
+        """The first record with that timestamp or a later one. Decodes a batch, which can take long: see `by_time`."""
+        return self._search(timestamp)
+
+    def max_timestamp_offset(self) -> TimestampOffset | None:
+        """The first record that has the highest timestamp of the log."""
+        newest = self.max_timestamp()
+        return None if newest is None else self._search(newest)
+
+    def _search(self, timestamp: int) -> TimestampOffset | None:
+        after = -1
+        while (batch := self.batch_for_timestamp(timestamp, after)) is not None:
+            found = first_at_or_after(batch, timestamp)
+            if found is not None:
+                return found
+            after = batch.header.last_offset
+        return None
+
+    def max_timestamp(self) -> int | None:
+        """The highest timestamp of the log; None if it is empty."""
+        try:
+            return max((segment.max_timestamp()[0] for segment in self.segments if segment.size), default=None)
+        except (BrokenChainError, OSError) as error:
+            self._raise_read_error(error)
+
+    def batch_for_timestamp(self, timestamp: int, after_offset: int = -1) -> BatchByTime | None:
+        """The first batch that can have a record as late as `timestamp`, of those that end after `after_offset`.
+
+        `by_time.first_at_or_after` looks into it, in a thread if need be. If it has none after all (it was cut by
+        DeleteRecords), the caller asks for the next one.
+        """
         try:
             for segment in self.segments:
                 if segment.size and segment.max_timestamp()[0] >= timestamp:
-                    offset = max(segment.offset_before_timestamp(timestamp), self.log_start_offset)
-                    found = self._first_at_or_after(segment, timestamp, offset)
+                    offset = max(segment.offset_before_timestamp(timestamp), self.log_start_offset, after_offset + 1)
+                    found = self._batch_as_late_as(segment, timestamp, offset)
                     if found is not None:
                         return found
         except (BrokenChainError, OSError) as error:
             self._raise_read_error(error)
         return None
 
-    def _first_at_or_after(self, segment: Segment, timestamp: int, offset: int) -> TimestampOffset | None:
+    def _batch_as_late_as(self, segment: Segment, timestamp: int, offset: int) -> BatchByTime | None:
         start = segment.find(offset)
         if start is None:
             return None
         for position, header in walk_headers(segment.file, start.position, segment.size):
-            if header.max_timestamp < timestamp:
-                continue
-            for record in read_records(segment.file.pread(header.size_in_bytes, position)):
-                if record.timestamp >= timestamp and record.offset >= self.log_start_offset:
-                    return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+            if header.max_timestamp >= timestamp and header.record_count:
+                return BatchByTime(header, segment.file.pread(header.size_in_bytes, position), self.log_start_offset)
         return None
-
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record that has the highest timestamp of the log."""
-        filled = [segment for segment in self.segments if segment.size]
-        if not filled:
-            return None
-        try:
-            best = max(filled, key=lambda segment: segment.max_timestamp()[0])
-            return self._first_at_or_after(best, best.max_timestamp()[0], self.log_start_offset)
-        except (BrokenChainError, OSError) as error:
-            self._raise_read_error(error)
 
     def aborted_transactions(self, first_offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Those that overlap the offsets, as a read_committed consumer needs them to drop their records."""

@@ -8,11 +8,11 @@ import logging
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.file_names import SWAP_SUFFIX
-from barnabas.storage.log_state import PASSING
 from barnabas.storage.log_transactions import LogTransactions
 from barnabas.storage.producer_replay import replay_producers
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError
+from barnabas.storage.shortages import PASSING
 
 logger = logging.getLogger(__name__)
 
@@ -162,6 +162,7 @@ class LogRetention(LogTransactions):
             self.set_segments(self.segments[: number + 1])
             self.drop_segments(gone, now_ms)
             offset = self.active.truncate_to(offset, now_ms)
+            self.note_transactions([self.active])
             self.leader_epochs.truncate_from_end(offset)
             self._shorten_to(offset)
             replay_producers(self, now_ms)
@@ -187,6 +188,7 @@ class LogRetention(LogTransactions):
             self.set_segments([self.create_segment(offset, now_ms)])
             self.leader_epochs.clear()
             self.remove_snapshots(1, 0)
+            self.note_transactions(self.segments)
             self.producers.clear(offset)
         except OSError as error:
             raise self.fail(error, "truncating") from error
@@ -215,6 +217,9 @@ class LogRetention(LogTransactions):
             kept = [segment for segment in self.segments if segment not in old]
             self.set_segments(sorted([*kept, *new], key=lambda segment: segment.base_offset))
             self._replacing = (new, old)
+            for segment in new:
+                self.transaction_checksums.note(segment.base_offset, segment.transaction_index.entries())
+            self.transaction_checksums.write(self._base_offsets)
         except OSError as error:
             raise self.fail(error, "swapping cleaned segments of") from error
 

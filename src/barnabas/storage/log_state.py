@@ -5,7 +5,6 @@ event-loop thread only. The lists of segments are replaced, never changed in pla
 cleaner can take one look at them without a lock.
 """
 
-import errno
 import logging
 import os
 import random
@@ -24,13 +23,12 @@ from barnabas.storage.leader_epoch import LeaderEpochs
 from barnabas.storage.producer_snapshot import encode_snapshot
 from barnabas.storage.producer_state import ProducerState
 from barnabas.storage.segment import Segment
+from barnabas.storage.shortages import PASSING
+from barnabas.storage.transaction_checksums import TransactionChecksums
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
-NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
-PASSING = (errno.ENOSPC, errno.EDQUOT, *NO_DESCRIPTORS, errno.ENOMEM)
-"""The machine is short of something, but the disk is sound: what failed can be tried again."""
 OnFailure = Callable[[StorageError], None]
 OnRoll = Callable[[Any], None]
 """Called with the `Log`, which is declared further up."""
@@ -72,6 +70,7 @@ class LogState:
         "segments",
         "topic_id",
         "topic_partition",
+        "transaction_checksums",
         "was_cleaned",
     )
 
@@ -110,6 +109,7 @@ class LogState:
         self.closed = False
         self.producers = ProducerState(producer_id_expiration_ms)
         self.leader_epochs = LeaderEpochs(files, os.path.join(directory, LEADER_EPOCH_CHECKPOINT))
+        self.transaction_checksums = TransactionChecksums(files, directory)
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
@@ -176,11 +176,20 @@ class LogState:
         old = self.active
         old.become_inactive(preallocated=self.config.preallocate)
         self.take_snapshot()
+        self.note_transactions([old])
         segment = self.create_segment(self.log_end_offset, now_ms)
         self.set_segments([*self.segments, segment])
         if self._on_roll is not None:
             self._on_roll(self)
         return segment
+
+    def note_transactions(self, segments: list[Segment]) -> None:
+        """Remembers what their transaction indexes hold, as far as they are in memory; the others have not changed."""
+        for segment in segments:
+            entries = segment.transaction_index.read_entries
+            if entries is not None:
+                self.transaction_checksums.note(segment.base_offset, entries)
+        self.transaction_checksums.write(self._base_offsets)
 
     def drop_segments(self, segments: list[Segment], now_ms: int) -> None:
         """Renames the files to .deleted, to be removed later; the caller has taken them out of the list."""

@@ -1,12 +1,15 @@
-"""A batch as nearly every producer sends it, recognised in one go: the header, if nothing that it says is unusual.
+"""A batch as nearly every producer sends it, recognised in one go: the header, if nothing in the batch is unusual.
 
 `LogAppends.append_as_leader` asks for each batch of a client. None means that something is unusual or wrong;
 `append_checks` then finds out what, and nothing that passes here would be refused there for what these bytes say. The
-size limits and the clock are the topic's affair and are not looked at. Its twin `plain_batch_native.pyx` does the same.
+size limits and the clock are the topic's affair and are not looked at. Records that are not compressed are looked at:
+each is whole, they are numbered from 0 on, and the highest timestamp is the header's. Those of a compressed batch are
+left to `append_checks`. Its twin `plain_batch_native.pyx` does the same.
 """
 
 from crc32c import crc32c
 
+from barnabas.records._pure.record_walk import walk_records
 from barnabas.records.compression import CompressionType
 from barnabas.records.header import (
     ATTRIBUTES_OFFSET,
@@ -16,6 +19,7 @@ from barnabas.records.header import (
     BatchHeader,
     read_header,
 )
+from barnabas.records.walk_result import INT64_MAX, INT64_MIN, NO_FAULT
 
 LAST_CODEC = int(CompressionType.ZSTD)
 PLAIN_ATTRIBUTES = 0x07
@@ -38,6 +42,12 @@ def read_plain_header(data: memoryview) -> BatchHeader | None:
         or attributes > LAST_CODEC
         or (producer_id >= 0 and base_sequence < 0)
         or crc32c(data[ATTRIBUTES_OFFSET:]) != crc
+        or (not attributes and not _records_are_plain(data, header))
     ):
         return None
     return header
+
+
+def _records_are_plain(data: memoryview, header: BatchHeader) -> bool:
+    walk = walk_records(data[HEADER_SIZE:], header.record_count, header.base_timestamp, False, INT64_MIN, INT64_MAX)
+    return walk.fault == NO_FAULT and walk.consecutive and walk.max_timestamp == header.max_timestamp

@@ -1,9 +1,8 @@
 """Opening a log that is on disk: quickly after a clean shutdown, batch by batch from the recovery point after a crash.
 
 Above the recovery point a torn or damaged batch ends the log: it was never promised to be on disk. Below it every byte
-was flushed, so damage there is never cut: the log is refused (DamagedLogError) with its files as they are. An operator
-who accepts the loss removes the partition's line from recovery-point-offset-checkpoint. Runs before the broker serves
-the log, in any thread.
+was flushed, so damage there is never cut: the log is refused (DamagedLogError) with its files as they are, at every
+start, until a person accepts the loss (`acceptance.py`). Runs before the broker serves the log, in any thread.
 """
 
 import logging
@@ -17,6 +16,7 @@ from barnabas.storage.file_names import (
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
     parse_file_name,
 )
 from barnabas.storage.leftovers import settle_leftovers
@@ -25,12 +25,21 @@ from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET
 from barnabas.storage.producer_replay import replay_batch, replay_producers
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError, is_intact, walk_batches, walk_headers
+from barnabas.storage.shortages import passing_errors_logged
+from barnabas.storage.sparse_index import CorruptIndexError
+from barnabas.storage.transaction_checksums import TRANSACTION_INDEX_CHECKPOINT
+from barnabas.storage.transaction_index import AbortedTransaction
 
 logger = logging.getLogger(__name__)
 
 
 class DamagedLogError(Exception):
-    """Bytes that had been flushed are wrong or gone. The log is not opened and nothing was changed."""
+    """Bytes that had been flushed are wrong or gone. The log is not opened and nothing was cut."""
+
+    def __init__(self, reason: str, offset: int | None = None) -> None:
+        """`offset` is the first one that cannot be read; None if only a scan would tell, or no segment is left."""
+        super().__init__(reason)
+        self.offset = offset
 
 
 class LogCheckpoints(NamedTuple):
@@ -51,21 +60,65 @@ def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms:
         settle_leftovers(log, now_ms)
         names = log.files.names(log.directory)
     _list_segments(log, names, checkpoints, now_ms)
+    if TRANSACTION_INDEX_CHECKPOINT in names:
+        _load_transaction_checksums(log)
     log.log_start_offset = max(checkpoints.log_start_offset, log.segments[0].base_offset)
     epochs_lost = _load_leader_epochs(log)
     if clean:
         _read_end(log, checkpoints, now_ms)
     else:
         _recover(log, checkpoints, now_ms)
+        _report_loss(log, names, checkpoints)
     if epochs_lost:
         _rebuild_leader_epochs(log)
     if log.log_end_offset < log.log_start_offset:
         _start_anew(log, now_ms)
-    log.leader_epochs.truncate_from_end(log.log_end_offset)
-    if log.log_start_offset > 0:
-        log.leader_epochs.truncate_from_start(log.log_start_offset)
+    with passing_errors_logged(f"writing the leader epochs of {log.topic_partition}"):
+        log.leader_epochs.truncate_from_end(log.log_end_offset)
+        if log.log_start_offset > 0:
+            log.leader_epochs.truncate_from_start(log.log_start_offset)
     log.high_watermark = min(max(checkpoints.high_watermark, log.log_start_offset), log.log_end_offset)
     log.producers.on_high_watermark(log.high_watermark)
+    _note_transaction_indexes(log, names)
+
+
+def _report_loss(log: LogState, names: list[str], checkpoints: LogCheckpoints) -> None:
+    """What had never been flushed may be gone after a crash, even a whole file; other files still tell of it."""
+    parsed = [each for each in (parse_file_name(name) for name in names) if each is not None]
+    known = [offset + (suffix != SNAPSHOT_SUFFIX) for offset, suffix, state in parsed if not state]
+    end = max([checkpoints.high_watermark, *known])
+    if end > log.log_end_offset >= log.log_start_offset and not _is_empty_tail(log, end):
+        logger.error(
+            "%s: ends at offset %d after a crash, but had reached %d: the rest had never been flushed and is lost",
+            log.topic_partition,
+            log.log_end_offset,
+            end,
+        )
+
+
+def _is_empty_tail(log: LogState, end: int) -> bool:
+    """A last segment without records is named after the log end: it says that the log had come so far, no further."""
+    return log.active.base_offset == log.log_end_offset == end - 1 and not log.active.size
+
+
+def _load_transaction_checksums(log: LogState) -> None:
+    try:
+        log.transaction_checksums.load()
+    except CorruptCheckpointError as error:
+        logger.warning("the transaction indexes of %s are built again: %s", log.topic_partition, error)
+
+
+def _note_transaction_indexes(log: LogState, names: list[str]) -> None:
+    """Indexes that nothing is known of yet: from Apache Kafka, or just built by recovery. Few logs have any."""
+    indexes = {int(name[:20]) for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX) and parse_file_name(name)}
+    for segment in log.segments:
+        if segment.base_offset in indexes and not log.transaction_checksums.knows(segment.base_offset):
+            try:
+                segment.transaction_index.entries()
+            except (CorruptIndexError, FileNotFoundError):
+                pass  # built again at the first use
+    with passing_errors_logged(f"writing the checksums of the transaction indexes of {log.topic_partition}"):
+        log.note_transactions(log.segments)
 
 
 def _list_segments(log: LogState, names: list[str], checkpoints: LogCheckpoints, now_ms: int) -> None:
@@ -138,7 +191,9 @@ def _read_end(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
 
 def _check_flushed(log: LogState, end: int, checkpoints: LogCheckpoints) -> None:
     if end < checkpoints.recovery_point and end >= checkpoints.log_start_offset:
-        raise DamagedLogError(f"{log.directory}: flushed up to {checkpoints.recovery_point}, but the log ends at {end}")
+        raise DamagedLogError(
+            f"{log.directory}: flushed up to {checkpoints.recovery_point}, but the log ends at {end}", end
+        )
 
 
 def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
@@ -149,8 +204,13 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
     for number, segment in enumerate(log.segments[first:], first):
         if segment.base_offset > end and not log.may_have_gaps:
             # The file before it lost its last pages at a batch's end, so nothing in it looked torn.
-            logger.warning(
-                "%s: cut at offset %d, the next segment is %d", log.topic_partition, end, segment.base_offset
+            _check_flushed(log, end, checkpoints)
+            logger.error(
+                "%s: cut at offset %d, because the next segment starts at %d: what was between them had never been"
+                " flushed and is lost",
+                log.topic_partition,
+                end,
+                segment.base_offset,
             )
             _drop_from(log, number, now_ms)
             break
@@ -163,7 +223,9 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
     log.recovery_point = min(checkpoints.recovery_point, end)
     log.remove_snapshots(0, end)
     for segment in log.segments[first:-1]:
-        segment.become_inactive(preallocated=False)
+        # Without room they stay in memory, and the files are missing: whoever needs them next builds them again.
+        with passing_errors_logged(f"writing the indexes of {log.topic_partition}"):
+            segment.become_inactive(preallocated=False)
 
 
 def _drop_from(log: LogState, number: int, now_ms: int) -> None:
@@ -176,8 +238,8 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
     """(offset after the last good batch, whether the file was whole). Indexes and state are built along the way."""
     segment.offset_index.reset()
     segment.time_index.reset()
-    segment.transaction_index.reset()
     segment.forget_timestamps()
+    aborted: list[AbortedTransaction] = []
     valid = last_entry = 0
     recovery_point = checkpoints.recovery_point
     gaps = log.may_have_gaps
@@ -194,9 +256,9 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
             else:
                 if header.partition_leader_epoch > log.leader_epochs.latest:
                     log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
-                aborted = replay_batch(log.producers, header, batch)
-                if aborted is not None:
-                    segment.transaction_index.append(aborted)
+                transaction = replay_batch(log.producers, header, batch)
+                if transaction is not None:
+                    aborted.append(transaction)
             segment.note_timestamp(header)
             if position - last_entry > segment.index_interval_bytes:
                 segment.add_index_entry(last_offset, position)
@@ -205,13 +267,16 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
             valid = position + len(batch)
     except BrokenChainError as error:
         if expected < recovery_point:
-            raise DamagedLogError(f"{error}; everything below {recovery_point} had been flushed") from error
+            reason = f"{error}; everything below {recovery_point} had been flushed"
+            raise DamagedLogError(reason, expected) from error
         logger.warning("%s: cut at offset %d: %s", log.topic_partition, expected, error)
     whole = valid == segment.size
     if not whole:
         segment.file.truncate(valid)
         segment.size = valid
     segment.finish_time_index()
+    with passing_errors_logged(f"writing a transaction index of {log.topic_partition}"):
+        segment.transaction_index.replace(aborted)
     return expected, whole
 
 

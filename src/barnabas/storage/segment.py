@@ -20,6 +20,7 @@ from barnabas.storage.file_names import (
 from barnabas.storage.files import Buffer, Files, OpenFile
 from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
 from barnabas.storage.segment_scan import BrokenChainError, walk_headers
+from barnabas.storage.shortages import passing_errors_logged
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.time_index import TimeIndex
 from barnabas.storage.transaction_index import TransactionIndex
@@ -221,8 +222,10 @@ class Segment:
                 self.add_index_entry(header.last_offset, position)
                 last_entry = position
         self.finish_time_index()
-        self.offset_index.write_out()
-        self.time_index.write_out()
+        # They are right in memory: a full disk must not keep anybody from reading.
+        with passing_errors_logged(f"writing the indexes of {self.file.path}"):
+            self.offset_index.write_out()
+            self.time_index.write_out()
 
     def note_timestamp(self, header: BatchHeader) -> None:
         if header.max_timestamp > self.max_timestamp()[0]:
@@ -239,27 +242,42 @@ class Segment:
         return self._max_timestamp
 
     def read_max_timestamp(self) -> tuple[int, int]:
-        """From the last entry of the time index, and from the batches after the last entry of the offset index."""
+        """From the last entry of the time index, and from the batches after it."""
         if not self.size:
             return NO_TIMESTAMP, self.base_offset
         try:
             best = self.time_index.last_entry()
-            position = self.offset_index.lookup(best[1])[1] if best[0] >= 0 else 0
-        except (CorruptIndexError, FileNotFoundError):
+            position = 0
+            if best != (NO_TIMESTAMP, self.base_offset):
+                position = self._batch_of_time_entry(*best).position
+            for _, header in walk_headers(self.file, position, self.size):
+                if header.max_timestamp > best[0]:
+                    best = (header.max_timestamp, header.last_offset)
+        except (CorruptIndexError, FileNotFoundError, BrokenChainError):
             self.rebuild_offset_indexes()
             return self.max_timestamp()
-        for _, header in walk_headers(self.file, position, self.size):
-            if header.max_timestamp > best[0]:
-                best = (header.max_timestamp, header.last_offset)
         return best
+
+    def _batch_of_time_entry(self, timestamp: int, offset: int) -> BatchPosition:
+        """Where an entry of the time index points to. Raises CorruptIndexError if the batch there says otherwise.
+
+        Garbage may still ascend, and a wrong entry would hide records from look-ups and from retention.
+        """
+        found = self.find(offset)
+        if found is None or found.header.max_timestamp != timestamp:
+            raise CorruptIndexError(f"{self.time_index.path}: no batch has timestamp {timestamp} at offset {offset}")
+        return found
 
     def offset_before_timestamp(self, timestamp: int) -> int:
         """An offset below which every record of this segment is older than `timestamp`, from the time index."""
         try:
-            return self.time_index.lookup(timestamp)[1]
+            entry = self.time_index.lookup(timestamp)
+            if entry != (NO_TIMESTAMP, self.base_offset):
+                self._batch_of_time_entry(*entry)
         except (CorruptIndexError, FileNotFoundError):
             self.rebuild_offset_indexes()
-            return self.time_index.lookup(timestamp)[1]
+            entry = self.time_index.lookup(timestamp)
+        return entry[1]
 
     def next_offset(self) -> int:
         """The offset after the last batch, found by walking from the last index entry."""

@@ -78,10 +78,16 @@ class SparseIndex:
         buffer = self._buffer
         if not isinstance(buffer, bytearray) or self._written == len(buffer):
             return
-        file = self._files.open(self.path, create=True)
-        start = max(self._written, 0)
-        file.pwrite(bytes(buffer[start:]), start)
-        file.truncate(len(buffer))
+        try:
+            file = self._files.open(self.path, create=True)
+            start = max(self._written, 0)
+            file.pwrite(bytes(buffer[start:]), start)
+            file.truncate(len(buffer))
+        except OSError:
+            # A file that holds a part would be taken for the whole. Without one the index is built again.
+            self._written = -1
+            self._files.remove(self.path)
+            raise
         self._written = len(buffer)
 
     def sync(self) -> None:

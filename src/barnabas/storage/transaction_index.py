@@ -11,6 +11,7 @@ There is no file until a transaction was aborted, which is how most segments sta
 """
 
 import struct
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from barnabas.storage.files import Files, OpenFile
@@ -26,6 +27,10 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
+def encode_entries(entries: Iterable[AbortedTransaction]) -> bytes:
+    return b"".join(ENTRY.pack(0, *entry) for entry in entries)
+
+
 class TransactionIndex:
     __slots__ = ("_entries", "_file", "_files", "_unsynced", "base_offset", "path")
 
@@ -36,6 +41,11 @@ class TransactionIndex:
         self._file: OpenFile | None = None
         self._entries: list[AbortedTransaction] | None = None
         self._unsynced = False
+
+    @property
+    def read_entries(self) -> list[AbortedTransaction] | None:
+        """The entries, if they are in memory."""
+        return self._entries
 
     def entries(self) -> list[AbortedTransaction]:
         """All entries, read once. Raises CorruptIndexError if the file contradicts itself."""
@@ -71,8 +81,15 @@ class TransactionIndex:
     def replace(self, entries: list[AbortedTransaction]) -> None:
         """In one step and flushed, since it stands for a file that had been flushed: half of it would look whole."""
         self._file = None
-        self._files.write_whole(self.path, b"".join(ENTRY.pack(0, *entry) for entry in entries), sync=True)
         self._entries = entries
+        if not entries:
+            self._files.remove(self.path)
+            return
+        self._files.write_whole(self.path, encode_entries(entries), sync=True)
+
+    def forget(self) -> None:
+        """What was read does not fit: it is read again, or replaced."""
+        self._entries = None
 
     def truncate_to(self, offset: int) -> None:
         """Keeps the transactions that ended below `offset`."""

@@ -1,6 +1,7 @@
 """The real broker on a loop of its own in a background thread: metadata in memory, logs in a temporary folder."""
 
 import asyncio
+import difflib
 import re
 import tempfile
 import threading
@@ -9,12 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
+from barnabas.client.admin import Admin
+from barnabas.client.consumer import Consumer, ConsumerRecord
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.protocol.api import ApiKey
 from barnabas.server.broker import Broker as ServerBroker
 from barnabas.server.request_faults import RequestFault
+from barnabas.types import TopicPartition
 
 T = TypeVar("T")
 DEFAULTS: Final = {
@@ -29,7 +33,8 @@ class Broker:
     """`settings` are Kafka's broker settings by their dotted names; `data_dir` keeps the logs.
 
     They have Kafka's defaults, but for `group.initial.rebalance.delay.ms`, which is 0: a new group is ready at once.
-    Metadata lives in memory: topics are known as long as this object, across stop and start.
+    Metadata lives in memory: topics are known as long as this object, across stop and start. So is the port: a client
+    finds the broker again after a restart.
     """
 
     def __init__(self, settings: Mapping[str, object] | None = None, *, data_dir: str | Path | None = None) -> None:
@@ -40,6 +45,7 @@ class Broker:
         self._thread: threading.Thread | None = None
         self._server: ServerBroker | None = None
         self._metadata = MemoryStore()
+        self._port = 0
 
     @property
     def bootstrap(self) -> str:
@@ -60,6 +66,7 @@ class Broker:
         self._thread.start()
         try:
             self._server = self._on_loop(self._start)
+            self._port = self.port
         except BaseException:
             self._end_loop()
             self._remove_temporary()
@@ -92,13 +99,36 @@ class Broker:
         """
         if not (error or delay_ms or drop_answer or close):
             raise ValueError("a fault needs one of error, delay_ms, drop_answer, close")
-        code = ErrorCode[error] if isinstance(error, str) else error
+        code = _error_code(error) if isinstance(error, str) else error
         fault = RequestFault(_api_key(api), code, delay_ms, drop_answer, close, count)
         faults = self._running().request_faults
         self._call(lambda: faults.add(fault))
 
     def clear_faults(self) -> None:
         self._call(self._running().request_faults.clear)
+
+    def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None) -> None:
+        """A topic with these settings; raises `TopicExistsError` if there is one."""
+        with Admin(self.bootstrap) as admin:
+            admin.create_topic(name, partitions=partitions, config=dict(config or {}))
+
+    def records(self, topic: str, *, committed: bool = False) -> list[ConsumerRecord]:
+        """All that the topic has at this moment, partition by partition, each in the order of its offsets.
+
+        `committed`: without records of transactions that are open or aborted.
+        """
+        isolation = "read_committed" if committed else "read_uncommitted"
+        with Consumer(self.bootstrap, isolation_level=isolation, max_poll_records=10_000) as consumer:
+            partitions = [TopicPartition(topic, each.partition) for each in consumer.partitions_for(topic)]
+            consumer.assign(partitions)
+            consumer.seek_to_beginning()
+            ends = consumer.end_offsets(partitions)
+            found: list[ConsumerRecord] = []
+            # By position and not by what came: the last offsets may be those of control records.
+            while any(consumer.position(each) < ends[each] for each in partitions):
+                found += consumer.poll(1.0)
+        found.sort(key=lambda record: (record.partition, record.offset))
+        return [each for each in found if each.offset < ends[TopicPartition(topic, each.partition)]]
 
     def __enter__(self) -> "Broker":
         return self.start()
@@ -111,6 +141,7 @@ class Broker:
     async def _start(self) -> ServerBroker:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
         given = {**DEFAULTS, "log.dirs": str(directory), **self._settings}
+        given["listeners"] = re.sub(r":0$", f":{self._port}", given["listeners"])
         server = ServerBroker(BrokerConfig.parse(given), store=self._metadata)
         await server.start()
         return server
@@ -153,4 +184,18 @@ def _api_key(name: str) -> ApiKey:
     try:
         return ApiKey[spelled]
     except KeyError:
-        raise ValueError(f"there is no API called {name!r}") from None
+        names = {key.name: "".join(each.title() for each in key.name.split("_")) for key in ApiKey}
+        near = [names[each] for each in difflib.get_close_matches(spelled, names)]
+        raise ValueError(f"there is no API called {name!r}{_meant(near)}") from None
+
+
+def _error_code(name: str) -> ErrorCode:
+    try:
+        return ErrorCode[name.upper()]
+    except KeyError:
+        near = difflib.get_close_matches(name.upper(), ErrorCode.__members__, n=5, cutoff=0.4)
+        raise ValueError(f"there is no error code called {name!r}{_meant(near)}") from None
+
+
+def _meant(near: list[str]) -> str:
+    return f", did you mean {' or '.join(near)}?" if near else ""

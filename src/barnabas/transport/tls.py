@@ -1,40 +1,55 @@
 """TLS on a socket: a channel like any other, for clients and for servers.
 
-Files cannot be handed to the kernel, so they are read in slices. OpenSSL wants a write that could not be finished to be
-repeated with the same bytes, or with more of them: so what is sent first must depend on nothing but the front of the
-queue. It also reads ahead: what `pending` counts must be read before waiting for the socket again.
+Files cannot be handed to the kernel, so they are read in slices. OpenSSL reads ahead: what `pending` counts must be
+read before waiting for the socket again. And a write that could not be finished must be repeated with the same bytes.
 """
 
 import asyncio
 import socket
 import ssl
 from collections.abc import Sequence
+from typing import Any
 
 from barnabas.transport.parts import Memory, PartFile
 
 RECORD_BYTES = 16 * 1024
-"""What TLS encrypts at once. OpenSSL takes one record per call."""
+"""What TLS encrypts at once; smaller parts are joined."""
+SLICE_BYTES = 256 * 1024
 
 
 class TlsChannel(ssl.SSLSocket):
     more_flag = 0
     is_encrypted = True
+    _refused: Memory | None = None
+    """What OpenSSL has begun to send. It is at the front of the caller's queue until it has gone out."""
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """A slice at a time, all of it or nothing."""
+        if self._refused is not None:
+            data = self._refused
+        elif len(data) > SLICE_BYTES:
+            data = memoryview(data)[:SLICE_BYTES]
+        try:
+            sent = super().send(data, flags)
+        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            self._refused = data
+            raise
+        self._refused = None
+        return sent
 
     def sendmsg(self, parts: Sequence[Memory], ancillary: object = (), flags: int = 0) -> int:  # type: ignore[override]
-        """One record: of the first part, or of several that are smaller than one."""
-        size = len(parts[0])
-        if size >= RECORD_BYTES:
-            return self.send(parts[0])
-        joined = [parts[0]]
-        for part in parts[1:]:
+        """The first part, or as many as fill a record."""
+        joined: list[Memory] = []
+        size = 0
+        for part in parts:
+            joined.append(part if size == 0 else part[: RECORD_BYTES - size])
+            size += len(joined[-1])
             if size >= RECORD_BYTES:
                 break
-            joined.append(part[: RECORD_BYTES - size])
-            size += len(joined[-1])
-        return self.send(b"".join(joined))
+        return self.send(joined[0] if len(joined) == 1 else b"".join(joined))
 
     def send_file(self, file: PartFile, position: int, count: int) -> int:
-        content = file.pread(min(count, RECORD_BYTES), position)
+        content = file.pread(min(count, SLICE_BYTES), position)
         return self.send(content) if content else 0
 
     def expect(self, missing_bytes: int) -> None:

@@ -26,11 +26,16 @@ async function main(bootstrap, topic) {
   await admin.createPartitions({ topicPartitions: [{ topic, count: 3 }] })
   await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '10' }] })
   const afterDelete = await admin.fetchTopicOffsets(topic)
-  await admin.deleteTopics({ topics: [topic] })
+  const plain = `${topic}-defaults`
+  const createdByDefaults = await admin.createTopics({ topics: [{ topic: plain }] })
+  const createdAgain = await admin.createTopics({ topics: [{ topic: plain }] })
+  await admin.deleteTopics({ topics: [topic, plain] })
   await admin.disconnect()
   const first = (list) => list.find((row) => row.partition === 0)
   console.log(JSON.stringify({
     created,
+    createdByDefaults,
+    createdAgain,
     partitions: described.topics[0].partitions.length,
     end: first(offsets).high,
     byTime: first(byTime).offset,

@@ -86,8 +86,3 @@ def test_partitions(command: Any, tmp_path: Path) -> None:
     file.write_text("[]")
     for wrong in ("reassign", "reassign x", "reassign placed:0=a", f"reassign --file {file}", "cancel", "elect"):
         assert command(f"partition {wrong}").status == 2, wrong
-
-
-def test_partitions_of_barnabas(barnabas: Any) -> None:
-    refused = barnabas("partition elect --all")
-    assert refused.status == 1 and "does not offer ElectLeaders" in refused.err

@@ -131,6 +131,29 @@ def test_a_producer_that_waits_for_a_line_is_stopped(broker: Broker, topic: str)
             assert writer.wait(30) == status
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_file_that_was_not_sent_to_its_end(
+    broker: Broker, topic: str, tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    """A named pipe is a file that has no end as long as somebody may write to it."""
+    path = tmp_path / "lines"
+    os.mkfifo(path)
+    with barnabas("produce", topic, str(path), "-b", broker.bootstrap) as writer, path.open("wb") as pipe:
+        pipe.write(b"one\ntwo\nthree\nfo")
+        pipe.flush()
+        with Consumer(broker.bootstrap) as consumer:
+            consumer.assign([(topic, 0)])
+            consumer.seek((topic, 0), 3)
+            arrived: list[bytes | None] = []
+            while len(arrived) < 3:
+                arrived += [record.value for record in consumer.poll(30.0)]
+            assert arrived == [b"one", b"two", b"three"]
+        writer.send_signal(number)
+        out, err = writer.communicate(timeout=30)
+    told = f"barnabas produce: interrupted after line 3 of {path}, 3 records produced\n"
+    assert (writer.returncode, out, err) == (status, "", told)
+
+
 def test_verifiable_clients_are_stopped(broker: Broker, topic: str) -> None:
     common = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
     with kafka("verifiable_consumer", *common, "--group-id", f"{topic}.g") as reader:

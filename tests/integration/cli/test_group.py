@@ -11,6 +11,7 @@ from confluent import produce_all
 from confluent_kafka import Consumer
 from eventually import eventually
 
+from barnabas import Admin, OffsetAndMetadata, TopicPartition
 from barnabas.testing import Broker
 
 
@@ -37,6 +38,17 @@ def member(broker: Broker, group: str) -> Iterator[Consumer]:
 def new_offsets(done: Any) -> dict[tuple[str, int], int]:
     assert done.status == 0, done.err
     return {(row["topic"], row["partition"]): row["new_offset"] for row in done.json["offsets"]}
+
+
+def test_groups_of_spark_sinks_are_left_out(barnabas: Any, broker: Broker, topic: str) -> None:
+    with Admin(broker.bootstrap) as admin:
+        for name in ("__barnabas_sink.q-0", "__other"):
+            admin.alter_group_offsets(name, {TopicPartition(topic, 0): OffsetAndMetadata(0)})
+    listed = barnabas("group list").out
+    assert "__barnabas_sink" not in listed and "__other" in listed
+    assert "__barnabas_sink.q-0" not in [each["group_id"] for each in barnabas("group list --json").json]
+    assert "__barnabas_sink.q-0" in barnabas("group list --all").out
+    assert "group __barnabas_sink.q-0: Empty" in barnabas("group describe __barnabas_sink.q-0").out
 
 
 def test_list(barnabas: Any, group: str) -> None:

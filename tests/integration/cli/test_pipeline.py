@@ -13,7 +13,8 @@ import pytest
 from barnabas import Admin, OffsetAndMetadata, Producer, TopicPartition
 from barnabas.cli.command import UsageError
 from barnabas.cli.commands.pipeline_status import averages
-from barnabas.pipeline.progress import Heartbeat, ProgressFile
+from barnabas.pipeline.checkpoint_owner import claim_checkpoint
+from barnabas.pipeline.progress import Heartbeat, ProgressFile, UnroutedChanges
 from barnabas.testing import Broker
 
 Command = Callable[..., Any]
@@ -72,12 +73,52 @@ class TestStatus:
     def test_one_that_has_failed(self, barnabas: Command, query: str, tmp_path: Path) -> None:
         Heartbeat(str(tmp_path)).end("orders are gone")
         words = ("pipeline", "status", "--name", query, "--checkpoint", str(tmp_path), "--interval", "0.01")
-        assert f"{query}  failed: orders are gone (driver " in barnabas(*words).out
+        done = barnabas(*words)
+        assert f"{query}  failed: orders are gone (driver " in done.out
+        assert done.status == 1 and f"{query} has failed" in done.err
+
+    def test_one_whose_driver_is_dead(
+        self, barnabas: Command, query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Heartbeat(str(tmp_path)).beat()
+        monkeypatch.setattr("barnabas.pipeline.progress.SILENT_AFTER_S", -1.0)
+        words = ("pipeline", "status", "--name", query, "--checkpoint", str(tmp_path), "--interval", "0.01")
+        done = barnabas(*words)
+        assert done.status == 1 and f"{query}  dead: its driver was killed" in done.out
+        assert done.err.startswith(f"barnabas pipeline status: the driver of {query} is dead")
+        assert barnabas(*words, "--json").json["problem"].startswith(f"the driver of {query} is dead")
+
+    def test_one_that_was_stopped(self, barnabas: Command, query: str, tmp_path: Path) -> None:
+        Heartbeat(str(tmp_path)).end(None)
+        words = ("pipeline", "status", "--name", query, "--checkpoint", str(tmp_path), "--interval", "0.01")
+        assert (barnabas(*words).status, barnabas(*words).err) == (0, "")
+
+    def test_a_checkpoint_that_is_missing(self, barnabas: Command, query: str, tmp_path: Path) -> None:
+        gone = str(tmp_path / "gone")
+        done = barnabas("pipeline", "status", "--name", query, "--checkpoint", gone, "--interval", "0.01")
+        assert done.status == 1 and f"there is no checkpoint {gone}" in done.err
+
+    def test_a_checkpoint_of_another_pipeline(self, barnabas: Command, query: str, tmp_path: Path) -> None:
+        claim_checkpoint(str(tmp_path), "sales")
+        Heartbeat(str(tmp_path)).beat()
+        words = ("pipeline", "status", "--checkpoint", str(tmp_path), "--interval", "0.01")
+        done = barnabas(*words, "--name", query)
+        assert done.status == 1 and f"pipeline sales, not of {query}: give --name sales" in done.err
+        assert barnabas(*words, "--name", "sales").status == 0, "it has no group before its first batch"
+
+    def test_changes_without_a_route(self, barnabas: Command, query: str, tmp_path: Path) -> None:
+        Heartbeat(str(tmp_path)).beat()
+        UnroutedChanges(str(tmp_path)).add(3, {"shop.cart": 1200, "shop.log": 7})
+        words = ("pipeline", "status", "--name", query, "--checkpoint", str(tmp_path), "--interval", "0.01")
+        done = barnabas(*words)
+        assert done.status == 0 and "changes of shop.cart 1,200, shop.log 7\n" in done.out
+        assert barnabas(*words, "--json").json["unrouted"] == {"shop.cart": 1200, "shop.log": 7}
 
     def test_one_that_nobody_knows(self, barnabas: Command, tmp_path: Path) -> None:
         done = barnabas("pipeline", "status", "--name", "nobody", "--checkpoint", str(tmp_path), "--interval", "0.01")
-        assert done.status == 0
+        assert done.status == 1
         assert done.out.startswith("nobody  unknown: no driver has written to this checkpoint")
+        assert "there is no pipeline nobody" in done.err
 
     def test_an_interval_of_nothing(self, barnabas: Command) -> None:
         done = barnabas("pipeline status --interval 0")

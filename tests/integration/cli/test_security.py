@@ -166,23 +166,27 @@ def test_quotas(command: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "reason"),
     [
-        "acl list",
-        "acl create --allow-principal a --operation read --topic t",
-        "acl delete --all",
-        "user list",
-        "user create a --password b",
-        "user alter a --password b",
-        "user delete a",
-        "user quota",
-        "user quota --user a --set producer_byte_rate=1",
+        ("acl list", "No Authorizer is configured"),
+        ("acl create --allow-principal a --operation read --topic t", "No Authorizer is configured"),
+        ("acl delete --all", "No Authorizer is configured"),
+        ("user create a --password b", "No listener of this broker authenticates by SCRAM"),
+        ("user alter a --password b", "there is no user a"),
+        ("user delete a", "does not exist"),
+        ("user quota --user a --set producer_byte_rate=1", "quotas are not enforced"),
     ],
 )
-def test_a_broker_that_does_not_serve_this_says_so(barnabas: Any, words: str) -> None:
+def test_a_broker_without_security_says_so(barnabas: Any, words: str, reason: str) -> None:
     refused = barnabas(words)
     assert (refused.status, refused.out) == (1, "")
-    assert "does not offer" in refused.err and refused.err.count("\n") == 1
+    assert reason in refused.err and refused.err.count("\n") == 1
+
+
+def test_a_broker_without_security_has_no_users_and_no_quotas(barnabas: Any) -> None:
+    for words in ("user list", "user quota"):
+        listed = barnabas(words)
+        assert (listed.status, listed.out.count("\n")) == (0, 1), words
 
 
 @pytest.mark.parametrize(

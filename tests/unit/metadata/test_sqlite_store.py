@@ -1,7 +1,10 @@
 """What only the SQLite store must do: survive its process, and tell who died."""
 
+import random
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,3 +84,77 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"not a database, but long enough to look like one" * 100)
     with pytest.raises(MetadataStoreError, match=r"m\.db"):
         SqliteStore(path).open()
+
+
+def everything(store: SqliteStore, path: str = "/") -> dict[str, object]:
+    found: dict[str, object] = {path: store.get(path)}
+    for child in store.children(path):
+        found |= everything(store, f"{path.rstrip('/')}/{child}")
+    return found
+
+
+def test_a_flipped_byte_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    store = open_store(path)
+    store.create("/topics")
+    for number in range(40):
+        state = b'{"version":1,"leader":0,"leader_epoch":%d,"isr":[0]}' % number
+        store.create(f"/topics/orders-{number}", state)
+    store.set("/topics/orders-7", b"changed")
+    expected = everything(store)
+    store.close()
+    content = path.read_bytes()
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    refused = 0
+    used = [number for number in range(len(content)) if content[number]]
+    for number in sorted({*range(100), *chance.sample(used, 300), *chance.sample(range(len(content)), 60)}):
+        changed = bytearray(content)
+        changed[number] ^= 1 << chance.randrange(8)
+        path.write_bytes(changed)
+        store = SqliteStore(path, poll_interval_ms=3_600_000)
+        try:
+            store.open()
+            assert everything(store) == expected, (seed, number)
+        except MetadataStoreError as error:
+            refused += 1
+            assert str(path) in str(error) and "damaged" in str(error) and "move it away" in str(error), (seed, number)
+        finally:
+            store.close()
+        for each in tmp_path.glob("m.db-*"):
+            each.unlink()
+    assert refused > 150, seed
+
+
+def test_a_file_from_before_there_were_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    store = open_store(path)
+    store.create("/a", b"1")
+    store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("ALTER TABLE nodes DROP COLUMN checksum")
+    for _ in range(2):
+        store = open_store(path)
+        node = store.get("/a")
+        assert node is not None and node.data == b"1"
+        store.set("/a", b"1")
+        store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE nodes SET data = x'32' WHERE path = '/a'")
+    with pytest.raises(MetadataStoreError, match="/a does not match its checksum"):
+        open_store(path)
+
+
+def test_a_full_disk_does_not_keep_the_store_from_closing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(tmp_path / "m.db")
+    store.create("/e", ephemeral=True)
+
+    def full(session_id: int) -> None:
+        raise sqlite3.OperationalError("database or disk is full")  # as SQLite says it
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_end_session", full)
+        store.close()
+    store = open_store(tmp_path / "m.db")
+    assert store.children("/") == []
+    store.close()

@@ -10,9 +10,9 @@ from net_harness import Answer, Handler, framed, network, run
 
 from barnabas.errors import ProtocolError
 from barnabas.net.connection import Connection
-from barnabas.transport.frames import FRAMES_PER_TURN
 from barnabas.net.reply import PendingReply
 from barnabas.net.settings import Listener, NetworkSettings
+from barnabas.transport.frames import FRAMES_PER_TURN
 
 
 def test_echo_and_pipelining() -> None:

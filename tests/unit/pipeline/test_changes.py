@@ -1,6 +1,7 @@
 """Change records of the three tools, and the routing file that decides where they go."""
 
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -107,7 +108,37 @@ def test_operations_without_a_row(kind: str) -> None:
 
 
 def test_tables_without_a_route() -> None:
-    assert split(maxwell("insert", "cart_info")) == []
+    """They are counted by table, row by row, and kept as dirty records if the routing says so."""
+    counted: Counter[str] = Counter()
+    several = {"data": [{"id": "1"}, {"id": "2"}], "database": "gmall", "isDdl": False, "table": "cart_info", "es": 5}
+    for record in (
+        maxwell("insert", "cart_info"),
+        several | {"type": "INSERT"},
+        maxwell("update", "log", database=None),
+    ):
+        assert split_change(json.dumps(record).encode(), ROUTING, counted) == []
+    assert split_change(json.dumps(maxwell("insert")).encode(), ROUTING, counted) != []
+    assert counted == {"gmall.cart_info": 3, "log": 1}
+    keeping = parse_routing('unrouted = "dirty"\n[tables.order_info]\nkind = "fact"')
+    with pytest.raises(DirtyRecordError, match=r"no route for table gmall\.cart_info"):
+        split_change(json.dumps(maxwell("insert", "cart_info")).encode(), keeping, counted)
+    assert counted["gmall.cart_info"] == 4
+    with pytest.raises(RoutingError, match='unrouted must be "count" or "dirty"'):
+        parse_routing('unrouted = "lost"\n[tables.a]\nkind = "fact"')
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"ts_ms": 1700000000000},
+        {"status": "BEGIN", "id": "f3:91", "event_count": None, "data_collections": None, "ts_ms": 1700000000000},
+        {"status": "END", "id": "f3:91", "event_count": 2, "data_collections": [], "ts_ms": 1700000000000},
+        {"source": {"db": "gmall"}, "databaseName": "gmall", "ddl": "CREATE TABLE x (id INT)", "tableChanges": []},
+    ],
+    ids=["heartbeat", "begin", "end", "schema change"],
+)
+def test_what_debezium_says_beside_changes_is_not_dirty(record: dict[str, object]) -> None:
+    assert split(record) == split({"schema": {"type": "struct"}, "payload": record}) == []
 
 
 @pytest.mark.parametrize(
@@ -116,6 +147,9 @@ def test_tables_without_a_route() -> None:
         (b"nonsense", "not JSON"),
         (b"[]", "no object"),
         ({"table": "order_info"}, "no known tool"),
+        ({"ts_ms": 5, "id": 7}, "no known tool"),
+        ({"status": "BEGIN", "id": "x"}, "no known tool"),
+        ({"payload": {"ts_ms": 5}}, "no known tool"),
         (maxwell("insert", data=None), "data is no object"),
         (maxwell("insert", ts="now"), "ts is no time"),
         (maxwell("insert", data={"user_id": 1}), "order_info without its key column id"),

@@ -16,6 +16,7 @@ from barnabas.pipeline.progress import (
     SILENT_AFTER_S,
     Heartbeat,
     ProgressFile,
+    UnroutedChanges,
     WrittenRows,
     end_position,
     last_batches,
@@ -124,3 +125,16 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_query(tmp_path: Path, caplo
 def test_files_are_for_people_too(tmp_path: Path) -> None:
     ProgressFile(str(tmp_path)).add(summary(progress()))
     assert json.loads((tmp_path / "progress.json").read_text())[0]["batch"] == 17
+
+
+def test_changes_without_a_route_are_counted_once_per_batch(tmp_path: Path) -> None:
+    noted = UnroutedChanges(str(tmp_path))
+    assert noted.read() == {}
+    noted.add(0, {"a": 2})
+    noted.add(3, {"a": 1, "b": 5})
+    noted.add(3, {"a": 1, "b": 5})  # a replay
+    noted.add(4, {})
+    assert noted.read() == {"a": 3, "b": 5}
+    noted.add(5, {f"t{number:04}": 1 for number in range(500)})
+    found = noted.read()
+    assert len(found) == 101 and found["other tables"] == 402

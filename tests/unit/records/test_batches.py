@@ -1,6 +1,7 @@
 """Reader and builder: round trips, hostile bytes, and the record code of kafka-python and aiokafka as judges."""
 
 import struct
+import tracemalloc
 import warnings
 
 import pytest
@@ -21,6 +22,7 @@ from barnabas.records import (
     read_records,
 )
 from barnabas.records.builder import assemble
+from barnabas.records.compression import compress
 from barnabas.records.varint import decode_varint, decode_varlong, encode_varint
 
 with warnings.catch_warnings():
@@ -265,3 +267,19 @@ def test_the_count_must_be_that_of_the_records(count: int) -> None:
     with pytest.raises(KafkaError) as error:
         read_records(batch)
     assert error.value.code is ErrorCode.INVALID_RECORD
+
+
+def test_a_batch_of_very_many_records_is_never_a_list_of_them() -> None:
+    """Compaction and the coordinators read such batches: a million tiny records can be 821 bytes."""
+    count = 200_000
+    small = BatchBuilder(CompressionType.ZSTD)
+    small.append(0, None, None)
+    header = read_header(small.build())._replace(record_count=count, last_offset_delta=count - 1)
+    batch = assemble(header, compress(CompressionType.ZSTD, b"\x0c\0\0\0\x01\x01\0" * count))
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in iter_records(batch)) == count
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * 7 * count

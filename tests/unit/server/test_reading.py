@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from raw_client import RawClient, base_offsets, batch, fetch_request
+from raw_client import RawClient, base_offsets, batch, code, fetch_request
 
 from barnabas.errors import ErrorCode
 from barnabas.protocol.messages import delete_topics as deletion
@@ -90,6 +90,18 @@ def test_a_fetch_that_waits_is_answered_when_its_topic_goes(barnabas_broker: Bro
         client.ask(deletion.DeleteTopicsRequest(topics=[deletion.DeleteTopicState(name="t")]), 6)
         answer = reader.answer(fetching.FetchRequest, 12).responses[0].partitions[0]
         assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_fetch_for_a_broker_that_has_no_replica(barnabas_broker: Broker, client: RawClient) -> None:
+    topic_id = client.create_topic("t")
+    client.produce("t", batch(b"value"))
+    for stranger in (0, 1, 7):
+        for topic in ("t", topic_id):
+            answer = client.fetch(topic, 0, replica_id=stranger)
+            assert (code(answer), answer.records or b"") == ("NOT_LEADER_OR_FOLLOWER", b"")
+            answer = client.fetch(topic, 0, replica_id=stranger, current_leader_epoch=0)
+            assert (code(answer), answer.records or b"") == ("UNKNOWN_LEADER_EPOCH", b"")
+    assert code(client.fetch("t", 0)) == "NONE"
 
 
 def test_an_error_in_one_partition_is_told_at_once(client: RawClient) -> None:

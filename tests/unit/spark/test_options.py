@@ -12,7 +12,7 @@ from barnabas.spark.offsets import (
     position_of,
     read_position,
 )
-from barnabas.spark.options import read_sink_options, read_source_options
+from barnabas.spark.options import read_sink_options, read_source_options, with_group
 from barnabas.types import TopicPartition
 
 BASE = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "orders"}
@@ -86,8 +86,6 @@ def test_every_fault_is_named() -> None:
         ({"startingOffsetsByTimestamp": '{"orders": 1}'}, "JSON like"),
         ({"maxTriggerDelay": "soon"}, "a duration such as"),
         ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "3"}, "more than maxOffsetsPerTrigger"),
-        ({"groupIdPrefix": "x"}, "give groupId"),
-        ({"kafka.group.id": "x"}, "give groupId"),
         ({"path": "/tmp/x"}, "not files"),
     ],
 )
@@ -130,3 +128,49 @@ def test_sink() -> None:
     with pytest.raises(ConfigError) as caught:
         read_sink_options({"delivery": "twice", "kafka.transactional.id": "x", "topik": "t"})
     assert len(caught.value.faults) == 4
+
+
+def test_the_group_of_the_consumers() -> None:
+    """None by default; with a prefix each query has its own; kafka.group.id wins over a prefix."""
+    assert "group.id" not in with_group(read_source_options(BASE)).client
+    prefixed = read_source_options({**BASE, "groupIdPrefix": "team"})
+    first, second = (with_group(prefixed).client["group.id"] for _ in range(2))
+    assert first.startswith("team-") and second.startswith("team-") and first != second
+    fixed = read_source_options({**BASE, "groupIdPrefix": "team", "kafka.group.id": "mine"})
+    assert with_group(fixed).client["group.id"] == "mine"
+    assert with_group(fixed).group_id is None, "nothing is committed there"
+
+
+TRUST = "kafka.ssl.truststore.location"
+KEY = "kafka.ssl.keystore.location"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {TRUST: "/x/trust.jks"},
+            (f"{TRUST}: a JKS store", "`keytool -list -rfc -keystore /x/trust.jks > /x/trust.pem`"),
+        ),
+        (
+            {TRUST: "/x/trust", "kafka.ssl.truststore.type": "pkcs12"},
+            ("kafka.ssl.truststore.type: a PKCS12 store", "-keystore /x/trust > /x/trust.pem`"),
+        ),
+        ({KEY: "/x/me.p12"}, (f"{KEY}: a PKCS12 store", "with `openssl pkcs12 -in /x/me.p12 -nodes -out /x/me.pem`")),
+        (
+            {KEY: "/x/me.jks"},
+            ("`keytool -importkeystore -srckeystore /x/me.jks -destkeystore /x/me.p12", "openssl pkcs12 -in /x/me.p12"),
+        ),
+    ],
+)
+def test_stores_of_java_are_refused_with_the_way_out(given: dict[str, str], words: tuple[str, ...]) -> None:
+    (fault,) = faults({**BASE, **given})
+    assert all(each in fault for each in words), fault
+    with pytest.raises(ConfigError) as caught:
+        read_sink_options({"kafka.bootstrap.servers": "a:1", "topic": "t", **given})
+    assert caught.value.faults == (fault,)
+
+
+def test_pem_is_taken() -> None:
+    given = {"kafka.ssl.truststore.location": "/x/trust.pem", "kafka.ssl.keystore.type": "PEM"}
+    assert read_source_options({**BASE, **given}).client["ssl.truststore.location"] == "/x/trust.pem"

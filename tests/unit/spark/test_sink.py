@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow
 import pytest
 from pyspark.sql.types import (
     ArrayType,
@@ -18,6 +19,7 @@ from barnabas.client.errors import ConfigError
 from barnabas.spark.data_source import BarnabasDataSource
 from barnabas.spark.options import SinkOptions, read_sink_options
 from barnabas.spark.sink import check_columns
+from barnabas.spark.writing import _of_a_record
 
 HEADERS = ArrayType(StructType().add("key", StringType()).add("value", BinaryType(), nullable=False))
 TEXT = StringType()
@@ -51,17 +53,26 @@ def test_every_column_of_a_record() -> None:
 
 def test_all_faults_at_once() -> None:
     found = faults(schema_of(key=IntegerType(), extra=TEXT, headers=ArrayType(TEXT)), topic=None)
-    assert len(found) == 5
+    assert len(found) == 4
     for words in (
         "column key: is int, must be binary or string",
-        "column extra: there is no place for it",
         "column headers: is array<string>, must be array<struct<key:string,value:binary>>",
         "column value: is missing",
         "topic: give the option topic",
     ):
         assert any(fault.startswith(words) for fault in found), found
-    assert faults(schema_of(Value=TEXT))[0].startswith("column Value: there is no place")
+    assert faults(schema_of(Value=TEXT)) == ("column value: is missing",)
     assert faults(StructType().add("value", "string").add("value", "string")) == ("column value: is there twice",)
+
+
+def test_columns_that_no_record_has_are_ignored() -> None:
+    """As by the official connector, whatever their type; and so is the column topic beside the option."""
+    schema = schema_of(value=TEXT, id=LongType(), day=TimestampType(), topic=IntegerType(), offset=TEXT)
+    check_columns(schema.add("id", LongType()), SinkOptions(client=CLIENT, topic="t"))
+    assert faults(schema, topic=None) == ("column topic: is int, must be string",)
+    batch = pyarrow.record_batch({"id": [1], "value": ["v"], "topic": [7], "headers": [None]})
+    assert _of_a_record(batch, SinkOptions(client=CLIENT, topic="t")).schema.names == ["value", "headers"]
+    assert _of_a_record(batch, SinkOptions(client=CLIENT, include_headers=False)).schema.names == ["value", "topic"]
 
 
 def test_options() -> None:
@@ -83,10 +94,11 @@ def test_options() -> None:
 
 def test_a_topic_cannot_be_overwritten() -> None:
     source = BarnabasDataSource({**BOOTSTRAP, "topic": "t"})
-    for make in (source.writer, source.streamWriter):
-        with pytest.raises(ConfigError, match="cannot be overwritten"):
-            make(schema_of(value=TEXT), True)
-        make(schema_of(value=TEXT), False)
+    with pytest.raises(ConfigError, match="cannot be overwritten"):
+        source.writer(schema_of(value=TEXT), True)
+    source.writer(schema_of(value=TEXT), False)
+    for complete in (True, False):
+        source.streamWriter(schema_of(value=TEXT), complete)
 
 
 def test_options_of_the_producer_are_checked_on_the_driver() -> None:

@@ -407,3 +407,35 @@ def test_a_folder_that_cannot_be_renamed_takes_its_directory_offline(tmp_path: P
         directories.directories[0].delete_log(tp(0), NOW)
     assert directories.directories[0].is_offline
     directories.release()
+
+
+@pytest.mark.parametrize("operation", ["write", "create"])
+def test_a_stop_and_a_start_without_any_room(tmp_path: Path, operation: str, caplog: pytest.LogCaptureFixture) -> None:
+    directories = started(tmp_path)
+    log = directories.create_log(tp(0), TOPIC_ID, small_config(), NOW)
+    for number in range(30):
+        append(log, make_batch(2, producer_id=1, epoch=0, sequence=number * 2, timestamp=NOW + number))
+    expected = read_all(log)
+    times = [log.offset_for_timestamp(NOW + number) for number in range(30)]
+    directories.shutdown()
+    for _ in range(3):
+        files = FaultyFiles()
+        files.error = (operation, "", errno.ENOSPC)
+        again = started(tmp_path, files=files)
+        found = again.get(tp(0))
+        assert found is not None and not again.directories[0].is_offline
+        assert read_all(found) == expected, "reading is possible"
+        assert [found.offset_for_timestamp(NOW + number) for number in range(30)] == times
+        with pytest.raises(KafkaError) as caught:
+            append(found, make_batch(size=900), epoch=3)
+        assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+        again.shutdown()
+        assert "not clean" in caplog.text
+        for path in tmp_path.glob("orders-0/*index"):
+            path.unlink()
+    again = started(tmp_path)
+    found = again.get(tp(0))
+    assert found is not None and read_all(found) == expected
+    assert append(found, make_batch()).first_offset == 60
+    again.shutdown()
+    assert started(tmp_path).directories[0].was_clean

@@ -1,6 +1,7 @@
 """Opening after a crash: torn tails are cut, flushed data is never cut, state is the same as before."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,73 @@ def test_orphan_index_is_removed(tmp_path: Path) -> None:
     orphan.write_bytes(bytes(8))
     open_test_log(tmp_path)
     assert not orphan.exists()
+
+
+GARBAGE = [
+    lambda content: bytes(len(content)),
+    lambda content: b"\xff" * len(content),
+    lambda content: bytes(number % 251 for number in range(len(content))),
+    lambda content: content[: len(content) // 2] + bytes(len(content) - len(content) // 2),
+    lambda content: bytes([*content[:-12], *reversed(content[-12:])]),
+]
+
+
+@pytest.mark.parametrize("names", ["*.index", "*.timeindex", "*.*index"])
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_look_ups_with_garbage_in_the_indexes(tmp_path: Path, names: str, garbage: Callable[[bytes], bytes]) -> None:
+    log = open_test_log(tmp_path, small_config(segment_bytes=2000))
+    for number in range(80):
+        append(log, make_batch(1, timestamp=NOW + number * 10))
+    times = [*range(NOW - 5, NOW + 800, 7)]
+    expected = [log.offset_for_timestamp(time) for time in times]
+    newest, read = log.max_timestamp_offset(), read_all(log)
+    log.close()
+    for path in tmp_path.glob(names):
+        path.write_bytes(garbage(path.read_bytes()))
+    for seed in range(3):
+        again = open_test_log(tmp_path, log.config, clean=True)
+        if seed == 0:
+            assert [again.offset_for_timestamp(time) for time in times] == expected
+        assert again.max_timestamp_offset() == newest
+        assert [segment.max_timestamp() for segment in again.segments] == [
+            segment.max_timestamp() for segment in log.segments
+        ]
+        assert [again.offset_for_timestamp(time) for time in times] == expected
+        assert read_all(again) == read
+        again.close()
+
+
+def test_every_entry_of_a_time_index_flipped(tmp_path: Path) -> None:
+    log = open_test_log(tmp_path, small_config(segment_bytes=2000))
+    for number in range(20):
+        append(log, make_batch(1, timestamp=NOW + number * 10))
+    times = [*range(NOW - 5, NOW + 210, 10)]
+    expected = [log.offset_for_timestamp(time) for time in times]
+    log.close()
+    path = min(tmp_path.glob("*.timeindex"))
+    content = path.read_bytes()
+    for number in range(len(content)):
+        for bit in (1, 128):
+            changed = bytearray(content)
+            changed[number] ^= bit
+            path.write_bytes(changed)
+            again = open_test_log(tmp_path, log.config, clean=True)
+            assert [again.offset_for_timestamp(time) for time in times] == expected, (number, bit)
+
+
+@pytest.mark.parametrize("gone", [-1, -2])
+def test_a_segment_that_was_never_flushed_and_is_gone_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, gone: int
+) -> None:
+    log = filled(tmp_path)
+    base_offsets = [segment.base_offset for segment in log.segments]
+    checkpoints = LogCheckpoints(base_offsets[-3], 0, log.high_watermark)
+    open_test_log(tmp_path, log.config, checkpoints=checkpoints)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+    (tmp_path / f"{base_offsets[gone]:020d}.log").unlink()
+    again = open_test_log(tmp_path, log.config, checkpoints=checkpoints)
+    assert again.log_end_offset == base_offsets[gone]
+    (error,) = [record.message for record in caplog.records if "had never been flushed and is lost" in record.message][
+        -1:
+    ]
+    assert f"ends at offset {base_offsets[gone]}" in error and f"had reached {log.log_end_offset}" in error

@@ -10,6 +10,7 @@ from storage_logs import NOW, append, append_marker, make_batch, make_marker, op
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
+from barnabas.storage.recovery import LogCheckpoints
 
 DAY_MS = 86_400_000
 
@@ -249,3 +250,39 @@ def test_a_failed_write_of_leader_epochs_changes_nothing(tmp_path: Path) -> None
     assert log.leader_epochs.entries() == [(1, 0), (2, 1)]
     log.close()
     assert open_test_log(tmp_path, clean=True).leader_epochs.entries() == [(1, 0), (2, 1)]
+
+
+def in_order(log: Log) -> bool:
+    return log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset
+
+
+@pytest.mark.parametrize("way", ["delete records", "retention"])
+@pytest.mark.parametrize("again", ["the same log", "after a clean stop", "after a crash"])
+def test_the_last_stable_offset_is_not_below_the_log_start(tmp_path: Path, way: str, again: str) -> None:
+    log = open_test_log(tmp_path, small_config(segment_bytes=200, retention_bytes=300))
+    append(log, make_batch(1, producer_id=1, epoch=0, sequence=0, transactional=True))
+    for _ in range(19):
+        append(log, make_batch(1))
+    assert (log.log_start_offset, log.last_stable_offset) == (0, 0)
+    if way == "delete records":
+        log.delete_records_before(15)
+    else:
+        log.delete_old_segments(NOW)
+    start = log.log_start_offset
+    assert start > 0
+    if again != "the same log":
+        log.flush()
+        if again == "after a clean stop":
+            log.close()
+        checkpoints = LogCheckpoints(20, start, 20)
+        log = open_test_log(tmp_path, log.config, clean=again == "after a clean stop", checkpoints=checkpoints)
+    assert in_order(log)
+    if again != "after a crash":
+        # Recovery finds no batch of a transaction all of whose records are gone: then nothing is open any more.
+        assert log.last_stable_offset == start
+    append(log, make_batch(1, producer_id=1, epoch=0, sequence=1, transactional=True))
+    assert in_order(log)
+    append_marker(log, make_marker(abort=True, producer_id=1))
+    assert in_order(log) and log.last_stable_offset == log.log_end_offset
+    log.truncate_to(log.log_end_offset - 1, NOW)
+    assert in_order(log)

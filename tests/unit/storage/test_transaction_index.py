@@ -1,6 +1,7 @@
 """Damage to a .txnindex: it is built anew from the batches, and never comes between a write and its offset."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from storage_logs import NOW, append, append_marker, make_batch, make_marker, op
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.log import AbortedTransaction, Log
+from barnabas.storage.recovery import LogCheckpoints
 from barnabas.storage.segment import Segment
 
 
@@ -172,3 +174,101 @@ def test_a_flush_in_the_middle_of_retention(tmp_path: Path, monkeypatch: pytest.
     log.segments = log.segments[2:]
     log.flush()
     assert synced == [3, 4, 5]
+
+
+def flipped(number: int) -> Callable[[Path], None]:
+    def flip(path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        content[number] ^= 1
+        path.write_bytes(content)
+
+    return flip
+
+
+SILENT_DAMAGE = [Path.unlink, lambda path: path.write_bytes(b""), *(flipped(number) for number in range(34))]
+
+
+@pytest.mark.parametrize("segment_bytes", [400, 1_000_000])
+@pytest.mark.parametrize("damage", SILENT_DAMAGE)
+def test_an_index_that_is_not_what_it_was_is_built_again(
+    tmp_path: Path, damage: Callable[[Path], None], segment_bytes: int
+) -> None:
+    log = filled(tmp_path, segment_bytes=segment_bytes)
+    before = all_aborted(log)
+    log.close()
+    contents = {path: path.read_bytes() for path in tmp_path.glob("*.txnindex")}
+    assert len(before) == 5 and len(contents) == (1 if segment_bytes > 1000 else 5)
+    for path in contents:
+        damage(path)
+    again = open_test_log(tmp_path, log.config, clean=True)
+    assert all_aborted(again) == before
+    assert {path: path.read_bytes() for path in contents} == contents
+
+
+@pytest.mark.parametrize("damage", SILENT_DAMAGE[:3])
+def test_an_index_below_the_recovery_point_is_checked_after_a_crash(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    log = filled(tmp_path, segment_bytes=400)
+    before = all_aborted(log)
+    log.flush()
+    recovery_point = log.recovery_point
+    for path in tmp_path.glob("*.txnindex"):
+        damage(path)
+    for _ in range(2):
+        log = open_test_log(tmp_path, log.config, checkpoints=LogCheckpoints(recovery_point))
+        assert all_aborted(log) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"0\n7\n", b"0\n1\n0 1 x\n"])
+def test_damaged_checksums_make_no_index_trusted(tmp_path: Path, content: bytes) -> None:
+    log = filled(tmp_path, segment_bytes=400)
+    before = all_aborted(log)
+    log.close()
+    (tmp_path / "transaction-index-checkpoint").write_bytes(content)
+    if content:
+        for path in tmp_path.glob("*.txnindex"):
+            path.unlink()
+    again = open_test_log(tmp_path, log.config, clean=True)
+    assert all_aborted(again) == before
+    again.close()
+    assert all_aborted(open_test_log(tmp_path, log.config, clean=True)) == before
+
+
+def test_indexes_without_checksums_are_taken_as_they_are_and_remembered(tmp_path: Path) -> None:
+    """As Apache Kafka leaves them."""
+    log = filled(tmp_path, segment_bytes=400)
+    before = all_aborted(log)
+    log.close()
+    (tmp_path / "transaction-index-checkpoint").unlink()
+    open_test_log(tmp_path, log.config, clean=True).close()
+    for path in tmp_path.glob("*.txnindex"):
+        path.unlink()
+    assert all_aborted(open_test_log(tmp_path, log.config, clean=True)) == before
+
+
+def test_an_index_that_grows_truncates_and_grows_again(tmp_path: Path) -> None:
+    log = filled(tmp_path, segment_bytes=1_000_000)
+    for number in range(3):
+        log.close()
+        log = open_test_log(tmp_path, log.config, clean=True)
+        transaction(log, 7, number * 2)
+        before = all_aborted(log)
+        log.active.release()
+        assert all_aborted(log) == before
+    log.truncate_to(before[3].last_offset, NOW)
+    assert all_aborted(log) == before[:3]
+    log.close()
+    (path,) = tmp_path.glob("*.txnindex")
+    path.unlink()
+    log = open_test_log(tmp_path, log.config, clean=True)
+    assert all_aborted(log) == before[:3]
+
+
+def test_a_log_without_aborted_transactions_has_no_file_for_them(tmp_path: Path) -> None:
+    log = open_test_log(tmp_path, small_config(segment_bytes=400))
+    for number in range(10):
+        transaction(log, 1, number * 2, abort=False)
+    log.close()
+    open_test_log(tmp_path, log.config).close()
+    assert not [name for name in os.listdir(tmp_path) if "txn" in name or "transaction" in name]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from raw_client import ConnectionEnded, RawClient, base_offsets, batch, fetch_request
 
+from barnabas import Producer, TopicExistsError
 from barnabas.config.faults import ConfigFaults
 from barnabas.errors import ErrorCode
 from barnabas.protocol.messages import init_producer_id as init
@@ -98,7 +99,7 @@ def test_faults_that_make_no_sense_are_refused(barnabas_broker: Broker) -> None:
         barnabas_broker.fault("Produce")
     with pytest.raises(ValueError, match="no API called 'Prodduce'"):
         barnabas_broker.fault("Prodduce", close=True)
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="NO_SUCH_CODE"):
         barnabas_broker.fault("Produce", error="NO_SUCH_CODE")
 
 
@@ -151,3 +152,62 @@ def test_using_it_before_it_runs_or_starting_it_twice_is_an_error() -> None:
     with broker, pytest.raises(RuntimeError, match="runs already"):
         broker.start()
     broker.stop()  # does nothing the second time
+
+
+def test_the_port_stays_over_stop_and_start(tmp_path: Path) -> None:
+    broker = Broker(data_dir=tmp_path)
+    with broker:
+        broker.create_topic("t", partitions=2, config={"retention.ms": 1000})
+        first = broker.bootstrap
+        with Producer(first) as producer:
+            producer.send("t", b"1", partition=1).result()
+            producer.send("t", b"0", partition=0).result()
+            broker.stop()
+            broker.start()
+            assert broker.bootstrap == first
+            assert producer.send("t", b"again", partition=1).result(20).offset == 1
+        assert [(each.partition, each.value) for each in broker.records("t")] == [(0, b"0"), (1, b"1"), (1, b"again")]
+        with pytest.raises(TopicExistsError):
+            broker.create_topic("t")
+
+
+def test_records_of_an_aborted_transaction(barnabas_broker: Broker) -> None:
+    barnabas_broker.create_topic("t")
+    with Producer(barnabas_broker.bootstrap, transactional_id="x") as producer:
+        producer.begin_transaction()
+        producer.send("t", b"aborted").result()
+        producer.abort_transaction()
+        with producer.transaction():
+            producer.send("t", b"committed")
+    assert [each.value for each in barnabas_broker.records("t")] == [b"aborted", b"committed"]
+    assert [each.value for each in barnabas_broker.records("t", committed=True)] == [b"committed"]
+
+
+def test_names_that_do_not_exist_come_with_near_ones(barnabas_broker: Broker) -> None:
+    with pytest.raises(ValueError, match="NOT_LEADER_OR_FOLLOWER"):
+        barnabas_broker.fault("Produce", error="NOT_LEADER")
+    with pytest.raises(ValueError, match=r"no error code called 'NOPE', did you mean NONE"):
+        barnabas_broker.fault("Produce", error="NOPE")
+    with pytest.raises(ValueError, match="did you mean Produce"):
+        barnabas_broker.fault("Prodce", error="NONE")
+
+
+@pytest.mark.barnabas_settings({"num.partitions": 3})
+class TestSettingsByMarker:
+    def test_of_the_class(self, barnabas_broker: Broker) -> None:
+        assert partition_count(barnabas_broker) == 3
+
+    @pytest.mark.barnabas_settings({"num.partitions": 5})
+    def test_the_closest_wins(self, barnabas_broker: Broker) -> None:
+        assert partition_count(barnabas_broker) == 5
+
+
+def partition_count(broker: Broker) -> int:
+    with Producer(broker.bootstrap) as producer:
+        return len(producer.partitions_for("made-by-asking"))
+
+
+def test_the_session_fixture(barnabas_session_broker: Broker) -> None:
+    with Producer(barnabas_session_broker.bootstrap) as producer:
+        producer.send("test-the-session-fixture", b"v").result()
+    assert [each.value for each in barnabas_session_broker.records("test-the-session-fixture")] == [b"v"]

@@ -20,7 +20,6 @@ from barnabas.transport import output
 from barnabas.transport.output import GATHER_PARTS, SMALL_FILE_BYTES, OutputQueue, TruncatedFileError
 from barnabas.transport.system import SocketChannel
 
-
 DATA = os.urandom(1 << 16) * 64
 
 

@@ -99,7 +99,7 @@ def _look(admin: "Admin") -> dict[str, Any]:
                 faults["partitions_without_leader"].append(place)
             if each.is_under_replicated:
                 faults["under_replicated_partitions"].append(place)
-            if len(each.isr) < min_isr:
+            if len(each.isr) < min(min_isr, len(each.replicas)):
                 faults["partitions_under_min_isr"].append(place)
     return {
         "brokers": len(cluster.brokers),

@@ -25,6 +25,7 @@ from barnabas.cli.commands.completion_scripts import (
     bash_script,
     fish_script,
 )
+from barnabas.cli.examples import examples_text
 
 SHELLS = ("bash", "zsh", "fish")
 KINDS = (TOPICS, GROUPS)
@@ -38,6 +39,8 @@ def parser() -> CommandParser:
     made = CommandParser(
         prog="barnabas completion",
         description="Print what makes a shell complete these words. For bash: source <(barnabas completion bash)",
+        epilog=examples_text("completion"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("shell", choices=[*SHELLS, *KINDS], help="a shell; or topics, groups: their names now")
     made.add_argument("--line", default="", help="what was typed so far: names come from the broker that it is about")
@@ -130,6 +133,8 @@ def _parsers() -> Parsers:
             (subparsers,) = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
             parsers.update(((noun, verb), child) for verb, child in subparsers.choices.items())
         elif hasattr(module, "verb_parsers"):
+            if noun == "server":  # runs without a verb too
+                parsers[noun,] = module.parser()
             parsers.update(((noun, verb), child) for verb, child in module.verb_parsers().items())
         elif (plain := _parser_in(module)) is not None:
             parsers[noun,] = plain

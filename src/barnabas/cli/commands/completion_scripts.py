@@ -31,6 +31,12 @@ def bash_script(words: Words, names: Names | None = None, choices: Choices | Non
         for key in words
         if len(key) == 1 and _is_plain(words, key)
     )
+    # So has one that runs without a verb too.
+    plain += "".join(
+        f'      "{key[0]} -"*) words={_quoted(words[key])} ;;\n'
+        for key in words
+        if len(key) == 1 and not _is_plain(words, key) and any(word.startswith("-") for word in words[key])
+    )
     start = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" if zsh else ""
     return f"""{start}_barnabas() {{
   local words="" kind="" typed="${{COMP_WORDS[COMP_CWORD]}}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
 from barnabas.cli.numbers import NumberError, int32
-from barnabas.cli.output import print_json, print_table
+from barnabas.cli.output import print_done, print_json, print_table
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -65,6 +65,7 @@ def set_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--append", action="store_true", help="add the values to lists instead")
     parser.add_argument("--subtract", action="store_true", help="take the values from lists instead")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
+    add_json_argument(parser)
 
 
 def set_values(options: argparse.Namespace) -> None:
@@ -104,6 +105,7 @@ def unset_arguments(parser: argparse.ArgumentParser) -> None:
     _add_resource(parser)
     parser.add_argument("keys", metavar="KEY", nargs="+")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
+    add_json_argument(parser)
 
 
 def unset(options: argparse.Namespace) -> None:
@@ -118,10 +120,10 @@ def unset(options: argparse.Namespace) -> None:
 
 
 def _print_done(options: argparse.Namespace, names: list[str]) -> None:
-    if options.dry_run:
-        print("dry run, nothing changed")
-    else:
-        print(f"{options.kind} {options.name}: {options.verb.name} {', '.join(names)}")
+    verb = options.verb.name
+    line = f"{options.kind} {options.name}: {verb} {', '.join(names)}"
+    done = {"kind": options.kind, "name": options.name, verb: names, "dry_run": options.dry_run}
+    print_done(options, [done], ["dry run, nothing changed" if options.dry_run else line])
 
 
 def _resource(options: argparse.Namespace) -> "ConfigResource":

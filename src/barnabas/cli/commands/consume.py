@@ -11,6 +11,7 @@ from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.data.partition_ranges import PartitionRange, parse_partitions, partitions_in
 from barnabas.cli.data.read_range import BEGINNING, STORED, ReadRange
 from barnabas.cli.data.short_options import getopt_words
+from barnabas.cli.examples import examples_text
 
 if TYPE_CHECKING:
     from barnabas.client.consumer import Consumer
@@ -37,7 +38,7 @@ def parser() -> CommandParser:
     parser = CommandParser(
         prog="barnabas consume",
         description="Print records of topics until Ctrl-C, or as many as were asked for.",
-        epilog=FORMAT_HELP,
+        epilog=f"{FORMAT_HELP}\n{examples_text('consume')}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.may_be_bytes = ("format", "key_separator", "delimiter")
@@ -66,13 +67,13 @@ def consume(options: argparse.Namespace) -> None:
     from barnabas.cli.data.clients import CLOSE_S, consumer_client
     from barnabas.cli.data.progress import Progress
     from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
-    from barnabas.cli.data.record_format import compiled, json_line
+    from barnabas.cli.data.record_format import compiled, json_lines
     from barnabas.cli.outages import outages_told, teller
 
     bounds = ReadRange.parse(options.offset, options.exit)
     _check(options, bounds)
     ranges = None if options.partitions is None else parse_partitions(options.partitions)
-    write = json_line if options.json else compiled(_layout(options), b"NULL" if options.null else b"")
+    write = json_lines if options.json else compiled(_layout(options), b"NULL" if options.null else b"")
     reset = "earliest" if bounds.start in (BEGINNING, STORED) else "latest"
     own = {
         "group.id": options.group,

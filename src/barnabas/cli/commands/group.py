@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import UsageError, Verb, add_json_argument, check_words, run
 from barnabas.cli.commands.group_reset import RESET_OFFSETS
-from barnabas.cli.output import counted, print_json, print_table
+from barnabas.cli.output import counted, print_done, print_json, print_table
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -23,17 +23,25 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
         "--state", action="append", default=[], help="only in this state: Stable, Empty, ... (repeatable)"
     )
     parser.add_argument("--type", action="append", default=[], help="only of this type: classic, consumer (repeatable)")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="with the groups in which Spark sinks note what is written (__barnabas_sink.*)",
+    )
     add_json_argument(parser)
 
 
 def list_groups(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
     from barnabas.client.admin.types import GroupState, GroupType
+    from barnabas.spark import SINK_GROUP_PREFIX
 
     check_words(options.state, GroupState, "--state")
     check_words(options.type, GroupType, "--type")
     with admin_client(options) as admin:
         groups = admin.list_groups(states=options.state, types=options.type)
+    if not options.all:
+        groups = {name: group for name, group in groups.items() if not name.startswith(SINK_GROUP_PREFIX)}
     if options.json:
         print_json(list(groups.values()))
     else:
@@ -140,20 +148,21 @@ def _assignment(partitions: frozenset[TopicPartition]) -> str | None:
 
 def delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("groups", metavar="GROUP", nargs="+")
+    add_json_argument(parser)
 
 
 def delete(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
     from barnabas.cli.partial_success import telling_what_was_done
 
-    with admin_client(options) as admin, telling_what_was_done(_print_deleted):
+    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_deleted(options, done)):
         admin.delete_groups(options.groups)
-    _print_deleted(options.groups)
+    _print_deleted(options, options.groups)
 
 
-def _print_deleted(group_ids: Iterable[str]) -> None:
-    for group_id in group_ids:
-        print(f"deleted {group_id}")
+def _print_deleted(options: argparse.Namespace, group_ids: Iterable[str]) -> None:
+    deleted = list(group_ids)
+    print_done(options, [{"group": each, "deleted": True} for each in deleted], [f"deleted {each}" for each in deleted])
 
 
 def delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
@@ -161,6 +170,7 @@ def delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topic", metavar="TOPIC[:P,...]", action="append", required=True, help="of which partitions (repeatable)"
     )
+    add_json_argument(parser)
 
 
 def delete_offsets(options: argparse.Namespace) -> None:
@@ -175,14 +185,18 @@ def delete_offsets(options: argparse.Namespace) -> None:
         wanted = [key for key in chosen_partitions(options.topic, stored) if key in stored]
         if not wanted:
             raise UsageError(f"group {options.group} has no offsets for {', '.join(options.topic)}")
-        with telling_what_was_done(_print_deleted_offsets):
+        with telling_what_was_done(lambda done: _print_deleted_offsets(options, done)):
             admin.delete_group_offsets(options.group, wanted)
-    _print_deleted_offsets(wanted)
+    _print_deleted_offsets(options, wanted)
 
 
-def _print_deleted_offsets(partitions: Iterable[TopicPartition]) -> None:
-    for key in partitions:
-        print(f"deleted the offset of {key}")
+def _print_deleted_offsets(options: argparse.Namespace, partitions: Iterable[TopicPartition]) -> None:
+    keys = list(partitions)
+    print_done(
+        options,
+        [{"group": options.group, "topic": key.topic, "partition": key.partition, "deleted": True} for key in keys],
+        [f"deleted the offset of {key}" for key in keys],
+    )
 
 
 VERBS = (

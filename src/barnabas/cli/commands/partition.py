@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from barnabas.cli.command import FAILED, OK, UsageError, Verb, add_json_argument, run
 from barnabas.cli.numbers import NumberError, int32
-from barnabas.cli.output import counted, print_json, print_table
+from barnabas.cli.output import counted, print_done, print_json, print_table
 from barnabas.types import TopicPartition
 
 Plan = dict[TopicPartition, list[int]]
@@ -25,6 +25,7 @@ def _plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--file", metavar="JSON", help='Kafka\'s form instead: {"partitions": [{"topic", "partition", "replicas"}]}'
     )
+    add_json_argument(parser)
 
 
 def reassign(options: argparse.Namespace) -> None:
@@ -32,18 +33,21 @@ def reassign(options: argparse.Namespace) -> None:
     from barnabas.cli.partial_success import telling_what_was_done
 
     plan = _plan(options)
-    with admin_client(options) as admin, telling_what_was_done(_print_moving):
+    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_moving(options, plan, done)):
         admin.alter_partition_reassignments(plan)
-    _print_moving(plan)
+    _print_moving(options, plan, plan)
 
 
-def _print_moving(plan: Collection[TopicPartition]) -> None:
-    print(f"began to move {counted(len(plan), 'partition')}; `barnabas partition verify` shows how far it is")
+def _print_moving(options: argparse.Namespace, plan: Plan, moving: Collection[TopicPartition]) -> None:
+    print_done(
+        options,
+        [{"topic": key.topic, "partition": key.partition, "replicas": plan[key]} for key in moving],
+        [f"began to move {counted(len(moving), 'partition')}; `barnabas partition verify` shows how far it is"],
+    )
 
 
 def verify_arguments(parser: argparse.ArgumentParser) -> None:
     _plan_arguments(parser)
-    add_json_argument(parser)
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -75,6 +79,7 @@ def verify(options: argparse.Namespace) -> int:
 def cancel_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("partitions", metavar="TOPIC:N", nargs="*")
     parser.add_argument("--all", action="store_true", help="every move under way")
+    add_json_argument(parser)
 
 
 def cancel(options: argparse.Namespace) -> None:
@@ -85,13 +90,17 @@ def cancel(options: argparse.Namespace) -> None:
         raise UsageError("name partitions, or give --all")
     with admin_client(options) as admin:
         keys = [partition_of(each) for each in options.partitions] or list(admin.list_partition_reassignments())
-        with telling_what_was_done(_print_cancelled):
+        with telling_what_was_done(lambda done: _print_cancelled(options, done)):
             admin.alter_partition_reassignments(dict.fromkeys(keys))
-    _print_cancelled(keys)
+    _print_cancelled(options, keys)
 
 
-def _print_cancelled(keys: Collection[TopicPartition]) -> None:
-    print(f"cancelled the moves of {counted(len(keys), 'partition')}")
+def _print_cancelled(options: argparse.Namespace, keys: Collection[TopicPartition]) -> None:
+    print_done(
+        options,
+        [{"topic": key.topic, "partition": key.partition, "cancelled": True} for key in keys],
+        [f"cancelled the moves of {counted(len(keys), 'partition')}"],
+    )
 
 
 def elect_arguments(parser: argparse.ArgumentParser) -> None:

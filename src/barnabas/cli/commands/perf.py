@@ -83,11 +83,11 @@ def _tell_produced(
 ) -> None:
     """What was measured, also where it ended early: then with the number of records that no broker has."""
     from barnabas.cli.data.metric_lines import metric_lines
-    from barnabas.cli.data.produce_statistics import failure_line, total_line
+    from barnabas.cli.data.produce_statistics import PERCENTILES, failure_line, labelled, total_line
     from barnabas.cli.output import print_json
 
     if options.json:
-        print_json(totals)
+        print_json({**totals._asdict(), "percentiles_ms": labelled(totals.percentiles_ms, PERCENTILES)})
     elif totals.records or ended_by is None:
         print(total_line(totals))
     if metrics and options.print_metrics and not options.json:
@@ -177,7 +177,7 @@ def latency_arguments(parser: argparse.ArgumentParser) -> None:
 
 def latency(options: argparse.Namespace) -> int:
     from barnabas.cli.data.clients import consumer_client, producer_client
-    from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines
+    from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines, results
     from barnabas.cli.outages import outages_told, teller
     from barnabas.cli.output import print_json
 
@@ -199,7 +199,7 @@ def latency(options: argparse.Namespace) -> int:
             print(f"barnabas perf latency: {error}: is somebody else writing to {options.topic}?", file=sys.stderr)
             return FAILED
     if options.json:
-        print_json({"records": len(taken), "nanoseconds": taken})
+        print_json(results(taken))
     else:
         print("\n".join(result_lines(taken)))
     return 0

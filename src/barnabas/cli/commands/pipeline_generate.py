@@ -4,7 +4,9 @@ import argparse
 import time
 from collections.abc import Callable
 
+from barnabas.cli.command import add_json_argument
 from barnabas.cli.commands.pipeline_topics import above_zero, create_topics, whole_number
+from barnabas.cli.output import print_json
 from barnabas.cli.progress_line import ProgressLine, Speed, bar
 
 
@@ -21,6 +23,7 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dirty", type=_share, default=0.0, metavar="SHARE", help="records nobody can read, 0 to 1")
     parser.add_argument("--duplicates", type=_share, default=0.0, metavar="SHARE", help="records sent twice, 0 to 1")
     parser.add_argument("--no-create", action="store_true", help="do not create the topics")
+    add_json_argument(parser)
 
 
 def generate(options: argparse.Namespace) -> None:
@@ -58,7 +61,10 @@ def generate(options: argparse.Namespace) -> None:
             )
     finally:
         line.clear()
-    print(f"{sent} records sent")
+    if options.json:
+        print_json({"records": sent})
+    else:
+        print(f"{sent} records sent")
 
 
 def _teller(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], None]:

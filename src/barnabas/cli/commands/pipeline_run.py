@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 def run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, metavar="DIR", help="where progress is kept")
     parser.add_argument("--routing", metavar="FILE", help="TOML: which table goes where (default: the warehouse's)")
+    parser.add_argument(
+        "--keep-unrouted",
+        action="store_true",
+        help="keep changes of tables without a route in the dirty topic"
+        ' (in a routing file of your own: unrouted = "dirty"; default: they are counted)',
+    )
     parser.add_argument("--master", default="local[*]", help="Spark master (default local[*])")
     parser.add_argument("--name", default=DEFAULT_NAME, help=f"of the query and its group (default {DEFAULT_NAME})")
     parser.add_argument(
@@ -67,11 +73,17 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
     from barnabas.pipeline.routing import RoutingError
     from barnabas.pipeline.warehouse import DEFAULT_ROUTING
 
+    if options.keep_unrouted and options.routing:
+        raise UsageError(
+            f'--keep-unrouted is for the warehouse\'s own routing: write unrouted = "dirty" into {options.routing}'
+        )
     try:
         text = Path(options.routing).read_text(encoding="utf-8") if options.routing else DEFAULT_ROUTING
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise UsageError(f"cannot read {options.routing}: {reason}") from None
+    if options.keep_unrouted:
+        text = f'unrouted = "dirty"\n{text}'
     try:
         from pyspark.errors import IllegalArgumentException
 
@@ -119,6 +131,7 @@ def _run(
         max_offsets=options.max_offsets,
         trigger={"availableNow": True} if options.once else _interval(options.trigger),
         skip_lost=options.skip_lost,
+        routing_file=options.routing,
     )
     if tables is not None and not options.once:
         driver.start_tables(spark, tables)
@@ -126,12 +139,17 @@ def _run(
     if tables is not None:
         print(f"tables: {tables.place.shown}")
     line = ProgressLine()
+
+    def print_message(text: str) -> None:
+        line.clear()
+        print(text, flush=True)
+
     failure = driver.follow(
         query,
         options.routing,
         on_batch=batch_teller(line),
         tables=tables,
-        on_routing=lambda routing: create_topics(options, routing, with_sources=False),
+        on_message=print_message,
     )
     line.clear()
     if failure is None and tables is not None and options.once and not driver.was_stopped:

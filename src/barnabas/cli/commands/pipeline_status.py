@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from barnabas.cli.command import UsageError, add_json_argument
+from barnabas.cli.command import FAILED, UsageError, add_json_argument
 from barnabas.cli.commands.pipeline_topics import DEFAULT_CHECKPOINT, DEFAULT_NAME, absolute
 from barnabas.cli.output import print_fields, print_json, print_table
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from barnabas.types import TopicPartition
 
 _CLEAR: Final = "\x1b[H\x1b[2J"
+_NAMED: Final = 10
 _STATES: Final = {
     "running": "running",
-    "silent": "not heard of: its driver was killed, or cannot write to the checkpoint",
+    "silent": "dead: its driver was killed, or cannot write to the checkpoint",
     "stopped": "stopped",
     "failed": "failed",
-    "unknown": "unknown: no driver has written to this checkpoint (give the one of `pipeline run` as --checkpoint)",
+    "unknown": "unknown: no driver has written to this checkpoint",
 }
 
 
@@ -33,7 +34,8 @@ def status_arguments(parser: argparse.ArgumentParser) -> None:
     add_json_argument(parser)
 
 
-def status(options: argparse.Namespace) -> None:
+def status(options: argparse.Namespace) -> int | None:
+    """FAILED if there is no such pipeline, or its driver is dead."""
     from barnabas.cli.connection import admin_client
 
     if options.interval <= 0:
@@ -43,9 +45,10 @@ def status(options: argparse.Namespace) -> None:
         while True:
             time.sleep(options.interval)
             now = _look(admin, options.name)
-            _show(report_of(before, now, absolute(options.checkpoint)), options)
+            report = report_of(before, now, absolute(options.checkpoint), options.name)
+            _show(report, options)
             if not options.watch:
-                return
+                return _report_problem(report)
             before = now
 
 
@@ -65,16 +68,18 @@ def _look(admin: "Admin", name: str) -> Look:
     return Look(time.monotonic(), done, {tp: each.offset for tp, each in ends.items()})
 
 
-def report_of(before: Look, now: Look, checkpoint: str) -> dict[str, Any]:
-    from barnabas.pipeline.progress import last_batches, query_state
+def report_of(before: Look, now: Look, checkpoint: str, name: str) -> dict[str, Any]:
+    from barnabas.pipeline.progress import UnroutedChanges, last_batches, query_state
 
     batches = last_batches(checkpoint)
+    state = query_state(checkpoint)
     partitions = [
         {"partition": str(tp), "offset": offset, "end": now.ends[tp], "lag": now.ends[tp] - offset}
         for tp, offset in sorted(now.done.items())
     ]
     return {
-        "query": query_state(checkpoint)._asdict(),
+        "query": state._asdict(),
+        "problem": problem_of(checkpoint, name, state.state, has_group=bool(now.done)),
         "now": {
             "seconds": now.moment - before.moment,
             "arriving_per_second": _growth(before.ends, now.ends) / (now.moment - before.moment),
@@ -82,9 +87,36 @@ def report_of(before: Look, now: Look, checkpoint: str) -> dict[str, Any]:
             "lag": sum(each["lag"] for each in partitions),
         },
         "last_batches": averages(batches),
+        "unrouted": UnroutedChanges(checkpoint).read(),
         "partitions": partitions,
         "batches": batches,
     }
+
+
+def problem_of(checkpoint: str, name: str, state: str, *, has_group: bool) -> str | None:
+    """Why there is nothing to report on, or nobody works; None if a driver runs, or was stopped on purpose."""
+    from barnabas.pipeline.checkpoint_owner import checkpoint_exists, checkpoint_owner
+
+    how = "give the one of `pipeline run` as --checkpoint"
+    if not checkpoint_exists(checkpoint):
+        return f"there is no checkpoint {checkpoint}: {how}"
+    owner = checkpoint_owner(checkpoint)
+    if owner is not None and owner != name:
+        return f"{checkpoint} is the checkpoint of pipeline {owner}, not of {name}: give --name {owner}"
+    if owner is None and not has_group:
+        return f"there is no pipeline {name}: neither a group nor the checkpoint {checkpoint} is known by that name"
+    return {
+        "silent": f"the driver of {name} is dead: start `pipeline run` with the same checkpoint, it goes on by itself",
+        "failed": f"{name} has failed: start `pipeline run` with the same checkpoint when the cause is gone",
+        "unknown": f"no driver has written to {checkpoint}: {how}",
+    }.get(state)
+
+
+def _report_problem(report: dict[str, Any]) -> int | None:
+    if report["problem"] is None:
+        return None
+    print(f"barnabas pipeline status: {report['problem']}", file=sys.stderr)
+    return FAILED
 
 
 def _growth(before: "Mapping[TopicPartition, int]", after: "Mapping[TopicPartition, int]") -> int:
@@ -147,6 +179,12 @@ def _rate_texts(report: dict[str, Any]) -> dict[str, str]:
         "now": f"{now['arriving_per_second']:,.0f} records/s come in, {now['taken_per_second']:,.0f}/s are taken,"
         f" lag {now['lag']:,}"
     }
+    if report["unrouted"]:
+        tables = [
+            f"{table} {count:,}" for table, count in sorted(report["unrouted"].items(), key=lambda each: -each[1])
+        ]
+        more = f" and {len(tables) - _NAMED} more tables" if len(tables) > _NAMED else ""
+        texts["no route"] = f"changes of {', '.join(tables[:_NAMED])}{more}"
     if last is not None:
         out = "" if last["out_per_second"] is None else f", {last['out_per_second']:,.0f} records/s out"
         texts["last batch" if last["count"] == 1 else f"last {last['count']} batches"] = (

@@ -12,13 +12,10 @@ DEFAULT_NAME: Final = "barnabas-pipeline"
 
 def create_topics(options: argparse.Namespace, routing: "Routing", *, with_sources: bool) -> None:
     from barnabas.cli.connection import admin_client
-    from barnabas.pipeline.warehouse import topics
+    from barnabas.pipeline.topic_creation import create_missing_topics
 
     with admin_client(options) as admin:
-        known = set(admin.list_topics())
-        for plan in topics(routing, with_sources=with_sources):
-            if plan.name not in known:
-                admin.create_topic(plan.name, plan.partitions, config=plan.config, if_not_exists=True)
+        create_missing_topics(admin, routing, with_sources=with_sources)
 
 
 def whole_number(text: str) -> int:

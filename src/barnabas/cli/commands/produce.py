@@ -1,20 +1,26 @@
 """`barnabas produce`: lines of stdin or of files become records.
 
 Exit status 1 if a record was not acknowledged: nothing more is sent after the first failure. Ctrl-C sends what was
-read and ends; a second one gives up what is on its way. Either way it is said how many records were not produced.
+read and ends; a second one gives up what is on its way. Either way it is said how many records were not produced. A
+file that was not read to its end is a failure too: the last line says how far it went, and the status is 130.
+
+Lines are read, sent and counted in blocks, so that a line costs little more than its `send`.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import FAILED, INTERRUPTED, UsageError, add_connection_arguments, add_json_argument, guarded
 from barnabas.cli.command_parser import CommandParser, is_text
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import LineInput
 from barnabas.cli.data.short_options import getopt_words
+from barnabas.cli.examples import examples_text
 from barnabas.cli.numbers import partition
 from barnabas.cli.output import counted
 
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 PROGRAM = "barnabas produce"
 PATIENCE_S = 0.5
 Headers = list[tuple[str, bytes | None]]
+Record = tuple[bytes | None, bytes | None]
+Send = Callable[[bytes | None, bytes | None], "Delivery"]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,7 +43,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parser() -> CommandParser:
-    parser = CommandParser(prog=PROGRAM, description="Send each line of stdin, or of files, to a topic as a record.")
+    parser = CommandParser(
+        prog=PROGRAM,
+        description="Send each line of stdin, or of files, to a topic as a record.",
+        epilog=examples_text("produce"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.may_be_bytes = ("key", "key_separator", "delimiter", "header")
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("files", metavar="FILE", nargs="*", help="read these instead of stdin (`-` is stdin)")
@@ -52,56 +65,81 @@ def parser() -> CommandParser:
     return parser
 
 
-class Line(NamedTuple):
-    key: bytes | None
-    value: bytes | None
-
-
 class Outcomes:
-    """What became of the records; called on the I/O thread of the producer."""
+    """What became of the records. `on_delivery` is called on the I/O thread, where each record is reported."""
 
-    def __init__(self, told: bool, as_json: bool) -> None:
-        self._told = told
+    def __init__(self, reported: bool, as_json: bool) -> None:
+        from barnabas.cli.data.deliveries import Deliveries
+
+        self.reported = reported
+        """Each record by a line; else they are counted, which is much cheaper."""
         self._as_json = as_json
+        self._unreported = Deliveries()
+        self._first: Delivery | None = None
+        self._produced = 0
+        self._failed = 0
+        self._error: Exception | None = None
+        self._refused: Exception | None = None
         self.read = 0
-        self.produced = 0
-        self.failed = 0
-        self.first_error: Exception | None = None
-        self._first_place = ""
-        self._last_line = ""
+        self.place = ""
+        """Where the last record stands that the producer was given."""
+
+    @property
+    def produced(self) -> int:
+        return self._produced + self._unreported.acknowledged
+
+    @property
+    def failed(self) -> int:
+        return self._failed + self._unreported.failed
+
+    @property
+    def was_refused(self) -> bool:
+        return self._refused is not None
 
     @property
     def waiting(self) -> int:
         return self.read - self.produced - self.failed
 
-    def fail(self, error: Exception, place: str) -> None:
-        """The producer did not take the record that stands there."""
-        self.failed += 1
-        if self.first_error is None:
-            self.first_error, self._first_place = error, f"{place}: "
+    def add(self, sent: "list[Delivery]") -> None:
+        """A block was handed to the producer."""
+        self.read += len(sent)
+        if not self.reported:
+            self._first = self._first or (sent[0] if sent else None)
+            self._unreported.add(sent)
+            self._unreported.settle()
+
+    def settle(self) -> None:
+        self._unreported.settle()
+
+    def refuse(self, error: Exception) -> None:
+        """The producer did not take the record after those that were added."""
+        self.read += 1
+        self._failed += 1
+        self._refused = error
 
     def on_delivery(self, delivery: "Delivery") -> None:
         error = delivery.exception(0)
         if error is not None:
-            self.failed += 1
-            self.first_error = self.first_error or error
+            self._failed += 1
+            self._error = self._error or error
             return
-        self.produced += 1
-        if self._told or self.produced == 1:
-            self._last_line = _told(delivery, self._as_json)
-            if self._told:
-                print(self._last_line, flush=True)
+        self._produced += 1
+        print(_told(delivery, self._as_json), flush=True)
 
     def summary(self, topic: str) -> str:
-        """One record is told in full; many are counted."""
-        return self._last_line if self.produced == 1 else f"Produced {self.produced} records to {topic}."
+        """One record is reported in full; many are counted."""
+        if self.produced == 1 and self._first is not None:
+            return _told(self._first, self._as_json)
+        return f"Produced {self.produced} records to {topic}."
 
     def failures(self, interrupted: bool) -> str:
-        told = f"{self.read - self.produced} of {self.read} records were not produced"
-        if interrupted or self.first_error is None:
-            return f"{told}: interrupted before a broker had them"
-        stopped = "; nothing after it was sent" if self._first_place else ""
-        return f"{told}: {self._first_place}{_message(self.first_error)}{stopped}"
+        lost = f"{self.read - self.produced} of {self.read} records were not produced"
+        error = self._error or self._unreported.first_error
+        if error is None and self._refused is not None and not interrupted:
+            return f"{lost}: {self.place}: {_message(self._refused)}; nothing after it was sent"
+        if error is None or interrupted:
+            return f"{lost}: interrupted before a broker had them"
+        return f"{lost}: {_message(error)}"
 
 
 def produce(options: argparse.Namespace) -> int:
@@ -111,59 +149,101 @@ def produce(options: argparse.Namespace) -> int:
     if separator == b"" or not options.delimiter:
         raise UsageError("a separator has at least one letter")
     source = LineInput(options.files, unescaped(options.delimiter))
-    told = options.verbose or options.json or (not options.files and sys.stdin.isatty())
-    outcomes = Outcomes(told, options.json)
+    reported = options.verbose or options.json or (not options.files and sys.stdin.isatty())
+    outcomes = Outcomes(reported, options.json)
     status = 0
     try:
-        _send_all(options, source, _lines(options, source, separator), outcomes)
+        status = _send_all(options, source, separator, outcomes)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    outcomes.settle()
     if outcomes.produced < outcomes.read:
         print(f"{PROGRAM}: {outcomes.failures(status == INTERRUPTED)}", file=sys.stderr)
         return status or FAILED
-    if not told:
+    if status:
+        produced = counted(outcomes.produced, "record")
+        print(f"{PROGRAM}: interrupted after {outcomes.place}, {produced} produced", file=sys.stderr)
+    elif not reported:
         print(outcomes.summary(options.topic))
     return status
 
 
-def _send_all(options: argparse.Namespace, source: LineInput, lines: Iterator[Line], outcomes: Outcomes) -> None:
+def _send_all(options: argparse.Namespace, source: LineInput, separator: bytes | None, outcomes: Outcomes) -> int:
+    """Gives the exit status of whoever interrupted the reading of files; to interrupt stdin is how it usually ends."""
     from barnabas.cli.data.clients import producer_client
     from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.outages import outages_told, teller
 
     own = {"acks": options.acks, "compression.type": options.compression}
     with producer_client(options, own) as producer, outages_told(teller(PROGRAM)), Stopping() as stopping:
-        _send(producer, options, source, lines, outcomes, stopping)
+        _send(producer, options, source, separator, outcomes, stopping)
         _finish(producer, outcomes, stopping)
+        return stopping.status if options.files and stopping.asked else 0
 
 
 def _send(
     producer: "Producer",
     options: argparse.Namespace,
     source: LineInput,
-    lines: Iterator[Line],
+    separator: bytes | None,
     outcomes: Outcomes,
     stopping: "Stopping",
 ) -> None:
     from barnabas.cli.data.progress import Progress
-    from barnabas.errors import KafkaError
 
-    topic, partition = options.topic, options.partition
-    headers = _headers(options.header)
+    send = _sender(producer, options, outcomes)
+    pieces = _pieces(source)
     with Progress("producing") as progress:
-        while (line := stopping.next_of(lines)) is not None:
-            key, value = line
-            outcomes.read += 1
+        while (piece := stopping.next_of(pieces)) is not None:
+            before, lines = piece
             # The first may wait for a broker that is not there: then there is nothing to finish.
-            stopping.interruptible = outcomes.read == 1
-            try:
-                producer.send(topic, value, key, partition=partition, headers=headers, on_delivery=outcomes.on_delivery)
-            except KafkaError as error:
-                outcomes.fail(error, source.place)
+            stopping.interruptible = outcomes.read == 0
+            sent = _send_block(send, _records(options, lines, separator), outcomes)
             stopping.interruptible = False
-            progress.add(len(value or b"") + len(key or b""))
+            outcomes.place = source.place(before + sent + outcomes.was_refused)
+            progress.add(sum(map(len, lines)), len(lines))
             if stopping.asked or outcomes.failed:
                 break
+
+
+def _sender(producer: "Producer", options: argparse.Namespace, outcomes: Outcomes) -> Send:
+    """`send(value, key)`, with what is the same for all records. What is not given is not passed: that is quicker."""
+    same: dict[str, Any] = {} if options.partition is None else {"partition": options.partition}
+    if headers := _headers(options.header):
+        same["headers"] = headers
+    if outcomes.reported:
+        same["on_delivery"] = outcomes.on_delivery
+    return partial(producer.send, options.topic, **same)
+
+
+def _pieces(source: LineInput) -> Iterator[tuple[int, list[bytes]]]:
+    """The very first line alone, then blocks; with the number of lines of the same block before them."""
+    is_first = True
+    for block in source:
+        if is_first:
+            yield 0, block[:1]
+        if not is_first or block[1:]:
+            yield int(is_first), block[1:] if is_first else block
+        is_first = False
+
+
+def _send_block(send: Send, records: Iterable[Record], outcomes: Outcomes) -> int:
+    """How many records were handed to the producer; after one that it does not take, none."""
+    from barnabas.errors import KafkaError
+
+    sent: list[Delivery] = []
+    add = sent.append
+    try:
+        for key, value in records:
+            add(send(value, key))
+    except KafkaError as error:
+        outcomes.refuse(error)
+    except KeyboardInterrupt:
+        outcomes.read += 1
+        raise
+    finally:
+        outcomes.add(sent)
+    return len(sent)
 
 
 def _finish(producer: "Producer", outcomes: Outcomes, stopping: "Stopping") -> None:
@@ -176,23 +256,24 @@ def _finish(producer: "Producer", outcomes: Outcomes, stopping: "Stopping") -> N
             return producer.flush(PATIENCE_S)
         except ClientTimeoutError:
             if stopping.asked and not told:
+                outcomes.settle()
                 waiting = counted(outcomes.waiting, "record")
                 print(f"{PROGRAM}: waiting for {waiting}; Ctrl-C again gives them up", file=sys.stderr, flush=True)
                 told = True
 
 
-def _lines(options: argparse.Namespace, source: LineInput, separator: bytes | None) -> Iterator[Line]:
+def _records(options: argparse.Namespace, lines: list[bytes], separator: bytes | None) -> Iterable[Record]:
+    """Key and value of each line."""
     fixed = None if options.key is None else os.fsencode(options.key)
-    for line in source:
-        key: bytes | None = None
-        value: bytes | None = line
-        if separator is not None:
-            before, found, after = line.partition(separator)
-            if found:
-                key, value = before, after
-        if options.null:
-            key, value = key or None, value or None
-        yield Line(fixed if key is None else key, value)
+    records: Iterable[Record] = zip(repeat(fixed), lines)
+    if separator is not None:
+        records = (
+            (before, after) if found else (fixed, before)
+            for before, found, after in (line.partition(separator) for line in lines)
+        )
+    if options.null:
+        return ((key or fixed, value or None) for key, value in records)
+    return records
 
 
 def _headers(pairs: Sequence[str]) -> Headers | None:

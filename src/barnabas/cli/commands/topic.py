@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
 from barnabas.cli.commands.topic_offsets import DELETE_RECORDS, OFFSETS
 from barnabas.cli.numbers import int16, int32
-from barnabas.cli.output import counted, print_fields, print_json, print_table
+from barnabas.cli.output import counted, print_done, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
     from barnabas.client.admin.types import ConfigResource, CreatedTopic
@@ -147,6 +147,7 @@ def alter_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--append", metavar="KEY=VALUE", action="append", default=[], help="add to a list")
     parser.add_argument("--subtract", metavar="KEY=VALUE", action="append", default=[], help="take from a list")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
+    add_json_argument(parser)
 
 
 def alter(options: argparse.Namespace) -> None:
@@ -173,16 +174,19 @@ def alter(options: argparse.Namespace) -> None:
 
 
 def _print_altered(options: argparse.Namespace, topics: "Iterable[ConfigResource]") -> None:
-    for name in (topic.name for topic in topics):
-        print(f"{name} could be altered (dry run, nothing changed)" if options.dry_run else f"altered {name}")
+    names = [topic.name for topic in topics]
+    line = "{} could be altered (dry run, nothing changed)" if options.dry_run else "altered {}"
+    done = [{"topic": name, "altered": not options.dry_run} for name in names]
+    print_done(options, done, [line.format(name) for name in names])
 
 
 def delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="NAME", nargs="+")
     parser.add_argument("--if-exists", action="store_true", help="a topic that is not there is fine")
+    add_json_argument(parser)
 
 
-def delete(options: argparse.Namespace) -> int | None:
+def delete(options: argparse.Namespace) -> None:
     from barnabas.cli.connection import admin_client
     from barnabas.client.admin import AdminError
     from barnabas.errors import ErrorCode
@@ -191,17 +195,23 @@ def delete(options: argparse.Namespace) -> int | None:
         try:
             admin.delete_topics(options.names)
         except AdminError as error:
-            for name in error.results:
-                print(f"deleted {name}")
             gone = {name for name, each in error.errors.items() if each.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
             if not options.if_exists or gone != set(error.errors):
+                if error.results:
+                    _print_deleted(options, error.results, ())
                 raise
-            for name in gone:
-                print(f"{name} does not exist")
-            return None
-    for name in options.names:
-        print(f"deleted {name}")
-    return None
+            _print_deleted(options, error.results, gone)
+            return
+    _print_deleted(options, options.names, ())
+
+
+def _print_deleted(options: argparse.Namespace, deleted: Iterable[str], missing: Iterable[str]) -> None:
+    found = [(name, True) for name in deleted] + [(name, False) for name in missing]
+    print_done(
+        options,
+        [{"topic": name, "deleted": existed} for name, existed in found],
+        [f"deleted {name}" if existed else f"{name} does not exist" for name, existed in found],
+    )
 
 
 def add_partitions_arguments(parser: argparse.ArgumentParser) -> None:
@@ -211,6 +221,7 @@ def add_partitions_arguments(parser: argparse.ArgumentParser) -> None:
     count.add_argument("--by", type=int32, metavar="N", help="how many to add")
     parser.add_argument("-a", "--assignment", metavar="IDS,...", help="broker ids of each new partition: 1:2,2:3")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
+    add_json_argument(parser)
 
 
 def add_partitions(options: argparse.Namespace) -> None:
@@ -221,10 +232,12 @@ def add_partitions(options: argparse.Namespace) -> None:
         before = len(admin.describe_topic(options.name).partitions)
         total = options.to if options.to is not None else int32(before + options.by)
         admin.add_partitions(options.name, total, assignments=assignments, validate_only=options.dry_run)
+    done = {"topic": options.name, "partitions": total, "before": before, "dry_run": options.dry_run}
     if options.dry_run:
-        print(f"{options.name} could have {total} partitions instead of {before} (dry run, nothing changed)")
+        line = f"{options.name} could have {total} partitions instead of {before} (dry run, nothing changed)"
     else:
-        print(f"{options.name} has {total} partitions, before {before}; keys may map to other partitions from now on")
+        line = f"{options.name} has {total} partitions, before {before}; keys may map to other partitions from now on"
+    print_done(options, [done], [line])
 
 
 def _brokers(text: str) -> list[int]:

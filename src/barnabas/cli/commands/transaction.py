@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from barnabas.cli.command import UsageError, Verb, add_json_argument, check_words, run
 from barnabas.cli.commands.partition import partition_of
 from barnabas.cli.numbers import int16, int32, int64, partition
-from barnabas.cli.output import moment, print_json, print_table
+from barnabas.cli.output import moment, print_done, print_json, print_table
 from barnabas.cli.times import duration_ms
 from barnabas.types import TopicPartition
 
@@ -155,6 +155,7 @@ def abort_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--producer-id", type=int64, metavar="ID", help="or its producer, with the two epochs")
     parser.add_argument("--producer-epoch", type=int16, metavar="N")
     parser.add_argument("--coordinator-epoch", type=int32, metavar="N")
+    add_json_argument(parser)
 
 
 def abort(options: argparse.Namespace) -> None:
@@ -173,7 +174,8 @@ def abort(options: argparse.Namespace) -> None:
             producer_epoch=options.producer_epoch,
             coordinator_epoch=options.coordinator_epoch,
         )
-    print(f"aborted the transaction in {key}")
+    done = {"topic": key.topic, "partition": key.partition, "aborted": True}
+    print_done(options, [done], [f"aborted the transaction in {key}"])
 
 
 VERBS = (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.command import FAILED, UsageError, Verb, add_json_argument, key_values, run
 from barnabas.cli.numbers import int32
-from barnabas.cli.output import print_json, print_table
+from barnabas.cli.output import print_done, print_json, print_table
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -64,6 +64,7 @@ def _password_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_argument("--password", help="others can see it in the list of processes: rather use a file or stdin")
     given.add_argument("--password-file", metavar="FILE", help="its first line; - is stdin")
     parser.add_argument("--iterations", metavar="N", type=int32, default=DEFAULT_ITERATIONS, help="4096 to 16384")
+    add_json_argument(parser)
 
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,8 +82,14 @@ def create(options: argparse.Namespace) -> int | None:
             words = ", ".join(sorted(map(_mechanism_text, there)))
             return _refuse(options, f"user {options.user} has {words} already; `barnabas user alter` changes it")
         _set_password(admin, options, mechanisms)
-    print(f"created {options.user}: {', '.join(map(_mechanism_text, mechanisms))}")
+    _print_set(options, "created", mechanisms)
     return None
+
+
+def _print_set(options: argparse.Namespace, what: str, mechanisms: "Sequence[ScramMechanism]") -> None:
+    words = list(map(_mechanism_text, mechanisms))
+    done = {"user": options.user, "mechanisms": words, what: True}
+    print_done(options, [done], [f"{what} {options.user}: {', '.join(words)}"])
 
 
 def alter_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,12 +106,13 @@ def alter(options: argparse.Namespace) -> int | None:
             return _refuse(options, f"there is no user {options.user}; `barnabas user create` makes one")
         mechanisms = _mechanisms(options.mechanism) or there
         _set_password(admin, options, mechanisms)
-    print(f"changed {options.user}: {', '.join(map(_mechanism_text, mechanisms))}")
+    _print_set(options, "changed", mechanisms)
     return None
 
 
 def delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("users", metavar="USER", nargs="+")
+    add_json_argument(parser)
     _mechanism_argument(parser, "all that the user has")
 
 
@@ -116,19 +124,27 @@ def delete(options: argparse.Namespace) -> None:
     chosen = _mechanisms(options.mechanism)
     with admin_client(options) as admin:
         found = admin.describe_user_scram_credentials(options.users)
-        with telling_what_was_done(_print_deleted):
+        with telling_what_was_done(lambda done: _print_deleted(options, done)):
             admin.alter_user_scram_credentials(
                 ScramDeletion(user=user, mechanism=each)
                 for user in found
                 for each in chosen or [credential.mechanism for credential in found[user]]
             )
-    for user in options.users:
-        print(f"deleted {user}" + (f": {', '.join(options.mechanism)}" if chosen else ""))
+    words = f": {', '.join(options.mechanism)}" if chosen else ""
+    print_done(
+        options,
+        [{"user": user, "deleted": True} for user in options.users],
+        [f"deleted {user}{words}" for user in options.users],
+    )
 
 
-def _print_deleted(credentials: "Iterable[tuple[str, ScramMechanism]]") -> None:
-    for user, mechanism in credentials:
-        print(f"deleted {user}: {_mechanism_text(mechanism)}")
+def _print_deleted(options: argparse.Namespace, credentials: "Iterable[tuple[str, ScramMechanism]]") -> None:
+    deleted = [(user, _mechanism_text(mechanism)) for user, mechanism in credentials]
+    print_done(
+        options,
+        [{"user": user, "mechanism": mechanism, "deleted": True} for user, mechanism in deleted],
+        [f"deleted {user}: {mechanism}" for user, mechanism in deleted],
+    )
 
 
 def quota_arguments(parser: argparse.ArgumentParser) -> None:
@@ -171,7 +187,9 @@ def quota(options: argparse.Namespace) -> None:
         else:
             _print_quotas(options, admin.describe_client_quotas(entity))
     if changes:
-        print("dry run, nothing changed" if options.dry_run else f"changed {', '.join(changes)}")
+        line = "dry run, nothing changed" if options.dry_run else f"changed {', '.join(changes)}"
+        done = {**entity._asdict(), "changed": changes, "dry_run": options.dry_run}
+        print_done(options, [done], [line])
 
 
 def _quota_changes(options: argparse.Namespace) -> dict[str, float | None]:

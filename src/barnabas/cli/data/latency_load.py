@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable
 
 from barnabas.cli.data.java_text import double_text, fixed
+from barnabas.cli.data.produce_statistics import labelled
 from barnabas.client.consumer import Consumer
 from barnabas.client.producer import Producer
 from barnabas.types import TopicPartition
 
 POLL_S = 60.0
 REPORT_EVERY = 1000
+PERCENTILES = (0.5, 0.99, 0.999)
 LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -42,9 +44,22 @@ def measure(
     return taken
 
 
+def results(taken: list[int]) -> dict[str, object]:
+    """For programs: milliseconds under their names, and each round trip in nanoseconds."""
+    ordered = sorted(taken)
+    milliseconds = [ordered[int(len(ordered) * share)] / 1e6 for share in PERCENTILES]
+    return {
+        "records": len(taken),
+        "average_ms": sum(taken) / len(taken) / 1e6,
+        "max_ms": ordered[-1] / 1e6,
+        "percentiles_ms": labelled(milliseconds, PERCENTILES),
+        "nanoseconds": taken,
+    }
+
+
 def result_lines(taken: list[int]) -> list[str]:
     ordered = sorted(elapsed // 1_000_000 for elapsed in taken)
-    middle, far, farthest = (ordered[int(len(ordered) * share)] for share in (0.5, 0.99, 0.999))
+    middle, far, farthest = (ordered[int(len(ordered) * share)] for share in PERCENTILES)
     return [
         f"Avg latency: {fixed(sum(taken) / len(taken) / 1000.0 / 1000.0, 4)} ms",
         f"Percentiles: 50th = {middle}, 99th = {far}, 99.9th = {farthest}",

@@ -12,34 +12,34 @@ from barnabas.cli.command import UsageError
 
 NEWLINE = b"\n"
 STDIN = "-"
-BLOCK_BYTES = 1 << 16
+BLOCK_BYTES = 1 << 17
 
 
 class LineInput:
-    """What stands between two delimiters, one after the other; the last one needs none. No path, or `-`, is stdin."""
+    """What stands between two delimiters, in its order; the last one needs no delimiter. No path, or `-`, is stdin."""
 
     def __init__(self, paths: Sequence[str], delimiter: bytes) -> None:
         """Raises UsageError if one of the files cannot be read: before the records of another are sent."""
         self._paths = paths or [STDIN]
         self._delimiter = delimiter
         self._path = STDIN
-        self._number = 0
+        self._before = 0
         for path in self._paths:
             _check(path)
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[list[bytes]]:
+        """In blocks of those that there are by now: of a file many, of a pipe what was written to it."""
         for path in self._paths:
             with _opened(path) as source:
-                self._path, self._number = path, 0
-                for message in _lines(source) if self._delimiter == NEWLINE else _cut(source, self._delimiter):
-                    self._number += 1
-                    yield message
+                self._path, self._before = path, 0
+                for block in _cut(source, self._delimiter):
+                    yield block
+                    self._before += len(block)
 
-    @property
-    def place(self) -> str:
-        """Where the last one stands: `line 3 of orders.txt`."""
+    def place(self, number: int) -> str:
+        """Where a record of the last block stands, the first is number 1: `line 3 of orders.txt`."""
         noun = "line" if self._delimiter == NEWLINE else "record"
-        return f"{noun} {self._number}" + ("" if self._path == STDIN else f" of {self._path}")
+        return f"{noun} {self._before + number}" + ("" if self._path == STDIN else f" of {self._path}")
 
 
 def _check(path: str) -> None:
@@ -67,16 +67,15 @@ def _opened(path: str) -> Iterator[BinaryIO]:
         yield source
 
 
-def _lines(source: BinaryIO) -> Iterator[bytes]:
-    for line in source:
-        yield line[:-1] if line.endswith(NEWLINE) else line
-
-
-def _cut(source: BinaryIO, delimiter: bytes) -> Iterator[bytes]:
-    rest = b""
+def _cut(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
+    rest = bytearray()
     # What a pipe holds now: a whole block may take for ever to come.
     while block := cast(io.BufferedReader, source).read1(BLOCK_BYTES):
-        *whole, rest = (rest + block).split(delimiter)
-        yield from whole
+        looked_at = max(0, len(rest) - len(delimiter) + 1)
+        rest += block
+        if rest.find(delimiter, looked_at) >= 0:
+            *whole, last = bytes(rest).split(delimiter)
+            rest = bytearray(last)
+            yield whole
     if rest:
-        yield rest
+        yield [bytes(rest)]

@@ -11,6 +11,7 @@ import time
 from functools import partial
 from typing import NamedTuple
 
+from barnabas.cli.data.deliveries import batch_end
 from barnabas.cli.data.payloads import Blocks
 from barnabas.cli.data.produce_statistics import ProduceStatistics, Run, now_ms
 from barnabas.client.errors import ClosedError
@@ -62,25 +63,10 @@ def run_load(producer: Producer, load: Load, blocks: Blocks, statistics: Produce
 def _watch(deliveries: list[Delivery], payloads: list[bytes], statistics: ProduceStatistics) -> None:
     start = 0
     while start < len(deliveries):
-        end = _batch_end(deliveries, start)
+        end = batch_end(deliveries, start)
         run = Run(sum(map(len, payloads[start:end])), _sent(deliveries, start, end))
         deliveries[end - 1].add_callback(partial(_on_done, statistics, run))
         start = end
-
-
-def _batch_end(deliveries: list[Delivery], start: int) -> int:
-    """Where the records that follow each other in the batch of the first one end."""
-    batch, shift = deliveries[start].batch, deliveries[start].index - start
-    low, high = start + 1, len(deliveries)
-    while low < high:
-        middle = (low + high) // 2
-        delivery = deliveries[middle]
-        # Had another batch been in between, this place in the batch would lag behind.
-        if delivery.batch is batch and delivery.index - middle == shift:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _sent(deliveries: list[Delivery], start: int, end: int) -> tuple[tuple[int, int], ...]:

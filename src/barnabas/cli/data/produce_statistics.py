@@ -6,7 +6,7 @@ called on the producer's I/O thread, or in the sender's if a batch was quick.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from barnabas.cli.data.java_text import fixed, ratio
@@ -30,6 +30,11 @@ class Totals(NamedTuple):
     max_ms: int
     percentiles_ms: tuple[int, ...]
     failed: int = 0
+
+
+def labelled(percentiles_ms: Sequence[float], shares: Sequence[float]) -> dict[str, float]:
+    """`{"50": 1, "99.9": 7}`: each percentile under its name."""
+    return {f"{share * 100:g}": value for share, value in zip(shares, percentiles_ms, strict=True)}
 
 
 class ProduceStatistics:

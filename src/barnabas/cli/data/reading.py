@@ -17,7 +17,7 @@ from barnabas.types import TopicPartition
 
 POLL_S = 0.2
 """How long Ctrl-C may take to be noticed."""
-POLL_RECORDS = 500
+POLL_RECORDS = 10_000
 
 
 class Partitions:
@@ -28,10 +28,16 @@ class Partitions:
         self._bounds = bounds
         self._open = set(partitions)
         self._ends = consumer.end_offsets(partitions) if bounds.at_end else {}
-        self._bounded = bounds.at_end or bounds.stop_ms is not None
 
     def wanted(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
-        return [record for record in records if self._wants(record)] if self._bounded else records
+        """Of those just polled. Each is looked at only if one of them may be beyond the end."""
+        if self._bounds.stop_ms is None and not (self._ends and self._is_beyond_an_end()):
+            return records
+        return [record for record in records if self._wants(record)]
+
+    def _is_beyond_an_end(self) -> bool:
+        positions = self._consumer.consumed()
+        return any(each in positions and positions[each].offset > self._ends[each] for each in self._open)
 
     def done(self, idle: bool) -> bool:
         if self._ends:
@@ -64,6 +70,8 @@ class GroupPartitions:
     def __init__(self, consumer: Consumer, bounds: ReadRange) -> None:
         self._consumer = consumer
         self._at_end = bounds.at_end
+        self._joined = -1
+        """The generation in which nothing was assigned when it was looked at last."""
 
     def wanted(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         return records
@@ -72,8 +80,10 @@ class GroupPartitions:
         if not (self._at_end and idle):
             return False
         if not self._consumer.assignment():
-            # More members than partitions: this one has nothing to read once it has joined.
-            return self._consumer.group_metadata().generation_id >= 0
+            # More members than partitions: this one has nothing to read once it has joined. It joins on another thread,
+            # and the next poll takes what it was given: only what is still empty after that is empty.
+            before, self._joined = self._joined, self._consumer.group_metadata().generation_id
+            return before == self._joined >= 0
         return not any(self._consumer.lag().values())
 
 
@@ -89,7 +99,7 @@ def existing_topics(consumer: Consumer, topics: Sequence[str]) -> Sequence[str]:
 def print_records(
     consumer: Consumer,
     partitions: Partitions | GroupPartitions,
-    write: Callable[[ConsumerRecord], bytes],
+    write: Callable[[Sequence[ConsumerRecord]], bytes],
     output: BinaryIO,
     limit: int | None,
     progress: Progress,
@@ -103,7 +113,7 @@ def print_records(
             idle = not records
             if records:
                 wanted = partitions.wanted(records)
-                printed = b"".join([write(record) for record in wanted])
+                printed = write(wanted)
                 output.write(printed)
                 output.flush()
                 progress.add(len(printed), len(wanted))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.examples import examples_text
 from barnabas.cli.kafka.flags import Flag, Options, Tool, integer
 
 SHARED = (
@@ -48,6 +49,8 @@ def parser() -> CommandParser:
     parser = CommandParser(
         prog="barnabas log dump",
         description="Shows what stands in the files of a log: segments, indexes, snapshots.",
+        epilog=examples_text("log dump"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "paths", metavar="FILE", nargs="+", type=Path, help=".log .index .timeindex .txnindex .snapshot"

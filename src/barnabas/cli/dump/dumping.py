@@ -86,5 +86,8 @@ def _rows(path: Path, options: argparse.Namespace, faults: Faults) -> Iterator[R
         return text.transaction_index_rows(path)
     if path.suffix == ".snapshot":
         return text.producer_snapshot_rows(path)
-    print(f"Ignoring unknown file {path}", file=sys.stderr)
-    return iter(())
+    if faults.as_kafka:
+        print(f"Ignoring unknown file {path}", file=sys.stderr)
+        return iter(())
+    path.open("rb").close()  # one that is not there, or that nobody may read, is called that
+    raise files.UnreadableFileError("not a file of a log: expected .log .index .timeindex .txnindex or .snapshot")

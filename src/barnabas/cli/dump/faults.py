@@ -26,7 +26,8 @@ class Faults:
 
     def unreadable_file(self, path: Path, error: Exception) -> None:
         self._unreadable = True
-        print(f"{path} cannot be read: {error}", file=sys.stderr)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror and not self.as_kafka else error
+        print(f"{path} cannot be read: {reason}", file=sys.stderr)
 
     def unreadable_batch(self, path: Path, batch: Batch, reason: str) -> None:
         self._unreadable = True

@@ -114,7 +114,7 @@ def kafka_text(error: BaseException) -> str:
 
 
 def _not_served(error: KafkaError) -> str | None:
-    """Kafka's words for it. (The newest broker of Barnabas does not serve everything.)"""
+    """Kafka's words for an API that the broker does not list."""
     api = re.search(r" does not offer (\w+):", error.message)
     return api and f"The node does not support {re.sub(r'(?<!^)(?=[A-Z])', '_', api[1]).upper()}"
 

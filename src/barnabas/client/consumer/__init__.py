@@ -33,12 +33,14 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'barnabas.client.consumer' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES.get(name, "barnabas.client.consumer.offsets")), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # type checkers must see a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'barnabas.client.consumer' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES.get(name, "barnabas.client.consumer.offsets")), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -51,12 +51,16 @@ class Consumer:
     async def batches(
         self, timeout: float = 1.0, max_records: int | None = None, *, stop_when_idle: bool = False
     ) -> AsyncIterator[list[ConsumerRecord]]:
-        """What each poll returns, unless it is nothing; for ever, or until one `timeout` passes without records."""
+        """What each poll returns, unless it is nothing; for ever, or until one `timeout` passes without records.
+
+        A group that has not joined yet, or is rebalancing, is waited for: that time does not count.
+        """
         while True:
+            had_joined = self._core.has_joined()
             records = await self.poll(timeout, max_records)
             if records:
                 yield records
-            elif stop_when_idle:
+            elif stop_when_idle and had_joined:
                 return
 
     subscribe = plain(ConsumerCore.subscribe)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from barnabas.client.background import as_failure
 from barnabas.client.consumer.interceptors import Interceptors
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.consumer.subscription import SubscriptionState
@@ -123,6 +124,4 @@ def error_of(future: "concurrent.futures.Future[None]") -> KafkaError | None:
     if future.cancelled():
         return ClosedError("the consumer was closed before the commit was answered")
     error = future.exception()
-    if error is None or isinstance(error, KafkaError):
-        return error
-    raise error
+    return as_failure("a commit", error) if isinstance(error, Exception) else None

@@ -27,8 +27,11 @@ from barnabas.client.consumer.group.driver import MembershipDriver
 from barnabas.client.consumer.listener import RebalanceListener
 from barnabas.client.consumer.offset_reset import EARLIEST, LATEST, OffsetReset
 from barnabas.client.consumer.offsets import OffsetAndMetadata, SubscriptionPattern
+from barnabas.client.consumer.runtime import ConsumerRuntime
 from barnabas.client.consumer.subscription import SubscriptionKind
 from barnabas.client.errors import IllegalStateError
+from barnabas.client.options import ConsumerOptions
+from barnabas.client.plugins import close_plugins
 from barnabas.client.retry import Deadline
 from barnabas.client.unclosed import end_when_collected
 from barnabas.errors import KafkaError
@@ -100,6 +103,13 @@ class ConsumerCore(LookupCore):
                 await self._side.wait(deadline.remaining_s)
             else:
                 return
+
+    def has_joined(self) -> bool:
+        """Whether it is known what there is to read: assigned by hand, or by a group that is not rebalancing."""
+        membership = self._runtime.membership
+        if membership is None or not self._subscription.uses_group:
+            return True
+        return not (membership.is_lost or membership.is_rebalancing or membership.is_waiting)
 
     def assignment(self) -> frozenset[TopicPartition]:
         return self._subscription.assignment()
@@ -253,7 +263,7 @@ class ConsumerCore(LookupCore):
         refer to this object, since a listener may refer to the facade.
         """
         leave = self.options.group_instance_id is None
-        end_when_collected(facade, self._io, functools.partial(self._runtime.close, leave=leave))
+        end_when_collected(facade, self._io, functools.partial(_end_collected, self._runtime, self.options, leave))
 
     async def _wind_up(self, deadline: Deadline) -> None:
         """All that needs the group and the user's side."""
@@ -277,6 +287,12 @@ class ConsumerCore(LookupCore):
         except KafkaError as error:
             logger.info("closed with some ends loose: %s", error)
         finally:
+            close_plugins(self.options)
             self._io.stop()
             self._ended = True
             self._side.notify()
+
+
+async def _end_collected(runtime: ConsumerRuntime, options: ConsumerOptions, leave: bool) -> None:
+    await runtime.close(leave=leave)
+    close_plugins(options)

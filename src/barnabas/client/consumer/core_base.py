@@ -23,6 +23,7 @@ from barnabas.client.consumer.user_side import Guard, UserSide
 from barnabas.client.environment import environment
 from barnabas.client.errors import ClientTimeoutError, ClosedError, WakeupError
 from barnabas.client.options import ConsumerOptions
+from barnabas.client.plugins import configure_plugins
 from barnabas.client.retry import Deadline
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
@@ -50,6 +51,7 @@ class CoreBase:
         cluster: ClusterClient | None = None,
         clock: Clock | None = None,
     ) -> None:
+        configure_plugins(options)
         self.options = options
         self._clock: Clock = clock or environment().clock
         self._side = side

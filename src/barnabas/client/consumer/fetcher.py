@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.answer_size import LARGEST_BYTES, AnswerSize
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
@@ -77,6 +78,7 @@ class Fetcher:
         self._rows_ahead = RowsAhead(buffer, check_crcs=options.check_crcs)
         self._arrived: list[CompletedFetch] = []
         """What came in the last answer, until the next request is out."""
+        self._background = Background()
         self._closing = False
         self.fetch_count = 0
         self.bytes_fetched = 0
@@ -90,23 +92,22 @@ class Fetcher:
             nodes = {self._node_of(state, now_ms) for state in self._subscription.states() if state.is_fetchable}
         for node_id in nodes:
             if node_id not in self._active:
-                task = asyncio.get_running_loop().create_task(self._serve(node_id))
+                task = self._background.start(
+                    f"fetching from node {node_id}",
+                    self._serve(node_id),
+                    functools.partial(self._on_unexpected, node_id),
+                )
                 self._active[node_id] = task
                 task.add_done_callback(functools.partial(self._on_served, node_id))
 
     def _on_served(self, node_id: int, task: asyncio.Task[None]) -> None:
         if self._active.get(node_id) is task:
             del self._active[node_id]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("fetching from node %d failed unexpectedly", node_id, exc_info=error)
 
     async def close(self) -> None:
         """Nothing more is asked for; what is in flight is given up."""
         self._closing = True
-        tasks = list(self._active.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._background.close()
 
     async def end_sessions(self) -> None:
         """The last thing on these connections: the answers are not waited for, and would be taken for others."""
@@ -268,8 +269,8 @@ class Fetcher:
         """What has arrived, in its order, to the user."""
         if not self._arrived:
             return
-        arrived, self._arrived = self._arrived, []
-        made = [(fetch, self._rows_ahead.make(fetch)) for fetch in arrived]
+        made = [(fetch, self._rows_ahead.make(fetch)) for fetch in self._arrived]
+        self._arrived = []
         with self._subscription.lock:
             for fetch, is_usable in made:
                 if fetch.is_stale:
@@ -279,6 +280,23 @@ class Fetcher:
                 else:
                     fetch.state.fetch_again()
                     asyncio.get_running_loop().call_soon(self.kick)
+        self._on_arrival()
+
+    def _on_unexpected(self, node_id: int, error: KafkaError) -> None:
+        """poll raises it. What had arrived and was not handed over is fetched again, or records would be left out."""
+        self._active.pop(node_id, None)  # a kick may come before the task counts as done
+        self._sessions[node_id].handle_failure()
+        dropped, self._arrived = self._arrived, []
+        now_ms = self._clock.monotonic_ms()
+        with self._subscription.lock:
+            for fetch in dropped:
+                fetch.state.fetch_again()
+            states = [
+                state
+                for state in self._subscription.states()
+                if state.is_fetchable and self._node_of(state, now_ms) == node_id
+            ]
+        self._errors.report(error, states, self._buffer)
         self._on_arrival()
 
     def _on_failure(self, node_id: int, wanted: dict[TopicPartition, Wanted], error: KafkaError) -> None:

@@ -5,6 +5,7 @@ answers mean for positions is decided in positions.py.
 """
 
 import asyncio
+import logging
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple, Protocol
 
@@ -26,6 +27,7 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
 )
 from barnabas.types import TopicPartition
 
+logger = logging.getLogger("barnabas.client.consumer")
 CONSUMER_REPLICA_ID: Final = -1
 UNKNOWN_OFFSET: Final = -1
 
@@ -124,7 +126,7 @@ class OffsetLookup:
             response: ListOffsetsResponse = await self._cluster.send(node_id, request, min_version=min_version)
         except KafkaError as error:
             return {}, dict.fromkeys(asked, error)
-        return _read_list_offsets(response, asked)
+        return _read_list_offsets(node_id, response, asked)
 
     async def epoch_ends(
         self, questions: Mapping[TopicPartition, EpochQuestion]
@@ -166,7 +168,9 @@ class OffsetLookup:
         for topic_result in response.topics:
             for answer in topic_result.partitions:
                 entry = TopicPartition(topic_result.topic, answer.partition)
-                if answer.error_code:
+                if entry not in asked:
+                    _log_not_asked(node_id, entry)
+                elif answer.error_code:
                     failed[entry] = error_for(answer.error_code, topic=entry.topic, partition=entry.partition)
                 else:
                     found[entry] = EpochEnd(answer.leader_epoch, answer.end_offset)
@@ -198,14 +202,16 @@ class OffsetLookup:
 
 
 def _read_list_offsets(
-    response: ListOffsetsResponse, asked: Mapping[TopicPartition, object]
+    node_id: int, response: ListOffsetsResponse, asked: Mapping[TopicPartition, object]
 ) -> tuple[dict[TopicPartition, FoundOffset], dict[TopicPartition, KafkaError]]:
     found: dict[TopicPartition, FoundOffset] = {}
     failed: dict[TopicPartition, KafkaError] = {}
     for topic in response.topics:
         for answer in topic.partitions:
             entry = TopicPartition(topic.name, answer.partition_index)
-            if answer.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
+            if entry not in asked:
+                _log_not_asked(node_id, entry)
+            elif answer.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
                 found[entry] = FoundOffset(UNKNOWN_OFFSET, -1, -1)
             elif answer.error_code:
                 failed[entry] = error_for(answer.error_code, topic=entry.topic, partition=entry.partition)
@@ -215,6 +221,10 @@ def _read_list_offsets(
         if entry not in found and entry not in failed:
             failed[entry] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker left {entry} out of its answer")
     return found, failed
+
+
+def _log_not_asked(node_id: int, entry: TopicPartition) -> None:
+    logger.warning("node %d sent an offset of %s, which it was not asked for: passed over", node_id, entry)
 
 
 def _timed_out(failed: Mapping[TopicPartition, KafkaError]) -> KafkaError:

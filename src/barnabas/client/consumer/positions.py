@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
+from barnabas.client.background import Background, as_failure
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.offset_lookup import EpochQuestion, OffsetLookup
 from barnabas.client.consumer.offset_reset import OffsetReset
@@ -59,13 +60,19 @@ class PositionKeeper:
         self._clock = clock
         self._on_ready = on_ready
         self._on_error = on_error
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._background = Background()
         self._timer: asyncio.TimerHandle | None = None
         self._refreshing = False
         self.setbacks = Setbacks(subscription)
 
     def kick(self) -> None:
         """Looks at every partition and starts what is missing. Nothing is awaited here."""
+        try:
+            self._kick()
+        except Exception as error:
+            self._fail(as_failure("looking at positions", error), self._subscription.states())
+
+    def _kick(self) -> None:
         now_ms = self._clock.monotonic_ms()
         self.follow_metadata()
         for fetch_state, work in (
@@ -76,7 +83,7 @@ class PositionKeeper:
             for states in self._by_node(self._subscription.in_state(fetch_state, now_ms)):
                 for state in states:
                     state.retry_at_ms = now_ms + self._options.default_api_timeout_ms  # while it is being asked for
-                self._start(self._guarded(work, states))
+                self._start(self._guarded(work, states), states)
         self._refresh_if_leaderless()
         self._on_ready()
         self._set_timer(now_ms)
@@ -95,10 +102,7 @@ class PositionKeeper:
     async def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._background.close()
 
     def follow_metadata(self) -> None:
         """Every position learns who leads its partition now; that may call for a validation, or a reset."""
@@ -260,7 +264,7 @@ class PositionKeeper:
         self.setbacks.note({entry: error for entry, error in failed.items() if error.retriable})
         for error, concerned in fatal.values():
             self._fail(error, concerned)
-        self._start(self._refresh({entry.topic for entry in failed}))
+        self._start(self._refresh({entry.topic for entry in failed}), list(states.values()))
 
     def _fail(self, error: KafkaError, states: Sequence[PartitionState]) -> None:
         for state in states:
@@ -272,20 +276,19 @@ class PositionKeeper:
 
     def _refresh_if_leaderless(self) -> None:
         """Partitions that could be fetched if only their leader were known."""
-        topics = {
-            state.topic_partition.topic
-            for state in self._subscription.states()
-            if state.has_position and state.leader < 0 and not state.parked
-        }
-        if topics and not self._refreshing:
+        leaderless = self._leaderless()
+        if leaderless and not self._refreshing:
             self._refreshing = True
-            self._start(self._find_leaders(topics))
+            self._start(self._find_leaders({state.topic_partition.topic for state in leaderless}), leaderless)
+
+    def _leaderless(self) -> list[PartitionState]:
+        return [s for s in self._subscription.states() if s.has_position and s.leader < 0 and not s.parked]
 
     async def _find_leaders(self, topics: set[str]) -> None:
         try:
             why = await self._refresh(topics)
             self.follow_metadata()
-            leaderless = [s for s in self._subscription.states() if s.has_position and s.leader < 0 and not s.parked]
+            leaderless = self._leaderless()
             if leaderless:
                 self._note_leaderless(leaderless, why)
                 await asyncio.sleep(self._options.retry_backoff_ms / 1000)
@@ -310,10 +313,9 @@ class PositionKeeper:
             self._fail(error, states)
             return error
 
-    def _start(self, coroutine: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _start(self, work: Coroutine[Any, Any, object], states: Sequence[PartitionState]) -> None:
+        """If it fails unexpectedly, poll raises that; the partitions stand still until then, and are tried again."""
+        self._background.start("looking up positions", work, lambda error: self._fail(error, states))
 
     def _set_timer(self, now_ms: int) -> None:
         due = [

@@ -8,6 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.fetch_buffer import FetchBuffer
 from barnabas.client.consumer.fetcher import Fetcher
@@ -46,6 +47,7 @@ class ConsumerRuntime:
         self._read_committed = options.isolation_level == "read_committed"
         self._errors: deque[tuple[KafkaError, Sequence[PartitionState]]] = deque()
         self._kicked = False
+        self._background = Background()
         self._refresh: asyncio.Task[None] | None = None
         self.lookup = OffsetLookup(cluster, options, read_committed=self._read_committed)
         self.fetcher = Fetcher(
@@ -121,7 +123,9 @@ class ConsumerRuntime:
 
     def _on_stale_metadata(self) -> None:
         if self._refresh is None or self._refresh.done():
-            self._refresh = asyncio.get_running_loop().create_task(self._refresh_metadata())
+            self._refresh = self._background.start(
+                "refreshing metadata", self._refresh_metadata(), lambda _: self._positions.kick()
+            )
 
     async def _refresh_metadata(self) -> None:
         topics = {entry.topic for entry in self._subscription.assignment()}
@@ -145,8 +149,7 @@ class ConsumerRuntime:
         }
 
     async def close(self, *, leave: bool) -> None:
-        if self._refresh is not None:
-            self._refresh.cancel()
+        await self._background.close()
         await self._positions.close()
         await self.fetcher.close()
         if self.membership is not None:

@@ -76,7 +76,10 @@ class ConsumerOptions(CommonOptions):
 
     given: frozenset[str] = frozenset()
 
-    allow_auto_create_topics: bool = flag(True, "Whether subscribing may create a topic, if the broker allows it.")
+    allow_auto_create_topics: bool = flag(
+        False,
+        "Whether subscribing may create a topic that is missing, if the broker allows it; Java's default is true.",
+    )
     auto_commit_interval_ms: int = int32(5_000, "Pause between two automatic commits.", at_least(0), importance=LOW)
     auto_offset_reset: str = python(
         "latest", "Where to begin when nothing was committed: earliest, latest, none, by_duration:P1D.", to_offset_reset
@@ -85,6 +88,9 @@ class ConsumerOptions(CommonOptions):
     client_rack: str = text("", "Rack of this client: records are fetched from a replica there.", importance=LOW)
     connections_max_idle_ms: int = int64(540_000, "Idle time after which a connection is closed; negative is never.")
     default_api_timeout_ms: int = int32(60_000, "Time-out of calls that are given none.", at_least(0))
+    deserializer_encoding: str | None = text(
+        None, "Encoding of keys and values with StringDeserializer and UUIDDeserializer.", importance=LOW
+    )
     enable_auto_commit: bool = flag(True, "Whether positions are committed by themselves.")
     exclude_internal_topics: bool = flag(True, "Whether a pattern leaves out internal topics.")
     fetch_max_bytes: int = int32(52_428_800, "Bytes that one answer may have.", at_least(0))
@@ -116,7 +122,13 @@ class ConsumerOptions(CommonOptions):
         "read_uncommitted",
     )
     key_deserializer: Deserializer | None = python(
-        None, "Function that turns bytes into the key; None leaves bytes.", to_deserializer, importance=HIGH
+        None,
+        "Function that turns bytes into the key, or its Java class name; None leaves bytes.",
+        to_deserializer,
+        importance=HIGH,
+    )
+    key_deserializer_encoding: str | None = text(
+        None, "Encoding of keys with StringDeserializer and UUIDDeserializer.", importance=LOW
     )
     max_partition_fetch_bytes: int = int32(
         1_048_576,
@@ -138,5 +150,11 @@ class ConsumerOptions(CommonOptions):
         importance=HIGH,
     )
     value_deserializer: Deserializer | None = python(
-        None, "Function that turns bytes into the value; None leaves bytes.", to_deserializer, importance=HIGH
+        None,
+        "Function that turns bytes into the value, or its Java class name; None leaves bytes.",
+        to_deserializer,
+        importance=HIGH,
+    )
+    value_deserializer_encoding: str | None = text(
+        None, "Encoding of values with StringDeserializer and UUIDDeserializer.", importance=LOW
     )

@@ -62,6 +62,7 @@ class ProducerKwargs(CommonKwargs, total=False):
     enable_idempotence: bool
     interceptor_classes: Sequence[Any]
     key_serializer: Serializer | None
+    key_serializer_encoding: str | None
     linger_ms: int
     max_block_ms: int
     max_in_flight_requests_per_connection: int
@@ -72,10 +73,12 @@ class ProducerKwargs(CommonKwargs, total=False):
     partitioner_class: Partitioner | str | None
     partitioner_ignore_keys: bool
     retries: int
+    serializer_encoding: str | None
     transaction_timeout_ms: int
     transaction_two_phase_commit_enable: bool
     transactional_id: str | None
     value_serializer: Serializer | None
+    value_serializer_encoding: str | None
 
 
 class ConsumerKwargs(CommonKwargs, total=False):
@@ -85,6 +88,7 @@ class ConsumerKwargs(CommonKwargs, total=False):
     check_crcs: bool
     client_rack: str
     default_api_timeout_ms: int
+    deserializer_encoding: str | None
     enable_auto_commit: bool
     exclude_internal_topics: bool
     fetch_max_bytes: int
@@ -98,12 +102,14 @@ class ConsumerKwargs(CommonKwargs, total=False):
     interceptor_classes: Sequence[Any]
     isolation_level: Literal["read_committed", "read_uncommitted"]
     key_deserializer: Deserializer | None
+    key_deserializer_encoding: str | None
     max_partition_fetch_bytes: int
     max_poll_interval_ms: int
     max_poll_records: int
     partition_assignment_strategy: Assignor | Sequence[Any]
     session_timeout_ms: int
     value_deserializer: Deserializer | None
+    value_deserializer_encoding: str | None
 
 
 class AdminKwargs(CommonKwargs, total=False):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
+from barnabas import serializers
+
 Serializer = Callable[[Any], bytes | None]
 """Called in the sender's thread with the key or value, None included."""
 Deserializer = Callable[[bytes | None], Any]
@@ -17,20 +19,13 @@ PARTITIONERS = ("round-robin",)
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 _KAFKA = "org.apache.kafka."
-JAVA_SERIALIZERS: Mapping[str, Serializer | None] = MappingProxyType(
-    {
-        _KAFKA + "common.serialization.StringSerializer": lambda value: None if value is None else value.encode(),
-        _KAFKA + "common.serialization.ByteArraySerializer": None,
-        _KAFKA + "common.serialization.BytesSerializer": None,
-    }
+_SERIALIZATION = _KAFKA + "common.serialization."
+_JAVA_CLASSES: Mapping[str, type[Any]] = MappingProxyType(
+    {_SERIALIZATION + name: getattr(serializers, name) for name in serializers.__all__}
 )
-JAVA_DESERIALIZERS: Mapping[str, Deserializer | None] = MappingProxyType(
-    {
-        _KAFKA + "common.serialization.StringDeserializer": lambda data: None if data is None else str(data, "utf-8"),
-        _KAFKA + "common.serialization.ByteArrayDeserializer": None,
-        _KAFKA + "common.serialization.BytesDeserializer": None,
-    }
-)
+DEFAULT_PARTITIONER = _KAFKA + "clients.producer.internals.DefaultPartitioner"
+UNIFORM_STICKY_PARTITIONER = _KAFKA + "clients.producer.UniformStickyPartitioner"
+"""Both are gone since Kafka 4.0, and still in many a properties file."""
 _JAVA_PARTITIONERS = {_KAFKA + "clients.producer.RoundRobinPartitioner": "round-robin"}
 _JAVA_ASSIGNORS = {
     _KAFKA + "clients.consumer.RangeAssignor": "range",
@@ -41,17 +36,34 @@ _JAVA_ASSIGNORS = {
 
 
 def to_serializer(given: Any) -> Serializer | None:
-    if isinstance(given, str) and given in JAVA_SERIALIZERS:
-        return JAVA_SERIALIZERS[given]
-    check_function(given, "that takes the value and returns bytes, for example str.encode")
-    return cast(Serializer, given)
+    made = _made(given, "Serializer", "that takes the value and returns bytes, for example str.encode")
+    return None if type(made) in (serializers.ByteArraySerializer, serializers.BytesSerializer) else made
 
 
 def to_deserializer(given: Any) -> Deserializer | None:
-    if isinstance(given, str) and given in JAVA_DESERIALIZERS:
-        return JAVA_DESERIALIZERS[given]
-    check_function(given, "that takes bytes and returns the value, for example bytes.decode")
-    return cast(Deserializer, given)
+    made = _made(given, "Deserializer", "that takes bytes and returns the value, for example bytes.decode")
+    return None if type(made) in (serializers.ByteArrayDeserializer, serializers.BytesDeserializer) else made
+
+
+def _made(given: Any, kind: str, what: str) -> Any:
+    """A function; for a class whose objects are functions, which is what Java's name stands for too, one of them."""
+    if isinstance(given, str):
+        found = _JAVA_CLASSES.get(given.strip()) if given.strip().endswith(kind) else None
+        if found is None:
+            known = ", ".join(sorted(name for name in serializers.__all__ if name.endswith(kind)))
+            raise ValueError(f"must be a function {what}, or one of {_SERIALIZATION}: {known}")
+        return found()
+    if isinstance(given, type) and any("__call__" in vars(each) for each in given.__mro__):
+        return instance_of(given)
+    check_function(given, what)
+    return given
+
+
+def instance_of(given: type[Any]) -> Any:
+    try:
+        return given()
+    except Exception as error:
+        raise ValueError(f"must be an object: {given.__name__}() cannot be made: {error}") from error
 
 
 def to_partitioner(given: Any) -> Partitioner | str | None:
@@ -59,12 +71,16 @@ def to_partitioner(given: Any) -> Partitioner | str | None:
     if given is None:
         return None
     if isinstance(given, str):
-        name = _JAVA_PARTITIONERS.get(given, given)
+        name = _JAVA_PARTITIONERS.get(given.strip(), given.strip())
+        if name == DEFAULT_PARTITIONER:
+            return None
         if name in PARTITIONERS:
             return name
+        if name == UNIFORM_STICKY_PARTITIONER:
+            raise ValueError("must be left out: set partitioner.ignore.keys to true instead")
         raise ValueError(f"must be a function, or one of: {', '.join(PARTITIONERS)}")
-    check_function(given, "(topic, key, value, partition count) that returns the partition")
-    return cast(Partitioner, given)
+    what = "(topic, key, value, partition count) that returns the partition"
+    return cast(Partitioner, _made(given, "Partitioner", what))
 
 
 def to_assignors(given: Any) -> tuple[Any, ...]:
@@ -109,12 +125,7 @@ def _to_interceptors(given: Any, *methods: str) -> tuple[Any, ...]:
 
 
 def _to_interceptor(given: Any, methods: tuple[str, ...]) -> Any:
-    made = given
-    if isinstance(given, type):
-        try:
-            made = given()
-        except Exception as error:
-            raise ValueError(f"{given.__name__}() cannot be made: {error}") from error
+    made = instance_of(given) if isinstance(given, type) else given
     if not any(callable(getattr(made, method, None)) for method in methods):
         raise ValueError(f"{type(made).__name__} has no {' and no '.join(methods)}: nothing would ever be called")
     return made

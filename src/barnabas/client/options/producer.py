@@ -83,7 +83,12 @@ class ProducerOptions(CommonOptions):
         "Who must have a record before it counts as sent: all in-sync replicas (all), the leader (1), nobody (0).",
         to_acks,
     )
-    batch_size: int = int32(16_384, "Bytes at which a batch is sent without waiting for linger.ms.", at_least(0))
+    batch_size: int = int32(
+        16_384,
+        "Bytes of a batch at most, and at which it is sent without waiting for linger.ms; a larger record goes alone."
+        " Unless given, a batch goes on filling while the sender is busy, up to max.request.size.",
+        at_least(0),
+    )
     buffer_memory: int = int64(
         33_554_432, "Bytes of records that may wait to be sent; then send() waits.", at_least(0), importance=HIGH
     )
@@ -107,7 +112,13 @@ class ProducerOptions(CommonOptions):
         importance=LOW,
     )
     key_serializer: Serializer | None = python(
-        None, "Function that turns a key into bytes; None takes bytes as they are.", to_serializer, importance=HIGH
+        None,
+        "Function that turns a key into bytes, or its Java class name; None takes bytes as they are.",
+        to_serializer,
+        importance=HIGH,
+    )
+    key_serializer_encoding: str | None = text(
+        None, "Encoding of keys with StringSerializer and UUIDSerializer.", importance=LOW
     )
     linger_ms: int = int64(5, "How long a batch waits for more records.", at_least(0))
     max_block_ms: int = int64(60_000, "How long send() waits for metadata or memory.", at_least(0))
@@ -134,6 +145,9 @@ class ProducerOptions(CommonOptions):
     retries: int = int32(
         INT32_MAX, "Retries at most, within delivery.timeout.ms.", between(0, INT32_MAX), importance=HIGH
     )
+    serializer_encoding: str | None = text(
+        None, "Encoding of keys and values with StringSerializer and UUIDSerializer.", importance=LOW
+    )
     transaction_timeout_ms: int = int32(
         60_000, "Time after which the broker aborts a transaction by itself.", at_least(1), importance=LOW
     )
@@ -147,5 +161,11 @@ class ProducerOptions(CommonOptions):
         None, "Name that lives longer than this producer and makes transactions possible.", NOT_EMPTY, importance=LOW
     )
     value_serializer: Serializer | None = python(
-        None, "Function that turns a value into bytes; None takes bytes as they are.", to_serializer, importance=HIGH
+        None,
+        "Function that turns a value into bytes, or its Java class name; None takes bytes as they are.",
+        to_serializer,
+        importance=HIGH,
+    )
+    value_serializer_encoding: str | None = text(
+        None, "Encoding of values with StringSerializer and UUIDSerializer.", importance=LOW
     )

@@ -1,8 +1,9 @@
 """Records on their way from `send` to the network: collected in batches, one queue a partition, within `buffer.memory`.
 
 `append` is called in the threads of users, everything else by the sender on the I/O thread; both hold `lock`, and
-nobody waits with it. A batch may be sent once it has `batch.size` bytes or is `linger.ms` old, and goes on filling
-until the sender takes it: while a broker is busy, the next request grows instead of queueing up.
+nobody waits with it. A batch may be sent once it has `batch.size` bytes or is `linger.ms` old. If the user has given
+`batch.size`, it also bounds the batch. Otherwise a batch goes on filling until the sender takes it, up to
+`max.request.size`: while a broker is busy, the next request grows instead of queueing up.
 """
 
 import os
@@ -38,6 +39,15 @@ class Limits:
     max_request_size: int
     delivery_timeout_ms: int
     adaptive_partitioning: bool = True
+    fills_while_busy: bool = True
+    """Whether a batch may grow beyond batch_size, up to max_request_size, until the sender takes it."""
+
+    @property
+    def max_batch_bytes(self) -> int:
+        """No second record is added beyond this; a single larger record still goes alone."""
+        if self.batch_size == 0:
+            return 0
+        return self.max_request_size if self.fills_while_busy else min(self.batch_size, self.max_request_size)
 
 
 class Accumulator:
@@ -72,7 +82,7 @@ class Accumulator:
         self.io_thread_id: int | None = None
         self._pid = os.getpid()
         self._batch_size = max(1, limits.batch_size)
-        self._max_batch_bytes = limits.max_request_size if limits.batch_size > 0 else 0
+        self._max_batch_bytes = limits.max_batch_bytes
         self._wake_sender = wake_sender
         self._random = random_source or environment().new_random()
 
@@ -136,6 +146,8 @@ class Accumulator:
             self.pool.give_back(batch.reserved_bytes)
             raise
         self._enqueue(queue, batch)
+        if partition < 0:
+            topic.set_current(batch, counted_bytes=0)
         self._look_at(queue, batch, sticky=partition < 0)
         return Delivery(batch, index, timestamp)
 

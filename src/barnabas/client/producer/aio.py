@@ -3,15 +3,16 @@
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
 
 from barnabas.client.environment import environment
-from barnabas.client.errors import AbortableTransactionError
-from barnabas.client.facade import awaitable
+from barnabas.client.errors import AbortableTransactionError, ClosedError
+from barnabas.client.facade import NothingToAwait, awaitable
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.plugins import configure_plugins
 from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
@@ -46,6 +47,7 @@ class Producer:
         return producer
 
     def _init(self, options: ProducerOptions) -> None:
+        configure_plugins(options)
         self._io = environment().start_io(options.client_id)
         self._core = ProducerCore(options, self._io)
         self._max_block_ms = options.max_block_ms
@@ -139,13 +141,22 @@ class Producer:
         """What this producer has counted since it was made, by Kafka's names."""
         return self._core.metrics()
 
-    async def close(self, timeout: float | None = None) -> None:
+    def close(self, timeout: float | None = None) -> Coroutine[Any, Any, None]:
         """Sends what is buffered and ends. After `timeout` seconds the rest fails. May be called again.
 
-        In a child process it does nothing: what is buffered is the parent's to send.
+        In a delivery callback, which runs on the I/O thread, it takes effect with the call and need not be awaited:
+        nothing more is sent, and all that is not acknowledged fails with ClosedError, as after `close(0)`. In a child
+        process it does nothing: what is buffered is the parent's to send.
         """
-        if not self._io.stopped and not self._io.is_forked:
-            await self._io.run(self._core.close(timeout))
+        if self._io.is_current and not self._io.is_forked:
+            self._core.close_from_callback(timeout)
+            return NothingToAwait()
+        return self._close(timeout)
+
+    async def _close(self, timeout: float | None) -> None:
+        if not self._io.is_forked:
+            with contextlib.suppress(ClosedError):  # it has ended already
+                await self._io.run(self._core.close(timeout))
             self._io.stop()
 
     async def __aenter__(self) -> Self:

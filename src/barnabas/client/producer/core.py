@@ -5,6 +5,7 @@ I/O thread.
 """
 
 import asyncio
+import logging
 import os
 import threading
 import weakref
@@ -18,6 +19,7 @@ from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalState
 from barnabas.client.io_thread import IoThread
 from barnabas.client.metadata import MetadataCache, PartitionMetadata
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.plugins import close_plugins
 from barnabas.client.producer.accumulator import Accumulator, Limits
 from barnabas.client.producer.at_exit import finish_at_exit
 from barnabas.client.producer.batch import FlushGroup, ProducerBatch
@@ -35,6 +37,8 @@ from barnabas.client.retry import Deadline
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
+
+logger = logging.getLogger(__name__)
 
 
 class ProducerCore:
@@ -73,6 +77,7 @@ class ProducerCore:
         )
         self._running: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._finishing: asyncio.Task[None] | None = None
         self.cluster.on_metadata(self._on_metadata)
         io.call(self._start)
         _refuse_after_fork(self.intake)
@@ -173,6 +178,26 @@ class ProducerCore:
             self._closing = asyncio.ensure_future(self._close(deadline))
         await asyncio.shield(self._closing)
 
+    def close_from_callback(self, timeout: float | None) -> None:
+        """On the I/O thread, without waiting: not a byte more goes out, and all that is not acknowledged fails soon.
+
+        Soon and not at once: batches behind this one in the same response still get their own outcome.
+        """
+        if timeout != 0:
+            logger.warning(
+                "close() in a callback cannot wait for what is buffered, since callbacks run on the thread that sends:"
+                " it fails; call close(0) if that is what you want, or close in another thread"
+            )
+        with self.accumulator.lock:
+            self.intake.close()
+        self._sender.halt()
+        self.cluster.disconnect()
+        if self._finishing is not None:
+            self._finishing.cancel()
+        elif self._closing is None:
+            self._closing = asyncio.ensure_future(self._close(Deadline(0, self.clock)))
+        self._io.stop_after(self.close)
+
     def metrics(self) -> dict[str, float]:
         pool = self.accumulator.pool
         return {
@@ -195,13 +220,14 @@ class ProducerCore:
             self.accumulator.closing = True
         try:
             if not deadline.expired:
-                await self._finish(deadline)
+                self._finishing = asyncio.ensure_future(self._finish(deadline))
+                await asyncio.wait([self._finishing])  # a callback may cancel it
         finally:
             if self._running is not None:
                 self._running.cancel()
             await self._sender.stop()
             self._fail_all(ClosedError("the producer was closed before the record was acknowledged"))
-            self.intake.interceptors.close()
+            close_plugins(self.options)
             await self.cluster.close()
 
     async def _finish(self, deadline: Deadline) -> None:
@@ -301,6 +327,7 @@ def _limits(options: ProducerOptions) -> Limits:
         max_request_size=options.max_request_size,
         delivery_timeout_ms=options.delivery_timeout_ms,
         adaptive_partitioning=options.partitioner_adaptive_partitioning_enable,
+        fills_while_busy="batch_size" not in options.given,
     )
 
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import UnsupportedVersionError, error_for
 from barnabas.client.options.producer import ProducerOptions
@@ -73,6 +74,7 @@ class IdempotenceGate:
         self._identity = identity
         self._wake = wake
         self._fail_waiting = fail_waiting
+        self._background = Background()
         self._task: asyncio.Task[None] | None = None
         self._trouble = ""
 
@@ -81,7 +83,7 @@ class IdempotenceGate:
         if self._identity.maybe_bump() and self._identity.known:
             return True
         if self._task is None and self._accumulator.active:
-            self._task = asyncio.ensure_future(self._ask())
+            self._task = self._background.start("asking for a producer id", self._ask(), self._fail_waiting)
         return False
 
     def may_send(self, tp: TopicPartition) -> bool:

@@ -23,7 +23,6 @@ class ProducerInterceptors:
         self._on_acknowledgement = [
             each.on_acknowledgement for each in interceptors if hasattr(each, "on_acknowledgement")
         ]
-        self._close = [each.close for each in interceptors if hasattr(each, "close")]
         self.any = bool(interceptors)
         self.wants_acknowledgements = bool(self._on_acknowledgement)
 
@@ -48,13 +47,6 @@ class ProducerInterceptors:
     def on_refused(self, error: BaseException) -> None:
         """The record got no batch: it is wrong, or there was no topic, no partition or no room for it."""
         self._acknowledge(None, error)
-
-    def close(self) -> None:
-        for close in self._close:
-            try:
-                close()
-            except Exception:
-                logger.exception("an interceptor failed to close")
 
     def _acknowledge(self, metadata: Any, error: BaseException | None) -> None:
         for intercept in self._on_acknowledgement:

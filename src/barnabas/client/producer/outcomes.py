@@ -20,6 +20,7 @@ from barnabas.protocol.messages.produce import PartitionProduceResponse
 from barnabas.types import TopicPartition
 
 logger = logging.getLogger(__name__)
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 class Outcomes:
@@ -47,7 +48,7 @@ class Outcomes:
             self._on_late_answer(batch, code, answer.base_offset)
         elif code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             self.acknowledge(batch, answer.base_offset, answer.log_append_time_ms)
-        elif code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
+        elif code in _TOO_LARGE and batch.record_count > 1:
             self._split(batch)
         else:
             topic, partition = batch.tp

@@ -7,10 +7,11 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from barnabas.client.environment import environment
-from barnabas.client.errors import AbortableTransactionError
+from barnabas.client.errors import AbortableTransactionError, ClosedError
 from barnabas.client.facade import blocking
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.plugins import configure_plugins
 from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
@@ -44,6 +45,7 @@ class Producer(SendPath):
         return producer
 
     def _init(self, options: ProducerOptions) -> None:
+        configure_plugins(options)
         self._io = environment().start_io(options.client_id)
         self._core = ProducerCore(options, self._io)
         self._intake = self._core.intake
@@ -120,11 +122,17 @@ class Producer(SendPath):
     def close(self, timeout: float | None = None) -> None:
         """Sends what is buffered and ends. After `timeout` seconds the rest fails. May be called again.
 
-        In a child process it does nothing: what is buffered is the parent's to send.
+        In a delivery callback it never waits: nothing more is sent, and all that is not acknowledged fails with
+        ClosedError, as after `close(0)`. In a child process it does nothing: what is buffered is the parent's to send.
         """
-        if not self._io.stopped and not self._io.is_forked:
+        if self._io.is_forked:
+            return
+        if self._io.is_current:
+            self._core.close_from_callback(timeout)
+            return
+        with contextlib.suppress(ClosedError):  # it has ended already
             self._io.wait(self._core.close(timeout))
-            self._io.stop()
+        self._io.stop()
 
     def __enter__(self) -> Self:
         return self

@@ -150,10 +150,13 @@ class TopicQueues(TopicSlot):
             self.set_current(self.partitions[sticky.partition].open)
         return self.partitions[sticky.partition]
 
-    def set_current(self, batch: "ProducerBatch | None") -> None:
+    def set_current(self, batch: "ProducerBatch | None", counted_bytes: int | None = None) -> None:
+        """`counted_bytes`: how much of the batch is not to be counted, all that it has so far unless given."""
         self.count_current()
         self.current = batch
-        self._mark = 0 if batch is None else batch.current_size()
+        if counted_bytes is None:
+            counted_bytes = 0 if batch is None else batch.current_size()
+        self._mark = counted_bytes
 
     def count_current(self) -> None:
         """Adds what the current batch has grown by to the bytes that the sticky partition got."""

@@ -7,10 +7,11 @@ request in flight by muting a partition while its batch is on its way.
 """
 
 import asyncio
+import functools
 import logging
-from collections.abc import Coroutine, Mapping
-from typing import Any
+from collections.abc import Mapping
 
+from barnabas.client.background import Background, as_failure
 from barnabas.client.errors import AuthenticationError, UnsupportedVersionError
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
@@ -67,16 +68,21 @@ class Sender:
         self._meters = meters
         self._drain = Drain(options, accumulator, identity, gate)
         self._nodes = NodeStates(options, clock)
-        self._metadata = WantedMetadata(options, client, start=self._start, on_done=self.wake)
+        self._background = Background()
+        self._metadata = WantedMetadata(options, client, self._background, on_done=self.wake)
         self._in_flight: dict[ProducerBatch, None] = {}
         self._expiry = Expiry(options, accumulator, outcomes, in_flight=self._in_flight.keys(), trouble=self.trouble)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
         self._load_not_before_ms = 0
+        self._halted = False
 
     def wake(self) -> None:
         """On the I/O thread; from elsewhere through the accumulator."""
         self._awake.set()
+
+    def halt(self) -> None:
+        """No request is begun any more. At once, also within a turn: callbacks of batches that fail run in one."""
+        self._halted = True
 
     async def run(self) -> None:
         while True:
@@ -93,9 +99,7 @@ class Sender:
 
     async def stop(self) -> None:
         """Ends every request in flight; what was not acknowledged stays incomplete for the caller to fail."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.close()
 
     def trouble(self, batch: ProducerBatch) -> str:
         """Why this batch has not been delivered yet: what was wrong the last time, nothing if nothing is known."""
@@ -126,6 +130,8 @@ class Sender:
             next_look_ms, ready = self._look(now_ms)
         for node_id in ready:
             self._send_to(node_id, now_ms)
+        if self._halted:
+            return NEVER_MS
         self._update_load(now_ms)
         self._metadata.maybe_ask(now_ms)
         parts = (self._expiry, self._gate, self._metadata)
@@ -157,13 +163,17 @@ class Sender:
                 next_look_ms = min(next_look_ms, state.not_before_ms)
             elif not state.connecting:
                 state.connecting = True
-                self._start(self._connect(node_id, state))
+                self._background.start(
+                    f"connecting to node {node_id}",
+                    self._connect(node_id, state),
+                    functools.partial(self._nodes.failed, state),
+                )
         return next_look_ms, due
 
     def _send_to(self, node_id: int, now_ms: int) -> None:
         """Requests to one node until it has as many in flight as it may, or nothing is left."""
         state = self._nodes.of(node_id)
-        while self._nodes.may_take_more(state):
+        while not self._halted and self._nodes.may_take_more(state):
             with self._accumulator.lock:
                 batches = self._drain.take(node_id, now_ms)
             if not batches:
@@ -171,7 +181,11 @@ class Sender:
             self._in_flight.update(dict.fromkeys(batches))
             state.in_flight += 1
             state.starved_since_ms = None
-            self._start(self._settle(node_id, state, batches, self._post(node_id, batches)))
+            self._background.start(
+                "a response to Produce",
+                self._settle(node_id, state, batches, self._post(node_id, batches)),
+                functools.partial(self._fail_unsettled, batches),
+            )
         if not self._nodes.may_take_more(state):
             self._accumulator.busy_nodes.add(node_id)
 
@@ -182,9 +196,10 @@ class Sender:
         except (AuthenticationError, UnsupportedVersionError) as error:
             self._fail_queued(node_id, error)
             self._nodes.failed(state, error)
-        except KafkaError as error:
-            logger.info("node %d: %s", node_id, error.message)
-            self._nodes.failed(state, error)
+        except Exception as error:
+            failure = as_failure(f"connecting to node {node_id}", error)
+            logger.info("node %d: %s", node_id, failure.message)
+            self._nodes.failed(state, failure)
             self._metadata.want(queue.tp.topic for queue in list(self._accumulator.active) if queue.leader == node_id)
         finally:
             state.connecting = False
@@ -224,6 +239,13 @@ class Sender:
                 self._settle_unanswered(batch)
         else:
             self._on_answer(batches, produced.answer, produced.partitions)
+        self.wake()
+
+    def _fail_unsettled(self, batches: list[ProducerBatch], error: KafkaError) -> None:
+        """The response could not be taken in: whatever it said, nobody may wait for these for ever."""
+        for batch in batches:
+            if not batch.done and batch.parts is None and batch not in batch.queue.batches:
+                self._outcomes.give_up(batch, error, leaves_gap=True)
         self.wake()
 
     def _settle_unanswered(self, batch: ProducerBatch) -> None:
@@ -302,14 +324,9 @@ class Sender:
         finally:
             timer.cancel()
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
 
 def _unreadable(error: Exception) -> KafkaError:
-    """Whatever went wrong, the batches must be settled: as if no answer had come."""
+    """Whatever went wrong, the batches are sent again, as if no answer had come."""
     if not isinstance(error, ProtocolError):
-        logger.error("a produce request failed in an unforeseen way", exc_info=error)
+        error = as_failure("a Produce request", error)
     return KafkaError(ErrorCode.NETWORK_EXCEPTION, f"the answer to a produce request cannot be read: {error}")

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.errors import (
@@ -76,6 +77,7 @@ class Transactions:
         """The coordinator knows of this transaction."""
         self._partitions: set[TopicPartition] = set()
         self._to_add: set[TopicPartition] = set()
+        self._background = Background()
         self._adding: asyncio.Task[None] | None = None
         self._sending_offsets: asyncio.Task[Any] | None = None
         self._pending = PendingCall(options.max_block_ms, lambda: self.trouble() or delivery_trouble())
@@ -88,7 +90,9 @@ class Transactions:
             lost = "a batch was given up and may or may not have been written"
             self.fail(AbortableTransactionError(f"{lost}: abort the transaction"))
         if self._to_add and self._adding is None and self.state.status in (S.IN_TRANSACTION, S.COMMITTING):
-            self._adding = asyncio.ensure_future(self._add_partitions())
+            self._adding = self._background.start(
+                "adding partitions to the transaction", self._add_partitions(), self._on_not_added
+            )
         return self._identity.known
 
     def may_send(self, tp: TopicPartition) -> bool:
@@ -278,12 +282,13 @@ class Transactions:
             with self._accumulator.lock:
                 self._partitions |= adding
             self._started = True
-        except KafkaError as error:
-            self.fail(error)
-            self._fail_waiting(error)
         finally:
             self._adding = None
             self._wake()
+
+    def _on_not_added(self, error: KafkaError) -> None:
+        self.fail(error)
+        self._fail_waiting(error)
 
     def _on_new_batch(self, queue: PartitionQueue) -> None:
         """Any thread, lock held: a partition that gets its first records of this transaction."""

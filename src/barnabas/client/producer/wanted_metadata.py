@@ -1,9 +1,9 @@
 """Topics whose leaders the sender has to ask for again, no more often than retry.backoff.ms. On the I/O thread."""
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
+from barnabas.client.background import Background
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import NEVER_MS
 from barnabas.client.producer.produce_client import ProduceClient
@@ -17,14 +17,14 @@ class WantedMetadata:
         self,
         options: ProducerOptions,
         client: ProduceClient,
+        background: Background,
         *,
-        start: Callable[[Coroutine[Any, Any, None]], None],
         on_done: Callable[[], None],
     ) -> None:
-        """`start` runs a coroutine in the background; `on_done` follows every answer, good or not."""
+        """`on_done` follows every answer, good or not."""
         self._pause_ms = max(1, options.retry_backoff_ms)
         self._client = client
-        self._start = start
+        self._background = background
         self._on_done = on_done
         self._topics: set[str] = set()
         self._not_before_ms = 0
@@ -41,7 +41,7 @@ class WantedMetadata:
         if self._topics and now_ms >= self._not_before_ms:
             topics, self._topics = self._topics, set()
             self._not_before_ms = now_ms + self._pause_ms
-            self._start(self._ask(topics))
+            self._background.start("refreshing metadata", self._ask(topics), self._on_failure)
 
     async def _ask(self, topics: set[str]) -> None:
         try:
@@ -50,4 +50,9 @@ class WantedMetadata:
         except KafkaError as error:
             logger.info("metadata of %s: %s", ", ".join(sorted(topics)), error.message)
             self.trouble = error.message
+        self._on_done()
+
+    def _on_failure(self, error: KafkaError) -> None:
+        """The next turn of the sender asks again, after a pause."""
+        self.trouble = error.message
         self._on_done()

@@ -18,6 +18,7 @@ from barnabas.machines.controller.commands import (
 )
 from barnabas.machines.controller.image import ClusterImage, ConfigResource, ResourceType
 from barnabas.machines.controller.records import ConfigSet
+from barnabas.protocol.primitives import MAX_STRING_BYTES
 
 Changes = TypeVar("Changes")
 Outcome = tuple[tuple[ConfigSet, ...], tuple[ConfigResult, ...]]
@@ -33,6 +34,7 @@ def decide_incremental_alter_configs(
         config = dict(image.config(resource))
         for change in changes:
             value = _new_value(resource, change, config.get(change.name), rules)
+            _check_length(change.name, value)
             if value is None:
                 config.pop(change.name, None)
             else:
@@ -126,6 +128,14 @@ def _new_value(resource: ConfigResource, change: ConfigChange, current: str | No
 def _check_names(names: list[str]) -> None:
     if len(set(names)) != len(names):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+
+
+def _check_length(name: str, value: str | None) -> None:
+    """A list that grew by APPEND may be longer than any string of the protocol: nobody could read it back."""
+    if value is not None and len(value.encode()) > MAX_STRING_BYTES:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG, f"The value of {name} would be longer than {MAX_STRING_BYTES} bytes."
+        )
 
 
 def _check_values(missing: list[str]) -> None:

@@ -130,7 +130,7 @@ class ControllerMachine:
             case DeleteTopics():
                 return decide_delete(image, command)
             case CreatePartitions():
-                return decide_create_partitions(image, command, self._active(), self._random)
+                return decide_create_partitions(image, command, self._active(), self.defaults, self._random)
             case IncrementalAlterConfigs():
                 return decide_incremental_alter_configs(image, command, self._rules)
             case AlterConfigs():

@@ -25,15 +25,17 @@ from barnabas.machines.controller.image import ClusterImage, PartitionImage, Top
 from barnabas.machines.controller.records import PartitionsAdded, PartitionsChanged
 from barnabas.machines.controller.topics import (
     MAX_PARTITIONS_A_REQUEST,
+    TopicDefaults,
     assign_partition,
     check_assignment,
+    check_replication_factor,
     place_new_partitions,
 )
 from barnabas.types import NO_LEADER, TopicPartition
 
 
 def decide_create_partitions(
-    image: ClusterImage, command: CreatePartitions, active: Container[int], random: Random
+    image: ClusterImage, command: CreatePartitions, active: Container[int], defaults: TopicDefaults, random: Random
 ) -> tuple[tuple[PartitionsAdded, ...], tuple[NewPartitionsResult, ...]]:
     counts = Counter(topic.name for topic in command.topics)
     records: list[PartitionsAdded] = []
@@ -42,7 +44,7 @@ def decide_create_partitions(
         try:
             if counts[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            records.append(PartitionsAdded(wanted.name, _more_partitions(image, wanted, active, random)))
+            records.append(PartitionsAdded(wanted.name, _more_partitions(image, wanted, active, defaults, random)))
             results[wanted.name] = NewPartitionsResult(wanted.name)
         except KafkaError as error:
             results[wanted.name] = NewPartitionsResult(wanted.name, error.code, error.message)
@@ -50,7 +52,7 @@ def decide_create_partitions(
 
 
 def _more_partitions(
-    image: ClusterImage, wanted: NewPartitions, active: Container[int], random: Random
+    image: ClusterImage, wanted: NewPartitions, active: Container[int], defaults: TopicDefaults, random: Random
 ) -> tuple[PartitionImage, ...]:
     topic = image.topic(wanted.name)
     if topic is None:
@@ -68,6 +70,7 @@ def _more_partitions(
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_A_REQUEST} partitions in one request."
         )
+    check_replication_factor(topic.replication_factor, defaults)
     if wanted.assignments is None:
         return place_new_partitions(image, active, have, additional, topic.replication_factor, random)
     if len(wanted.assignments) != additional:

@@ -86,7 +86,11 @@ class PartitionState:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_min_in_sync_replicas(self, min_in_sync_replicas: int) -> None:
-        """Before an append with acks all. The committed ISR counts: a wish may not come true."""
+        """Before an append with acks all. The committed ISR counts: a proposed one may be rejected.
+
+        No more can be required than there are replicas, or a topic with one of them could never be written to.
+        """
+        min_in_sync_replicas = min(min_in_sync_replicas, len(self.replicas))
         if len(self.in_sync_replicas) < min_in_sync_replicas:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -119,6 +123,18 @@ class PartitionState:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica_id} is no replica of the partition")
         follower.on_fetch(fetch_offset, self.log_end_offset, now_ms)
         return self._advance()
+
+    def check_follower(self, replica_id: int, current_leader_epoch: int) -> None:
+        """Raises unless the broker that fetches is one of the partition's other replicas.
+
+        The one that names the right epoch may know of a reassignment before this broker does, so it must try again.
+        """
+        if replica_id not in self._followers:
+            known = current_leader_epoch == NO_LEADER_EPOCH
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_LEADER_EPOCH,
+                f"broker {replica_id} is no replica of the partition",
+            )
 
     def wish_to_expand(self, replica_id: int) -> tuple[int, ...] | None:
         """The ISR to ask the controller for, now that a follower may have caught up; None if nothing is to be asked."""

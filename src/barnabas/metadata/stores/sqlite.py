@@ -3,12 +3,17 @@
 Each change is one durable transaction (WAL, synchronous=FULL). Other processes notice it by SQLite's own change counter
 (`PRAGMA data_version`), looked at a few times a second by one thread a store, which costs nothing measurable; changes
 made through this very store are told at once. Who lives and who died is `session.py`'s matter.
+
+SQLite's pages have no checksums, so every node has one, and the whole file is checked when it is opened: a damaged one
+is refused, because the cluster's metadata would go wrong in places that nobody connects with it.
 """
 
+import logging
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from barnabas.clock import Clock, SystemClock
@@ -27,20 +32,49 @@ from barnabas.metadata.stores.session import DEFAULT_SESSION_TIMEOUT_MS, Session
 from barnabas.metadata.stores.transaction import Transaction
 from barnabas.metadata.stores.watches import Watches
 
+logger = logging.getLogger(__name__)
+
 _SCHEMA = """
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS nodes (
     path TEXT PRIMARY KEY, parent TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL,
-    created INTEGER NOT NULL, modified INTEGER NOT NULL, owner INTEGER NOT NULL
+    created INTEGER NOT NULL, modified INTEGER NOT NULL, owner INTEGER NOT NULL, checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS nodes_by_parent ON nodes (parent);
 CREATE INDEX IF NOT EXISTS nodes_by_owner ON nodes (owner) WHERE owner <> 0;
 CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, timeout_ms INTEGER NOT NULL);
-INSERT OR IGNORE INTO nodes VALUES ('/', '', x'', 0, 0, 0, 0);
 INSERT OR IGNORE INTO counters VALUES ('transaction', 0);
 """
+_TABLES = {"nodes", "counters", "sessions"}
+_ADD_CHECKSUMS = "ALTER TABLE nodes ADD COLUMN checksum INTEGER NOT NULL DEFAULT -1"
+_PUT = "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_NOT_DAMAGE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_PROTOCOL,
+}
 _SELECT = "SELECT data, version, created, modified, owner FROM nodes WHERE path = ?"
 _LOCK_WAIT_SECONDS = 30.0
+
+
+class DamagedMetadataError(MetadataStoreError):
+    """The file is not as it was written; the text says what to do."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        super().__init__(
+            f"the metadata file {path} is damaged ({reason}). Put it back from a copy. Without one, move it away, with "
+            f"its -wal and -shm files: the next start takes in the topics that it finds in the log directories, but "
+            f"without their settings"
+        )
 
 
 class SqliteStore:
@@ -90,12 +124,20 @@ class SqliteStore:
             self._poller = None
         with self._lock:
             if self._session is not None and self._connection is not None:
-                self._end_session(self._session.session_id)
-                self._session.release()
+                self._end_last_session(self._session)
                 self._session = None
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+    def _end_last_session(self, session: SessionFile) -> None:
+        """On a full disk the session stays in the file; its lock ends here, so that the next start ends it."""
+        try:
+            self._end_session(session.session_id)
+        except sqlite3.Error as error:
+            logger.error("%s: session %d is not ended: %s", self._path, session.session_id, error)
+        finally:
+            session.release()
 
     def get(self, path: str) -> Node | None:
         return self.get_many([path])[0]
@@ -128,24 +170,76 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._check_header()
         # Statements outside `_transaction` commit by themselves; the lock keeps caller and poller apart.
         connection = sqlite3.connect(
             self._path, timeout=_LOCK_WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript(_SCHEMA)
-        except BaseException:
+            self._prepare(connection)
+        except BaseException as error:
             connection.close()
+            # SQLite's message may quote what it found, which then need not be text.
+            if isinstance(error, UnicodeDecodeError) or (isinstance(error, sqlite3.Error) and _is_damage(error)):
+                raise DamagedMetadataError(self._path, error) from error
             raise
         return connection
+
+    def _check_header(self) -> None:
+        """SQLite takes a file of a later version for one that must not be written to, which nobody would understand."""
+        with suppress(FileNotFoundError), self._path.open("rb") as file:
+            header = file.read(20)
+            if header and header[18:20] not in (b"\1\1", b"\2\2"):
+                raise DamagedMetadataError(self._path, "its header is not one of SQLite's")
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if not tables:
+            checksum = _checksum("/", "", *Node(b"", 0, 0, 0))
+            connection.executescript(
+                f"{_SCHEMA} INSERT OR IGNORE INTO nodes VALUES ('/', '', x'', 0, 0, 0, 0, {checksum}); COMMIT;"
+            )
+        elif not tables >= _TABLES:
+            raise DamagedMetadataError(self._path, f"it has the tables {', '.join(sorted(tables))}")
+        else:
+            self._check_whole(connection)
+
+    def _check_whole(self, connection: sqlite3.Connection) -> None:
+        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise DamagedMetadataError(self._path, found)
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(nodes)")]
+        if "checksum" not in columns:
+            self._add_checksums(connection)
+            return
+        newest = 0
+        for *fields, checksum in connection.execute("SELECT * FROM nodes"):
+            if checksum != _checksum(*fields):
+                raise DamagedMetadataError(self._path, f"node {fields[0]} does not match its checksum")
+            newest = max(newest, fields[5])
+        row = connection.execute("SELECT value FROM counters WHERE name = 'transaction'").fetchone()
+        if row is None or not isinstance(row[0], int) or row[0] < newest:
+            raise DamagedMetadataError(self._path, f"its transaction counter is behind transaction {newest}")
+
+    def _add_checksums(self, connection: sqlite3.Connection) -> None:
+        """For a file from before there were any."""
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(_ADD_CHECKSUMS)
+        rows = connection.execute("SELECT path, parent, data, version, created, modified, owner FROM nodes").fetchall()
+        connection.executemany(_PUT, [(*row, _checksum(*row)) for row in rows])
+        connection.execute("COMMIT")
 
     @contextmanager
     def _sqlite_errors(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError as error:
+            raise DamagedMetadataError(self._path, error) from error
         except sqlite3.Error as error:
+            if _is_damage(error):
+                raise DamagedMetadataError(self._path, error) from error
             raise MetadataStoreError(f"{self._path}: {error}") from error
 
     def _opened(self) -> sqlite3.Connection:
@@ -214,8 +308,12 @@ class SqliteStore:
             with self._lock:
                 if self._connection is None or self._session is None:
                     return
-                ended = round_number % rounds_a_second == 0 and self._look_after_sessions()
-                version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+                try:
+                    ended = round_number % rounds_a_second == 0 and self._look_after_sessions()
+                    version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+                except (sqlite3.Error, OSError) as error:
+                    logger.warning("%s cannot be looked at for now: %s", self._path, error)
+                    continue
             changed = version != seen_version
             seen_version = version
             if ended or changed:
@@ -241,7 +339,8 @@ class _SqliteTransaction(Transaction):
         return None if row is None else Node._make(row)
 
     def put(self, path: str, node: Node) -> None:
-        self._execute("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?)", (path, parent_of(path), *node))
+        row = (path, parent_of(path), *node)
+        self._execute(_PUT, (*row, _checksum(*row)))
 
     def remove(self, path: str) -> None:
         self._execute("DELETE FROM nodes WHERE path = ?", (path,))
@@ -258,3 +357,19 @@ class _SqliteTransaction(Transaction):
 
     def finish(self) -> None:
         self._execute("UPDATE counters SET value = ? WHERE name = 'transaction'", (self.number,))
+
+
+def _checksum(*row: str | bytes | int) -> int:
+    """Of the fields of a node. By their repr: it keeps them apart and costs little for thousands of nodes."""
+    return zlib.crc32(repr(row).encode())
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whatever is not about the machine: the statements are always the same, so the file cannot be as they left it.
+
+    An error without SQLite's code is Python's, about content that it could not decode, or about a closed connection.
+    """
+    if isinstance(error, sqlite3.ProgrammingError):
+        return False
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is None or code & 0xFF not in _NOT_DAMAGE

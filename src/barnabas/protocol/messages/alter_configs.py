@@ -4,7 +4,7 @@ v2 flexible. Values stay out of repr: some are passwords.
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -29,7 +29,7 @@ class AlterConfigsRequest:
 @struct
 class AlterConfigsResourceResponse:
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
     resource_type: int = field(INT8)
     resource_name: str = field(STRING)
 

@@ -4,7 +4,7 @@ All versions are flexible. v1 whether the replication factor may change (KIP-860
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BOOL, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -30,7 +30,7 @@ class AlterPartitionReassignmentsRequest:
 class ReassignablePartitionResponse:
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
 
 
 @struct
@@ -44,5 +44,5 @@ class AlterPartitionReassignmentsResponse:
     throttle_time_ms: int = field(INT32)
     allow_replication_factor_change: bool = field(BOOL, since=1, default=True, ignorable=True)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
     responses: list[ReassignableTopicResponse] = field(array(ReassignableTopicResponse))

@@ -4,7 +4,7 @@ Salt and salted password stay out of repr.
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BYTES, INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BYTES, INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -32,7 +32,7 @@ class AlterUserScramCredentialsRequest:
 class AlterUserScramCredentialsResult:
     user: str = field(STRING)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
 
 
 @message(api_key=ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0), flexible=0)

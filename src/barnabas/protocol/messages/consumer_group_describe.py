@@ -4,7 +4,7 @@ All versions are flexible. v1 member type, classic or consumer (KIP-1099).
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, UUID, array, field, message, struct
+from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
 
 
 @message(api_key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1), flexible=0)
@@ -43,7 +43,7 @@ class Member:
 @struct
 class DescribedGroup:
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0, default=None)
+    error_message: str | None = field(TEXT, nullable=0, default=None)
     group_id: str = field(STRING)
     group_state: str = field(STRING)
     group_epoch: int = field(INT32)

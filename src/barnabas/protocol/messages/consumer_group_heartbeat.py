@@ -5,7 +5,7 @@ versions are flexible. v1 subscription by regular expression; the member makes u
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT16, INT32, STRING, UUID, array, field, message, struct
+from barnabas.protocol.schema import INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
 
 
 @struct
@@ -37,7 +37,7 @@ class Assignment:
 class ConsumerGroupHeartbeatResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0, default=None)
+    error_message: str | None = field(TEXT, nullable=0, default=None)
     member_id: str | None = field(STRING, nullable=0, default=None)
     member_epoch: int = field(INT32)
     heartbeat_interval_ms: int = field(INT32)

@@ -4,7 +4,7 @@ v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED (KIP-599).
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BOOL, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -30,7 +30,7 @@ class CreatePartitionsRequest:
 class CreatePartitionsTopicResult:
     name: str = field(STRING)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0, default=None)
+    error_message: str | None = field(TEXT, nullable=0, default=None)
 
 
 @message(api_key=ApiKey.CREATE_PARTITIONS, versions=(0, 3), flexible=2)

@@ -5,7 +5,7 @@ v6 quotas (KIP-599); v7 topic id in the answer (KIP-516).
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, UUID, array, field, message, struct
+from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
 
 
 @struct
@@ -50,7 +50,7 @@ class CreatableTopicResult:
     name: str = field(STRING)
     topic_id: bytes = field(UUID, since=7, ignorable=True)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=2)
+    error_message: str | None = field(TEXT, nullable=2)
     topic_config_error_code: int = field(INT16, since=5, ignorable=True, tag=0)
     num_partitions: int = field(INT32, since=5, default=-1, ignorable=True)
     replication_factor: int = field(INT16, since=5, default=-1, ignorable=True)

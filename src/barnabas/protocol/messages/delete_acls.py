@@ -4,7 +4,7 @@ v1 pattern types (KIP-290); v2 flexible; v3 user resources (KIP-373).
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -26,7 +26,7 @@ class DeleteAclsRequest:
 @struct
 class DeleteAclsMatchingAcl:
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=1)
+    error_message: str | None = field(TEXT, nullable=1)
     resource_type: int = field(INT8)
     resource_name: str = field(STRING)
     pattern_type: int = field(INT8, default=3)
@@ -39,7 +39,7 @@ class DeleteAclsMatchingAcl:
 @struct
 class DeleteAclsFilterResult:
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=1)
+    error_message: str | None = field(TEXT, nullable=1)
     matching_acls: list[DeleteAclsMatchingAcl] = field(array(DeleteAclsMatchingAcl))
 
 

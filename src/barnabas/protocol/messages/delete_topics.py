@@ -5,7 +5,7 @@ a topic id (KIP-516).
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT16, INT32, STRING, UUID, array, field, message, struct
+from barnabas.protocol.schema import INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
 
 
 @struct
@@ -26,7 +26,7 @@ class DeletableTopicResult:
     name: str | None = field(STRING, nullable=6)
     topic_id: bytes = field(UUID, since=6, ignorable=True)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, since=5, nullable=5, default=None, ignorable=True)
+    error_message: str | None = field(TEXT, since=5, nullable=5, default=None, ignorable=True)
 
 
 @message(api_key=ApiKey.DELETE_TOPICS, versions=(1, 6), flexible=4)

@@ -4,7 +4,7 @@ v1 pattern types (KIP-290); v2 flexible; v3 user resources (KIP-373).
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @message(api_key=ApiKey.DESCRIBE_ACLS, versions=(1, 3), flexible=2)
@@ -38,5 +38,5 @@ class DescribeAclsResource:
 class DescribeAclsResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=1)
+    error_message: str | None = field(TEXT, nullable=1)
     resources: list[DescribeAclsResource] = field(array(DescribeAclsResource))

@@ -4,7 +4,7 @@ v1 flexible.
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, FLOAT64, INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BOOL, FLOAT64, INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -42,5 +42,5 @@ class EntryData:
 class DescribeClientQuotasResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
     entries: list[EntryData] | None = field(array(EntryData), nullable=0)

@@ -4,7 +4,7 @@ v1 endpoint type: brokers or controllers (KIP-919); v2 fenced brokers (KIP-1073)
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @message(api_key=ApiKey.DESCRIBE_CLUSTER, versions=(0, 2), flexible=0)
@@ -27,7 +27,7 @@ class DescribeClusterBroker:
 class DescribeClusterResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0, default=None)
+    error_message: str | None = field(TEXT, nullable=0, default=None)
     endpoint_type: int = field(INT8, since=1, default=1)
     cluster_id: str = field(STRING)
     controller_id: int = field(INT32, default=-1)

@@ -5,7 +5,7 @@ are passwords.
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -44,7 +44,7 @@ class DescribeConfigsResourceResult:
 @struct
 class DescribeConfigsResult:
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=1)
+    error_message: str | None = field(TEXT, nullable=1)
     resource_type: int = field(INT8)
     resource_name: str = field(STRING)
     configs: list[DescribeConfigsResourceResult] = field(array(DescribeConfigsResourceResult))

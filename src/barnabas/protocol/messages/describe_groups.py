@@ -5,7 +5,7 @@ with a message (KIP-1043).
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, BYTES, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BOOL, BYTES, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @message(api_key=ApiKey.DESCRIBE_GROUPS, versions=(0, 6), flexible=5)
@@ -27,7 +27,7 @@ class DescribedGroupMember:
 @struct
 class DescribedGroup:
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, since=6, nullable=6, default=None)
+    error_message: str | None = field(TEXT, since=6, nullable=6, default=None)
     group_id: str = field(STRING)
     group_state: str = field(STRING)
     protocol_type: str = field(STRING)

@@ -1,7 +1,7 @@
 """DescribeProducers (key 61), v0: the active producers of partitions (KIP-664). Flexible."""
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT16, INT32, INT64, STRING, array, field, message, struct
+from barnabas.protocol.schema import INT16, INT32, INT64, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -29,7 +29,7 @@ class ProducerState:
 class PartitionResponse:
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0, default=None)
+    error_message: str | None = field(TEXT, nullable=0, default=None)
     active_producers: list[ProducerState] = field(array(ProducerState))
 
 

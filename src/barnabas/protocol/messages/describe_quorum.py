@@ -4,7 +4,7 @@ All versions are flexible. v1 times of the last fetch (KIP-836); v2 error messag
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT16, INT32, INT64, STRING, UINT16, UUID, array, field, message, struct
+from barnabas.protocol.schema import INT16, INT32, INT64, STRING, TEXT, UINT16, UUID, array, field, message, struct
 
 
 @struct
@@ -36,7 +36,7 @@ class ReplicaState:
 class PartitionData:
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, since=2, nullable=2, ignorable=True)
+    error_message: str | None = field(TEXT, since=2, nullable=2, ignorable=True)
     leader_id: int = field(INT32)
     leader_epoch: int = field(INT32)
     high_watermark: int = field(INT64)
@@ -66,6 +66,6 @@ class Node:
 @message(api_key=ApiKey.DESCRIBE_QUORUM, versions=(0, 2), flexible=0)
 class DescribeQuorumResponse:
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, since=2, nullable=2, ignorable=True)
+    error_message: str | None = field(TEXT, since=2, nullable=2, ignorable=True)
     topics: list[TopicData] = field(array(TopicData))
     nodes: list[Node] = field(array(Node), since=2)

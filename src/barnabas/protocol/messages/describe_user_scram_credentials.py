@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (key 50), v0: mechanisms and iterations of users (KIP-554). Flexible."""
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -24,7 +24,7 @@ class CredentialInfo:
 class DescribeUserScramCredentialsResult:
     user: str = field(STRING)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
     credential_infos: list[CredentialInfo] = field(array(CredentialInfo))
 
 
@@ -32,5 +32,5 @@ class DescribeUserScramCredentialsResult:
 class DescribeUserScramCredentialsResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
     results: list[DescribeUserScramCredentialsResult] = field(array(DescribeUserScramCredentialsResult))

@@ -4,7 +4,7 @@ v1 election type, an error for the whole answer (KIP-460); v2 flexible.
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -24,7 +24,7 @@ class ElectLeadersRequest:
 class PartitionResult:
     partition_id: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
 
 
 @struct

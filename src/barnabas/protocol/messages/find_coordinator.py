@@ -5,7 +5,7 @@ v1 key type, throttle time, error message; v3 flexible; v4 many keys at once (KI
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @message(api_key=ApiKey.FIND_COORDINATOR, versions=(0, 6), flexible=3)
@@ -22,14 +22,14 @@ class Coordinator:
     host: str = field(STRING)
     port: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=4)
+    error_message: str | None = field(TEXT, nullable=4)
 
 
 @message(api_key=ApiKey.FIND_COORDINATOR, versions=(0, 6), flexible=3)
 class FindCoordinatorResponse:
     throttle_time_ms: int = field(INT32, since=1, ignorable=True)
     error_code: int = field(INT16, until=3)
-    error_message: str | None = field(STRING, since=1, until=3, nullable=1, ignorable=True)
+    error_message: str | None = field(TEXT, since=1, until=3, nullable=1, ignorable=True)
     node_id: int = field(INT32, until=3)
     host: str = field(STRING, until=3)
     port: int = field(INT32, until=3)

@@ -1,7 +1,7 @@
 """ListPartitionReassignments (key 46), v0: reassignments in progress (KIP-455). Flexible."""
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -36,5 +36,5 @@ class OngoingTopicReassignment:
 class ListPartitionReassignmentsResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
     topics: list[OngoingTopicReassignment] = field(array(OngoingTopicReassignment))

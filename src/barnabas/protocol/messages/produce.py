@@ -6,7 +6,7 @@ transactional produce adds its partitions by itself (KIP-890); v13 topic ids ins
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT16, INT32, INT64, RECORDS, STRING, UUID, array, field, message, struct
+from barnabas.protocol.schema import INT16, INT32, INT64, RECORDS, STRING, TEXT, UUID, array, field, message, struct
 
 
 @struct
@@ -33,7 +33,7 @@ class ProduceRequest:
 @struct
 class BatchIndexAndErrorMessage:
     batch_index: int = field(INT32)
-    batch_index_error_message: str | None = field(STRING, nullable=8, default=None)
+    batch_index_error_message: str | None = field(TEXT, nullable=8, default=None)
 
 
 @struct
@@ -50,7 +50,7 @@ class PartitionProduceResponse:
     log_append_time_ms: int = field(INT64, default=-1)
     log_start_offset: int = field(INT64, since=5, default=-1, ignorable=True)
     record_errors: list[BatchIndexAndErrorMessage] = field(array(BatchIndexAndErrorMessage), since=8, ignorable=True)
-    error_message: str | None = field(STRING, since=8, nullable=8, default=None, ignorable=True)
+    error_message: str | None = field(TEXT, since=8, nullable=8, default=None, ignorable=True)
     current_leader: LeaderIdAndEpoch = field(LeaderIdAndEpoch, since=10, tag=0)
 
 

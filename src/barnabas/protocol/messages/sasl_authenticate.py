@@ -4,7 +4,7 @@ v1 session lifetime (KIP-368); v2 flexible. The bytes stay out of repr: they hol
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BYTES, INT16, INT64, STRING, field, message
+from barnabas.protocol.schema import BYTES, INT16, INT64, TEXT, field, message
 
 
 @message(api_key=ApiKey.SASL_AUTHENTICATE, versions=(0, 2), flexible=2)
@@ -15,6 +15,6 @@ class SaslAuthenticateRequest:
 @message(api_key=ApiKey.SASL_AUTHENTICATE, versions=(0, 2), flexible=2)
 class SaslAuthenticateResponse:
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
     auth_bytes: bytes = field(BYTES, secret=True)
     session_lifetime_ms: int = field(INT64, since=1, ignorable=True)

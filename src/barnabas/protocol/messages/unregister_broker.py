@@ -1,7 +1,7 @@
 """UnregisterBroker (key 64), v0: forget a broker that is gone for good (KIP-631). Flexible."""
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import INT16, INT32, STRING, field, message
+from barnabas.protocol.schema import INT16, INT32, TEXT, field, message
 
 
 @message(api_key=ApiKey.UNREGISTER_BROKER, versions=(0, 0), flexible=0)
@@ -13,4 +13,4 @@ class UnregisterBrokerRequest:
 class UnregisterBrokerResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)

@@ -4,7 +4,7 @@ v1 validate only, upgrade type (KIP-778); v2 one error for the whole answer inst
 """
 
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, array, field, message, struct
+from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, TEXT, array, field, message, struct
 
 
 @struct
@@ -26,12 +26,12 @@ class UpdateFeaturesRequest:
 class UpdatableFeatureResult:
     feature: str = field(STRING)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
 
 
 @message(api_key=ApiKey.UPDATE_FEATURES, versions=(0, 2), flexible=0)
 class UpdateFeaturesResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable=0)
+    error_message: str | None = field(TEXT, nullable=0)
     results: list[UpdatableFeatureResult] = field(array(UpdatableFeatureResult), until=1, ignorable=True)

@@ -17,9 +17,8 @@ from barnabas.protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.features import FEATURES, LOWEST_SUPPORTED
 
-FEATURES = {"group.version": 1, "transaction.version": 2}
-"""What lets clients use the newer protocols by themselves: KIP-848 groups, an epoch for every transaction (KIP-890)."""
 FIRST_FEATURES_VERSION = 3
 FIRST_MINIMUM_0_VERSION = 4
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -57,10 +56,11 @@ def _add_features(response: ApiVersionsResponse, version: int) -> None:
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
         for name, level in FEATURES.items()
     ]
-    if version >= FIRST_MINIMUM_0_VERSION:
-        response.supported_features = [
-            SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()
-        ]
+    response.supported_features = [
+        SupportedFeatureKey(name=name, min_version=LOWEST_SUPPORTED[name], max_version=level)
+        for name, level in FEATURES.items()
+        if LOWEST_SUPPORTED[name] > 0 or version >= FIRST_MINIMUM_0_VERSION
+    ]
 
 
 HANDLER = Handler(

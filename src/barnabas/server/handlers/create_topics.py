@@ -1,8 +1,8 @@
 """CreateTopics (key 19), v2-v7: new topics, by counts or by assignment.
 
-Answered once the topic is in the store and its logs are open here. v4 counts of -1 stand for the broker's defaults
-(KIP-464); v5 the answer has the topic's settings (KIP-525); v7 its id (KIP-516). The controller's work takes
-milliseconds, so `timeout_ms` has no effect.
+Answered once the topic is in the store and its logs are open here. Counts of -1 stand for the broker's defaults in
+every version, as in Kafka, although KIP-464 speaks of v4: kafkajs sends them in v2. v5 the answer has the topic's
+settings (KIP-525); v7 its id (KIP-516). The controller's work takes milliseconds, so `timeout_ms` has no effect.
 """
 
 from barnabas.config.describe import describe_topic
@@ -18,20 +18,14 @@ from barnabas.protocol.messages.create_topics import (
 )
 from barnabas.server.dispatch import Handler, RequestContext
 
-FIRST_DEFAULTS_VERSION = 4
-
 
 async def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     wanted = [_new_topic(topic) for topic in request.topics]
-    refused: list[CreatableTopicResult] = []
-    if context.version < FIRST_DEFAULTS_VERSION:
-        refused = [_refuse_defaults(topic) for topic in wanted if _asks_for_defaults(topic)]
-        wanted = [topic for topic in wanted if not _asks_for_defaults(topic)]
     try:
         results = await context.broker.cluster.create_topics(wanted, validate_only=request.validate_only)
     except KafkaError as error:
         return fail_create_topics(context, request, error.code)
-    return CreateTopicsResponse(topics=[*(_answer(context, result) for result in results), *refused])
+    return CreateTopicsResponse(topics=[_answer(context, result) for result in results])
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:
@@ -41,19 +35,6 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
         topic.replication_factor,
         tuple((each.partition_index, tuple(each.broker_ids)) for each in topic.assignments),
         tuple((each.name, each.value) for each in topic.configs),
-    )
-
-
-def _asks_for_defaults(topic: NewTopic) -> bool:
-    return not topic.assignments and -1 in (topic.num_partitions, topic.replication_factor)
-
-
-def _refuse_defaults(topic: NewTopic) -> CreatableTopicResult:
-    return CreatableTopicResult(
-        name=topic.name,
-        error_code=ErrorCode.UNSUPPORTED_VERSION,
-        error_message="Creating topics with default partitions/replication factor are only supported in "
-        "CreateTopicRequest version 4+.",
     )
 
 

@@ -2,12 +2,13 @@
 
 It is the leader of the partition of `__consumer_offsets` or `__transaction_state` that the key hashes to. The first one
 who asks has that topic made and waits for it; Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile, and clients ask again.
+It is also the response while the leader cannot use that partition's log (damaged, or its disk failed).
 v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST, there are none here).
 """
 
 from typing import Any
 
-from barnabas.errors import ErrorCode
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.metadata.image import BrokerEndpoint
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -59,10 +60,20 @@ def _look_up(context: RequestContext, topic: str, key: str) -> tuple[int, Broker
     coordinator = broker.groups if topic == GROUP_METADATA_TOPIC else broker.transactions
     image = broker.cluster.image
     partition = image.partition(topic, coordinator.partition_for(key))
-    leader = None if partition is None else image.brokers.get(partition.leader)
-    if leader is None:
+    if partition is None:
+        return -1, None
+    leader = image.brokers.get(partition.leader)
+    if leader is None or (leader.node_id == broker.node_id and not _has_log(context, topic, partition.partition)):
         return -1, None
     return leader.node_id, leader.endpoint(context.connection.listener.name)
+
+
+def _has_log(context: RequestContext, topic: str, partition: int) -> bool:
+    try:
+        context.broker.replicas.find(topic, partition)
+    except KafkaError:
+        return False
+    return True
 
 
 def _coordinator(key: str, node_id: int, endpoint: BrokerEndpoint | None) -> Coordinator:

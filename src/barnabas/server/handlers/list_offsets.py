@@ -3,7 +3,12 @@
 -1 latest (high watermark, or last stable offset for read_committed), -2 earliest, -3 the record with the largest
 timestamp (v7, KIP-734), -4 earliest local (v8, equal to earliest: nothing is tiered), -5 latest tiered (v9: none, so
 offset -1 as in Kafka without tiers); otherwise the first record at or after a time. v4 leader epochs (KIP-320).
+A look-up by time looks into one batch. Where that takes long, it is done in a thread, and the connection is not read
+meanwhile.
 """
+
+from collections.abc import Awaitable
+from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.api import ApiKey
@@ -14,18 +19,31 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from barnabas.records.conversion import TakesLongerError
 from barnabas.server.dispatch import Handler, RequestContext
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.record_work import held
+from barnabas.storage.by_time import TimestampOffset, first_at_or_after
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 READ_COMMITTED = 1
 CONSUMER = -1
 FIRST_LEADER_EPOCH_VERSION = 4
+NEVER = (1 << 63) - 1
 _FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
-def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+class SlowLookUp(NamedTuple):
+    topic: ListOffsetsTopicResponse
+    place: int
+    partition: ListOffsetsPartition
+
+
+def handle_list_offsets(
+    context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
     response = ListOffsetsResponse(throttle_time_ms=0, topics=[])
+    slow: list[SlowLookUp] = []
     seen: set[tuple[str, int]] = set()
     for topic in request.topics:
         answer = ListOffsetsTopicResponse(name=topic.name, partitions=[])
@@ -37,40 +55,107 @@ def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) ->
                 continue
             seen.add(key)
             try:
-                hosted = context.broker.replicas.find(topic.name, partition.partition_index)
-                found = _look_up(context, request, hosted, partition)
-                if context.version < FIRST_LEADER_EPOCH_VERSION:
-                    found.leader_epoch = -1
-                answer.partitions.append(found)
+                found = _look_up(context, request, topic.name, partition)
             except KafkaError as error:
-                answer.partitions.append(_failed(partition, error.code))
+                found = _failed(partition, error.code)
+            except TakesLongerError:
+                slow.append(SlowLookUp(answer, len(answer.partitions), partition))
+                found = _failed(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # its place; replaced below
+            answer.partitions.append(found)
+    if not slow:
+        return response
+    context.connection.pause_reading()
+    return _look_up_rest(context, request, response, slow)
+
+
+async def _look_up_rest(
+    context: RequestContext, request: ListOffsetsRequest, response: ListOffsetsResponse, slow: list[SlowLookUp]
+) -> ListOffsetsResponse:
+    """Looks into the batches in a thread, one after the other; the connection is not read meanwhile."""
+    with held(context.connection):
+        for topic, index, partition in slow:
+            try:
+                topic.partitions[index] = await _look_up_in_thread(context, request, topic.name, partition)
+            except KafkaError as error:
+                topic.partitions[index] = _failed(partition, error.code)
     return response
 
 
 def _look_up(
-    context: RequestContext, request: ListOffsetsRequest, hosted: HostedPartition, partition: ListOffsetsPartition
+    context: RequestContext, request: ListOffsetsRequest, topic: str, partition: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
+    """Raises TakesLongerError if a batch must be looked into in a thread."""
+    hosted = context.broker.replicas.find(topic, partition.partition_index)
+    found = _without_records(context, request, hosted, partition)
+    if found is None:
+        timestamp, after = _wanted(hosted, partition), -1
+        hit = None
+        while hit is None and (batch := hosted.log.batch_for_timestamp(timestamp, after)) is not None:
+            hit = first_at_or_after(batch, timestamp, on_loop=True)
+            after = batch.header.last_offset
+        found = _from_hit(request, hosted, partition, hit)
+    return _for_version(context, found)
+
+
+async def _look_up_in_thread(
+    context: RequestContext, request: ListOffsetsRequest, topic: str, partition: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    hosted = context.broker.replicas.find(topic, partition.partition_index)
+    timestamp, after = _wanted(hosted, partition), -1
+    hit = None
+    while hit is None and (batch := hosted.log.batch_for_timestamp(timestamp, after)) is not None:
+        hit = await context.broker.record_work.run(first_at_or_after, batch, timestamp)
+        after = batch.header.last_offset
+    return _for_version(context, _from_hit(request, hosted, partition, hit))
+
+
+def _wanted(hosted: HostedPartition, partition: ListOffsetsPartition) -> int:
+    if partition.timestamp != MAX_TIMESTAMP:
+        return partition.timestamp
+    newest = hosted.log.max_timestamp()
+    return NEVER if newest is None else newest
+
+
+def _without_records(
+    context: RequestContext, request: ListOffsetsRequest, hosted: HostedPartition, partition: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse | None:
+    """The response where no record needs to be found for it."""
     hosted.check_leader_epoch(partition.current_leader_epoch)
     timestamp = partition.timestamp
     if context.version < _FIRST_VERSION_OF.get(timestamp, 0) or timestamp < LATEST_TIERED:
         return _failed(partition, ErrorCode.UNSUPPORTED_VERSION)
     log = hosted.log
-    if request.replica_id != CONSUMER:
-        bound = log.log_end_offset
-    elif request.isolation_level == READ_COMMITTED:
-        bound = log.last_stable_offset
-    else:
-        bound = log.high_watermark
     if timestamp == LATEST:
-        return _found(partition, -1, bound, hosted.state.leader_epoch)
+        return _found(partition, -1, _bound(request, hosted), hosted.state.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return _found(partition, -1, log.log_start_offset, log.leader_epochs.epoch_for_offset(log.log_start_offset))
     if timestamp == LATEST_TIERED:
         return _found(partition, -1, -1, -1)
-    hit = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
-    if hit is None or hit.offset >= bound:
+    return None
+
+
+def _bound(request: ListOffsetsRequest, hosted: HostedPartition) -> int:
+    log = hosted.log
+    if request.replica_id != CONSUMER:
+        return log.log_end_offset
+    return log.last_stable_offset if request.isolation_level == READ_COMMITTED else log.high_watermark
+
+
+def _from_hit(
+    request: ListOffsetsRequest,
+    hosted: HostedPartition,
+    partition: ListOffsetsPartition,
+    hit: TimestampOffset | None,
+) -> ListOffsetsPartitionResponse:
+    if hit is None or hit.offset >= _bound(request, hosted):
         return _found(partition, -1, -1, -1)
     return _found(partition, hit.timestamp, hit.offset, hit.leader_epoch)
+
+
+def _for_version(context: RequestContext, found: ListOffsetsPartitionResponse) -> ListOffsetsPartitionResponse:
+    if context.version < FIRST_LEADER_EPOCH_VERSION:
+        found.leader_epoch = -1
+    return found
 
 
 def _found(partition: ListOffsetsPartition, timestamp: int, offset: int, epoch: int) -> ListOffsetsPartitionResponse:

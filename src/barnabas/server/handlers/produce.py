@@ -3,13 +3,14 @@
 Listed from v0, as Kafka does, because librdkafka takes a lower bound above 0 for a broker without batches.
 v9 flexible; v10 leader hints (KIP-951: not sent, a client that meets NOT_LEADER_OR_FOLLOWER asks for metadata);
 v11 TRANSACTION_ABORTABLE, v12 the broker adds partitions to the transaction (KIP-890); v13 topic ids (KIP-516).
-The request is decoded by hand and each batch written at once, in the order of the frame. acks 0 never gets an answer:
+The request is decoded by hand and each batch written at once, in the order of the frame. Where the records of a batch
+take long to look at, that is done in a thread, and the connection is not read meanwhile. acks 0 never gets an answer:
 where it fails, the connection is closed, as in Kafka. No failure is ever UNKNOWN_SERVER_ERROR: clients take that for
 fatal, so what is unforeseen is logged and answered with a retriable storage error.
 """
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -26,7 +27,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from barnabas.records.compression import CompressionType
-from barnabas.records.conversion import InvalidRecordsError, RecordError
+from barnabas.records.conversion import InvalidRecordsError, RecordError, TakesLongerError
 from barnabas.records.header import ATTRIBUTES_OFFSET, COMPRESSION_MASK, HEADER_SIZE, TRANSACTIONAL_MASK
 from barnabas.server.dispatch import Handler, Reply, RequestContext
 from barnabas.server.hosted_partition import HostedPartition
@@ -38,7 +39,9 @@ from barnabas.server.produce_frame import (
     encode_success,
 )
 from barnabas.server.produce_one import decode_one, encode_one
+from barnabas.server.record_work import held
 from barnabas.server.transactional_writes import TransactionalWrites, is_transactional
+from barnabas.storage.append_checks import PreparedBatch, prepare
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
@@ -57,6 +60,14 @@ class PartitionFailure(NamedTuple):
 
 
 Outcome = PartitionSuccess | PartitionFailure
+
+
+class Progress(NamedTuple):
+    """How far a request has come: an outcome for each partition so far, and those that wait for a commit."""
+
+    outcomes: list[Outcome]
+    waiting: list[tuple[int, HostedPartition, int]]
+    now_ms: int
 
 
 def handle_produce(context: RequestContext, frame: memoryview, position: int) -> Reply:
@@ -81,29 +92,33 @@ def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview)
         return None
     try:
         first_offset, _, append_time_ms, log_start_offset, _ = hosted.append(records, acks, broker.clock.now_ms())
+    except TakesLongerError:
+        return None
     except Exception as error:
         failure = _failure(topic, partition, error)
         return _encode(version, correlation_id, [failure])
     return encode_one(one, first_offset, append_time_ms, log_start_offset)
 
 
-def _produce(
-    context: RequestContext,
-    request: ProduceFrame,
-    writes: TransactionalWrites | None = None,
-    pending: PendingReply | None = None,
+def _produce(context: RequestContext, request: ProduceFrame, writes: TransactionalWrites | None = None) -> Reply:
+    progress = Progress([], [], context.broker.clock.now_ms())
+    try:
+        for item in request.partitions:
+            progress.outcomes.append(_append(context, request, item, progress, writes))
+    except TakesLongerError:
+        return _go_on_later(context, request, progress, writes)
+    return _finish(context, request, progress, PendingReply)
+
+
+def _finish(
+    context: RequestContext, request: ProduceFrame, progress: Progress, new_pending: Callable[[], PendingReply]
 ) -> Reply:
-    outcomes: list[Outcome] = []
-    waiting: list[tuple[int, HostedPartition, int]] = []
-    now_ms = context.broker.clock.now_ms()
-    for item in request.partitions:
-        outcomes.append(_append(context, item, request.acks, now_ms, len(outcomes), waiting, writes))
     if request.acks == 0:
-        _check_unanswered(outcomes)
+        _check_unanswered(progress.outcomes)
         return None
-    if waiting:
-        return _answer_when_committed(context, request, outcomes, waiting, pending or PendingReply())
-    return _answer(context, outcomes)
+    if progress.waiting:
+        return _answer_when_committed(context, request, progress.outcomes, progress.waiting, new_pending())
+    return _answer(context, progress.outcomes)
 
 
 def _produce_in_transaction(context: RequestContext, request: ProduceFrame) -> Reply:
@@ -114,47 +129,92 @@ def _produce_in_transaction(context: RequestContext, request: ProduceFrame) -> R
     verifying = writes.verify()
     if verifying is None:
         return _produce(context, request, writes)
-    # The frame is only valid until this returns, so the batches are copied.
-    kept = request._replace(
-        partitions=[
-            item if item.records is None else item._replace(records=memoryview(bytearray(item.records)))
-            for item in request.partitions
-        ]
-    )
-    pending = PendingReply()
-    context.broker.dispatcher.watch(_produce_later(context, kept, writes, verifying, pending))
+    progress = Progress([], [], context.broker.clock.now_ms())
+    return _go_on_later(context, request, progress, writes, verifying)
+
+
+def _go_on_later(
+    context: RequestContext,
+    request: ProduceFrame,
+    progress: Progress,
+    writes: TransactionalWrites | None,
+    verifying: Coroutine[Any, Any, None] | None = None,
+) -> PendingReply:
+    """The frame is only valid until this returns, so the batches that are not written yet are copied."""
+    done = len(progress.outcomes)
+    kept = [
+        item if item.records is None else item._replace(records=memoryview(bytearray(item.records)))
+        for item in request.partitions[done:]
+    ]
+    request = request._replace(partitions=request.partitions[:done] + kept)
+    pending = PendingReply(sum(len(item.records) for item in kept if item.records is not None))
+    context.broker.dispatcher.watch(_produce_later(context, request, progress, writes, verifying, pending))
+    # At once, not when the task starts: the next frame of this connection may be at hand.
+    context.connection.pause_reading()
     return pending
 
 
 async def _produce_later(
     context: RequestContext,
     request: ProduceFrame,
-    writes: TransactionalWrites,
-    verifying: Coroutine[Any, Any, None],
+    progress: Progress,
+    writes: TransactionalWrites | None,
+    verifying: Coroutine[Any, Any, None] | None,
     pending: PendingReply,
 ) -> None:
     try:
-        await verifying
-        answer = _produce(context, request, writes, pending)
+        with held(context.connection):
+            if verifying is not None:
+                await verifying
+            for item in request.partitions[len(progress.outcomes) :]:
+                outcome = await _append_with_thread(context, request, item, progress, writes, pending)
+                progress.outcomes.append(outcome)
+        answer = _finish(context, request, progress, lambda: pending)
     except Exception as error:
         if not isinstance(error, ProtocolError):
-            logger.exception("a produce request in a transaction failed; closing its connection")
+            logger.exception("a produce request failed; closing its connection")
         pending.fail()
         return
     if answer is not pending:
         pending.complete(answer if isinstance(answer, list) else [])
 
 
+async def _append_with_thread(
+    context: RequestContext,
+    request: ProduceFrame,
+    item: PartitionRecords,
+    progress: Progress,
+    writes: TransactionalWrites | None,
+    pending: PendingReply,
+) -> Outcome:
+    try:
+        return _append(context, request, item, progress, writes)
+    except TakesLongerError:
+        pass
+    try:
+        assert item.records is not None
+        config = context.broker.replicas.find_for_produce(item.topic, item.partition).log.config
+        prepared = await context.broker.record_work.run(prepare, item.records, config, progress.now_ms)
+        if pending.abandoned:
+            # Its client has gone and may have sent the batch again on another connection, with others behind it.
+            raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "the connection was closed")
+    except Exception as error:
+        return _failure(item.topic, item.partition, error)
+    return _append(context, request, item, progress, writes, prepared)
+
+
 def _append(
     context: RequestContext,
+    request: ProduceFrame,
     item: PartitionRecords,
-    acks: int,
-    now_ms: int,
-    index: int,
-    waiting: list[tuple[int, HostedPartition, int]],
+    progress: Progress,
     writes: TransactionalWrites | None,
+    prepared: PreparedBatch | None = None,
 ) -> Outcome:
+    """Raises TakesLongerError, with nothing done, if the batch has to be prepared in a thread."""
     topic, partition, records = item
+    acks = request.acks
+    index = len(progress.outcomes)
     try:
         hosted = context.broker.replicas.find_for_produce(topic, partition)
         if records is None or not len(records):
@@ -165,14 +225,16 @@ def _append(
             writes.check(index)
         elif is_transactional(records):
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "the request has no transactional id")
-        info = hosted.append(records, acks, now_ms)
+        info = hosted.append(records, acks, progress.now_ms, prepared=prepared)
         if writes is not None:
             writes.on_appended(index)
+    except TakesLongerError:
+        raise
     except Exception as error:
         return _failure(topic, partition, error)
     first_offset, last_offset, append_time_ms, log_start_offset, _ = info
     if acks and hosted.must_wait(last_offset, acks):
-        waiting.append((index, hosted, last_offset))
+        progress.waiting.append((index, hosted, last_offset))
     # Half the cost of the named constructor, once for each batch.
     return tuple.__new__(PartitionSuccess, (topic, partition, first_offset, append_time_ms, log_start_offset))
 

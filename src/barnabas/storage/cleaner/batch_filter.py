@@ -7,16 +7,28 @@ Tombstones (KIP-534): the first cleaning that meets one writes the time after wh
 of the base timestamp; a later cleaning after that time drops it. Markers of transactions without data go the same way.
 """
 
-from typing import NamedTuple
+import time
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from barnabas.records.builder import BatchBuilder, empty_batch
 from barnabas.records.compression import compression_type
 from barnabas.records.header import BatchHeader, Buffer
-from barnabas.records.reader import read_records
+from barnabas.records.reader import iter_records, read_records
 from barnabas.records.record import Record
 from barnabas.storage.cleaner.log_to_clean import LastRecord
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.transactions import CleanedTransactions
+
+RECORDS_BETWEEN_STOPS: Final = 256
+
+
+def records_giving_way(batch: Buffer) -> Iterator[Record]:
+    """The records of a batch, however many; now and then the event loop gets the GIL, should it wait for it."""
+    for number, record in enumerate(iter_records(batch), 1):
+        yield record
+        if not number % RECORDS_BETWEEN_STOPS:
+            time.sleep(0)
 
 
 class Kept(NamedTuple):
@@ -54,24 +66,30 @@ class BatchFilter:
         self._delete_retention_ms = delete_retention_ms
 
     def keep(self, header: BatchHeader, batch: Buffer) -> Kept:
-        records = read_records(batch)
         horizon_passed = header.delete_horizon_ms is not None and header.delete_horizon_ms <= self._now_ms
         empty_marker = False
+        kept: list[Record] = []
         if header.is_control:
-            empty_marker = self._transactions.on_control_batch(header, records)
-            kept = [] if empty_marker and horizon_passed else records
-        elif self._transactions.on_data_batch(header):
-            kept = []
+            kept = read_records(batch)
+            records_read = len(kept)
+            empty_marker = self._transactions.on_control_batch(header, kept)
+            if empty_marker and horizon_passed:
+                kept = []
         else:
-            kept = [record for record in records if self._keeps_record(record, horizon_passed)]
+            aborted = self._transactions.on_data_batch(header)
+            records_read = 0
+            for record in records_giving_way(batch):
+                records_read += 1
+                if not aborted and self._keeps_record(record, horizon_passed):
+                    kept.append(record)
         if not kept:
             data = empty_batch(header) if self._must_keep_batch(header) else None
-            return Kept(data, len(records), 0)
+            return Kept(data, records_read, 0)
         stamp = header.delete_horizon_ms is None and (empty_marker or any(record.value is None for record in kept))
-        if len(kept) == len(records) and not stamp:
-            return Kept(batch, len(records), len(kept))
+        if len(kept) == records_read and not stamp:
+            return Kept(batch, records_read, len(kept))
         horizon = self._now_ms + self._delete_retention_ms if stamp else header.delete_horizon_ms
-        return Kept(_rebuild(header, kept, horizon), len(records), len(kept))
+        return Kept(_rebuild(header, kept, horizon), records_read, len(kept))
 
     def _keeps_record(self, record: Record, horizon_passed: bool) -> bool:
         if record.offset > self._map.latest_offset:

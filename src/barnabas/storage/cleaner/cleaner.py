@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import BatchHeader, Buffer, crc_matches, read_header
-from barnabas.records.reader import iter_records, read_records
-from barnabas.storage.cleaner.batch_filter import BatchFilter
+from barnabas.records.reader import read_records
+from barnabas.storage.cleaner.batch_filter import BatchFilter, records_giving_way
 from barnabas.storage.cleaner.log_to_clean import LogToClean, aborted_transactions, last_records
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.throttle import Throttle
@@ -130,7 +130,7 @@ class Cleaner:
         if header.is_control:
             transactions.on_control_batch(header, read_records(batch))
         elif not transactions.on_data_batch(header):
-            for record in iter_records(batch):
+            for record in records_giving_way(batch):
                 if record.key is not None and record.offset >= start:
                     self._map.put(record.key, record.offset)
 

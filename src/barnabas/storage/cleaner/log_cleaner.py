@@ -21,8 +21,8 @@ from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.throttle import Throttle
 from barnabas.storage.log import Log
-from barnabas.storage.log_state import PASSING
 from barnabas.storage.segment_scan import BrokenChainError
+from barnabas.storage.shortages import PASSING
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.types import TopicPartition
 

@@ -1,4 +1,4 @@
-"""The cluster as a whole, features, directories; and what Apache Kafka has beyond what Barnabas serves."""
+"""The cluster as a whole, features, directories; and what only one of Apache Kafka and Barnabas does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from confluent import produce_all
 from confluent_kafka.admin import AdminClient
 from eventually import eventually
 
-from barnabas import Admin, ErrorCode, KafkaError, TopicPartition, UnsupportedVersionError
+from barnabas import Admin, ErrorCode, KafkaError, TopicPartition
 from barnabas.client.admin.types import (
     AclBinding,
     AclFilter,
@@ -27,7 +27,18 @@ from barnabas.client.admin.types import (
 @pytest.fixture
 def kafka_only(cluster: str) -> None:
     if cluster != "kafka":
-        pytest.skip("Barnabas does not serve this API")
+        pytest.skip("Barnabas refuses this")
+
+
+@pytest.fixture
+def barnabas_only(cluster: str) -> None:
+    if cluster != "barnabas":
+        pytest.skip("Apache Kafka does this")
+
+
+@pytest.fixture
+def broker(admin: Admin) -> int:
+    return admin.describe_cluster().brokers[0].node.id
 
 
 def test_the_cluster(admin: Admin, judge: AdminClient, bootstrap: str) -> None:
@@ -65,48 +76,72 @@ def test_log_directories(admin: Admin, bootstrap: str, topic: str) -> None:
     assert sum((topic, 1) in each.replicas for each in everything[broker].values()) == 1
 
 
-def test_an_api_that_is_not_served_says_so(admin: Admin, cluster: str) -> None:
-    if cluster != "barnabas":
-        pytest.skip("Apache Kafka serves this API")
-    with pytest.raises(UnsupportedVersionError, match="DescribeQuorum"):
-        admin.describe_quorum()
+def test_the_quorum(admin: Admin, broker: int) -> None:
+    quorum = admin.describe_quorum()
+    assert quorum.leader_id == broker and quorum.leader_epoch > 0
+    (voter,) = quorum.voters
+    assert voter.replica_id == broker and voter.log_end_offset >= quorum.high_watermark
+    assert list(quorum.nodes) == [broker]
+
+
+def test_feature_levels(admin: Admin) -> None:
+    level = admin.describe_features().finalized["group.version"].max_version
+    admin.update_features({"group.version": FeatureUpdate(max_version_level=level)}, validate_only=True)
+    with pytest.raises(KafkaError, match=r"group\.version"):
+        admin.update_features({"group.version": FeatureUpdate(max_version_level=99)})
+    assert admin.describe_features().finalized["group.version"].max_version == level
+    assert admin.describe_features().finalized["metadata.version"].max_version == 27
+
+
+def test_a_broker_that_is_not_registered(admin: Admin) -> None:
+    with pytest.raises(KafkaError) as raised:
+        admin.unregister_broker(99)
+    assert raised.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+def test_reassignments_and_elections(admin: Admin, broker: int, topic: str) -> None:
+    admin.alter_partition_reassignments({(topic, 0): [broker]})
+    assert admin.list_partition_reassignments() == {}
+    assert admin.list_partition_reassignments([(topic, 0)]) == {}
+    with pytest.raises(KafkaError) as raised:
+        admin.alter_partition_reassignments({(topic, 0): None})
+    assert raised.value.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    with pytest.raises(KafkaError, match=f"{topic}-1") as raised:
+        admin.alter_partition_reassignments({(topic, 1): [broker, 99]})
+    assert raised.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert admin.elect_leaders([(topic, 0), (topic, 1)]) == {(topic, 0): False, (topic, 1): False}
+    assert admin.elect_leaders() == {}
+    assert admin.elect_leaders([(topic, 0)], election_type="unclean") == {(topic, 0): False}
+
+
+@pytest.mark.usefixtures("barnabas_only")
+class TestOnlyBarnabas:
+    """What has no effect here is refused, and nothing of it is kept."""
+
+    def test_no_access_rules(self, admin: Admin) -> None:
+        with pytest.raises(KafkaError, match="No Authorizer is configured") as raised:
+            admin.describe_acls()
+        assert raised.value.code is ErrorCode.SECURITY_DISABLED
+
+    def test_no_quotas(self, admin: Admin) -> None:
+        user = QuotaEntity(user="a")
+        with pytest.raises(KafkaError, match="not enforced") as raised:
+            admin.alter_client_quotas({user: {"producer_byte_rate": 1024.0}})
+        assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION
+        assert admin.describe_client_quotas(user) == {}
+
+    def test_no_credentials(self, admin: Admin) -> None:
+        with pytest.raises(KafkaError, match="SCRAM") as raised:
+            admin.alter_user_scram_credentials([ScramUpsertion(user="a", password="secret")])
+        assert raised.value.code is ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        assert admin.describe_user_scram_credentials() == {}
 
 
 @pytest.mark.usefixtures("kafka_only")
 class TestOnlyKafka:
-    def test_the_quorum(self, admin: Admin) -> None:
-        quorum = admin.describe_quorum()
-        assert quorum.leader_id == 1 and quorum.leader_epoch > 0 and quorum.high_watermark > 0
-        (voter,) = quorum.voters
-        assert voter.replica_id == 1 and voter.log_end_offset >= quorum.high_watermark
-        assert list(quorum.nodes) == [1]
-
-    def test_feature_levels(self, admin: Admin) -> None:
-        level = admin.describe_features().finalized["group.version"].max_version
+    def test_a_feature_at_a_lower_level(self, admin: Admin) -> None:
         update = FeatureUpdate(max_version_level=0, upgrade_type=FeatureUpgradeType.SAFE_DOWNGRADE)
         admin.update_features({"group.version": update}, validate_only=True)
-        assert admin.describe_features().finalized["group.version"].max_version == level
-        with pytest.raises(KafkaError, match=r"group\.version"):
-            admin.update_features({"group.version": FeatureUpdate(max_version_level=99)})
-
-    def test_a_broker_that_is_not_registered(self, admin: Admin) -> None:
-        with pytest.raises(KafkaError) as raised:
-            admin.unregister_broker(99)
-        assert raised.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
-
-    def test_reassignments_and_elections(self, admin: Admin, topic: str) -> None:
-        admin.alter_partition_reassignments({(topic, 0): [1]})
-        assert admin.list_partition_reassignments() == {}
-        assert admin.list_partition_reassignments([(topic, 0)]) == {}
-        with pytest.raises(KafkaError) as raised:
-            admin.alter_partition_reassignments({(topic, 0): None})
-        assert raised.value.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-        with pytest.raises(KafkaError, match=f"{topic}-1") as raised:
-            admin.alter_partition_reassignments({(topic, 1): [1, 99]})
-        assert raised.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        assert admin.elect_leaders([(topic, 0), (topic, 1)]) == {(topic, 0): False, (topic, 1): False}
-        assert admin.elect_leaders() == {}
-        assert admin.elect_leaders([(topic, 0)], election_type="unclean") == {(topic, 0): False}
 
     def test_a_replica_moves_to_another_directory(self, admin: Admin, topic: str) -> None:
         key = TopicPartition(topic, 0)

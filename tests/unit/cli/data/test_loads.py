@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.cli.data import produce_load, produce_statistics
+from barnabas.cli.data.deliveries import batch_end
 from barnabas.cli.data.payloads import numbers, random_letters, repeated, split_payloads
 from barnabas.cli.data.produce_statistics import ProduceStatistics, Run, total_line
 from barnabas.client.producer._fast_pure import Delivery
@@ -44,7 +45,7 @@ def test_neighbours_are_found(steps: list[tuple[int, int]], chance: random.Rando
         timestamp += later
     start = 0
     while start < len(deliveries):
-        end = produce_load._batch_end(deliveries, start)
+        end = batch_end(deliveries, start)
         assert all(each.batch is deliveries[start].batch for each in deliveries[start:end])
         assert end == len(deliveries) or deliveries[end].batch is not deliveries[start].batch
         sent = produce_load._sent(deliveries, start, end)

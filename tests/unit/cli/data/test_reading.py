@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 from barnabas.cli.data.consume_load import ReadLoad, read_load
 from barnabas.cli.data.progress import Progress
 from barnabas.cli.data.read_range import ReadRange
-from barnabas.cli.data.reading import Partitions, print_records
+from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
 from barnabas.client.consumer import Consumer
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.records.codec import ConsumerRecord
@@ -42,6 +44,7 @@ def test_what_came_after_the_beginning_is_not_printed() -> None:
     consumer = FakeConsumer()
     partitions = Partitions(cast(Consumer, consumer), [FIRST, SECOND], ReadRange(at_end=True))
     assert not partitions.done(idle=False) and consumer.paused == [SECOND]
+    consumer.positions[FIRST] = 4
     assert [record.offset for record in partitions.wanted(records(4))] == [0, 1]
     assert partitions.done(idle=False) and consumer.paused == [SECOND, FIRST]
 
@@ -83,12 +86,16 @@ class Counted(Progress):
         super().__init__("consuming", shown=False)
 
 
+def by_offset(given: Sequence[ConsumerRecord]) -> bytes:
+    return b"".join(b"%d\n" % record.offset for record in given)
+
+
 def test_what_is_printed_is_counted_for_the_progress() -> None:
     progress = Counted()
     printed = io.BytesIO()
     consumer = cast(Consumer, Polled())
     partitions = Partitions(consumer, [FIRST], ReadRange())
-    assert print_records(consumer, partitions, lambda record: b"%d\n" % record.offset, printed, 3, progress) == 3
+    assert print_records(consumer, partitions, by_offset, printed, 3, progress) == 3
     assert printed.getvalue() == b"0\n1\n0\n" and (progress.records, progress.size) == (3, 6)
 
 
@@ -96,3 +103,30 @@ def test_what_a_load_reads_is_counted_for_the_progress() -> None:
     progress = Counted()
     totals = read_load(cast(Consumer, Polled()), ReadLoad("t", 3), print, progress)
     assert (totals.messages, progress.records, progress.size) == (3, 3, totals.size)
+
+
+class Member(FakeConsumer):
+    """Of a group that it has just joined: the next poll takes the assignment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.assigned: set[TopicPartition] = set()
+
+    def assignment(self) -> set[TopicPartition]:
+        return self.assigned
+
+    def group_metadata(self) -> SimpleNamespace:
+        return SimpleNamespace(generation_id=1)
+
+    def lag(self) -> dict[TopicPartition, int]:
+        return {FIRST: 1}
+
+
+def test_a_member_that_has_just_joined_is_not_done() -> None:
+    member = Member()
+    partitions = GroupPartitions(cast(Consumer, member), ReadRange(at_end=True))
+    assert not partitions.done(idle=True)
+    member.assigned = {FIRST}
+    assert not partitions.done(idle=True)
+    member.assigned = set()
+    assert partitions.done(idle=True), "another poll, and still nothing: other members have all partitions"

@@ -8,6 +8,7 @@ import os
 import pty
 import sys
 import threading
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,9 @@ def test_lines(
     monkeypatch.setattr(line_input, "BLOCK_BYTES", block)
     path = tmp_path / "lines"
     path.write_bytes(content)
-    assert list(LineInput([str(path)], delimiter)) == cut
+    assert list(chain.from_iterable(LineInput([str(path)], delimiter))) == cut
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    assert list(LineInput([], delimiter)) == cut
+    assert list(chain.from_iterable(LineInput([], delimiter))) == cut
 
 
 @pytest.mark.parametrize("delimiter", [b";", b"\n"])
@@ -73,7 +74,7 @@ def test_records_of_a_pipe_come_as_they_are_written(delimiter: bytes, monkeypatc
     reading, writing = os.pipe()
     with open(reading, "rb") as source, open(writing, "wb", buffering=0) as sink:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source))
-        records = iter(LineInput([], delimiter))
+        records = chain.from_iterable(LineInput([], delimiter))
         first: list[bytes] = []
         reader = threading.Thread(target=lambda: first.append(next(records)), daemon=True)
         sink.write(b"one" + delimiter)
@@ -82,15 +83,38 @@ def test_records_of_a_pipe_come_as_they_are_written(delimiter: bytes, monkeypatc
         assert first == [b"one"]
 
 
+def places(source: LineInput) -> list[str]:
+    return [source.place(number) for block in source for number in range(1, len(block) + 1)]
+
+
+def test_a_long_record_is_not_looked_through_again_and_again() -> None:
+    """32 MiB without a delimiter, in small pieces: quadratic, it would take minutes."""
+    pieces = [b"x" * 1024] * 32768 + [b";end"]
+
+    class Pieces(io.BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return pieces.pop() if len(pieces) == 1 else pieces.pop(0) if pieces else b""
+
+    assert [len(each) for each in chain.from_iterable(line_input._cut(Pieces(), b";"))] == [1 << 25, 3]
+
+
+@pytest.mark.parametrize("block", [1, 3, 1 << 16])
+def test_where_a_record_stands_whatever_the_blocks(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_input, "BLOCK_BYTES", block)
+    path = tmp_path / "lines"
+    path.write_bytes(b"a\nb\nc\nd")
+    assert places(LineInput([str(path)], b"\n")) == [f"line {number} of {path}" for number in (1, 2, 3, 4)]
+
+
 def test_where_a_record_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_text("a\nb\n")
     second.write_text("c")
     source = LineInput([str(first), str(second)], b"\n")
-    assert [source.place for _ in source] == [f"line 1 of {first}", f"line 2 of {first}", f"line 1 of {second}"]
+    assert places(source) == [f"line 1 of {first}", f"line 2 of {first}", f"line 1 of {second}"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a;b")))
     source = LineInput(["-"], b";")
-    assert [source.place for _ in source] == ["record 1", "record 2"]
+    assert places(source) == ["record 1", "record 2"]
 
 
 def test_what_cannot_be_read_is_told_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

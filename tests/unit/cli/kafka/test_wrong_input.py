@@ -139,6 +139,6 @@ def test_numbers_in_files() -> None:
 
 
 def test_what_a_broker_does_not_serve() -> None:
-    """In Kafka's words; "use a newer broker" would be wrong of the newest one of Barnabas."""
+    """In Kafka's words."""
     error = UnsupportedVersionError("h:1 does not offer ElectLeaders: use a newer broker")
     assert kafka_text(error) == "The node does not support ELECT_LEADERS"

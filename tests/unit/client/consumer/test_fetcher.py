@@ -10,9 +10,16 @@ from fake_cluster import FakeCluster, lost
 from fetch_world import SESSION, TOPIC_ID, A, B, World, answer, asked, failed, never, run, until
 from fetched import values
 
+from barnabas.client.consumer import fetcher
 from barnabas.client.consumer.offset_reset import EARLIEST, NONE
 from barnabas.client.consumer.partition_state import FetchState
-from barnabas.client.errors import AuthenticationError, AuthorizationError, OffsetOutOfRangeError, RecordTooLargeError
+from barnabas.client.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    OffsetOutOfRangeError,
+    RecordTooLargeError,
+    UnexpectedError,
+)
 from barnabas.errors import ErrorCode
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.fetch import (
@@ -424,6 +431,38 @@ def test_a_brokers_error_is_told_although_the_first_partition_is_gone() -> None:
         await until(lambda: not world.fetcher._active)
         world.fetcher.kick()
         assert await world.taken(1) == [b"0"]
+        await world.fetcher.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("where", ["make", "read"])
+def test_an_unexpected_failure_is_raised_and_no_record_is_left_out(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        cluster = FakeCluster(topics={"t": 1})
+        both = answer({A: values(0, b"0", b"1")})
+        cluster.always(ApiKey.FETCH, lambda _, request: both if asked(request) == {0: 0} else never)
+        world = World(cluster)
+        failures = [KeyError("no such thing")]
+
+        def failing(working: Any) -> Any:
+            def call(*arguments: Any) -> Any:
+                if failures:
+                    raise failures.pop()
+                return working(*arguments)
+
+            return call
+
+        if where == "make":
+            monkeypatch.setattr(world.fetcher._rows_ahead, "make", failing(world.fetcher._rows_ahead.make))
+        else:
+            monkeypatch.setattr(fetcher, "read_fetch_response", failing(fetcher.read_fetch_response))
+        world.assign(A)
+        world.fetcher.kick()
+        with pytest.raises(UnexpectedError, match="no such thing"):
+            await world.taken(1)
+        world.fetcher.kick()
+        assert await world.taken(2) == [b"0", b"1"]
         await world.fetcher.close()
 
     run(test)

@@ -21,6 +21,7 @@ from barnabas.client.errors import (
     LogTruncationError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
+    UnexpectedError,
     UnknownTopicError,
     UnsupportedVersionError,
     error_for,
@@ -203,6 +204,57 @@ def test_what_can_be_retried_is() -> None:
     run(test)
 
 
+def test_an_offset_that_was_not_asked_for_is_passed_over() -> None:
+    """Nobody else is held up by it, and it is no position of anything."""
+
+    def with_more(node_id: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        response = listed(5)(node_id, request)
+        response.topics[0].partitions.append(ListOffsetsPartitionResponse(partition_index=9, error_code=0, offset=1))
+        response.topics.append(listed(1, ErrorCode.TOPIC_AUTHORIZATION_FAILED)(node_id, request).topics[0])
+        response.topics[-1].name = "other"
+        return response
+
+    async def test() -> None:
+        world = World()
+        world.cluster.always(ApiKey.LIST_OFFSETS, with_more)
+        world.subscription.assign([A])
+        world.keeper.kick()
+        await world.fetching(A)
+        assert world[A].offset == 5 and world.errors == []
+        assert await world.lookup.list_offsets({A: -1}, Deadline(1000)) == {A: (5, -1, -1)}
+        await world.keeper.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("where", ["list_offsets_once", "refresh"])
+def test_an_unexpected_failure_is_raised_and_then_tried_again(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        world = World()
+        world.cluster.always(ApiKey.LIST_OFFSETS, listed(5))
+        failures = [KeyError("no such thing")]
+        working = getattr(world.lookup, where)
+
+        async def fail_once(*arguments: Any) -> Any:
+            if failures:
+                raise failures.pop()
+            return await working(*arguments)
+
+        monkeypatch.setattr(world.lookup, where, fail_once)
+        world.subscription.assign([A])
+        world.keeper.kick()
+        await world.until(lambda: world.errors)
+        assert isinstance(world.errors[0], UnexpectedError) and not world.errors[0].retriable
+        assert isinstance(world.errors[0].__cause__, KeyError)
+        world.subscription.unpark()
+        world.keeper.kick()
+        await world.fetching(A)
+        assert world[A].offset == 5
+        await world.keeper.close()
+
+    run(test)
+
+
 def test_errors_for_the_user_wait_until_they_are_told() -> None:
     async def test() -> None:
         world = World()
@@ -338,7 +390,7 @@ class TestLeaderChange:
             world.cluster.publish()
             await eventually(lambda: asked == [1, 0])
             earlier.set()
-            await eventually(lambda: len(world.keeper._tasks) == 1)
+            await eventually(lambda: len(world.keeper._background._tasks) == 1)
             later.set()
             await world.fetching(A)
             assert (world[A].offset, world[A].leader_epoch) == (100, 4)

@@ -14,7 +14,6 @@ from barnabas.client.errors import (
     AuthenticationError,
     AuthorizationError,
     BufferFullError,
-    ClientError,
     ClientTimeoutError,
     CommitFailedError,
     FencedError,
@@ -44,7 +43,7 @@ from barnabas.errors import ErrorCode, KafkaError
         (ErrorCode.SASL_AUTHENTICATION_FAILED, AuthenticationError),
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, AuthorizationError),
         (ErrorCode.UNSUPPORTED_VERSION, UnsupportedVersionError),
-        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ClientError),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, barnabas.NotLeaderError),
     ],
 )
 def test_the_class_for_a_code(code: ErrorCode, kind: type[KafkaError]) -> None:
@@ -103,3 +102,12 @@ def test_errors_travel_between_processes() -> None:
     for error in (UnreachableError("h:1", "gone"), error_for(3, topic="t"), ClientTimeoutError("late")):
         copied = pickle.loads(pickle.dumps(error))
         assert (type(copied), str(copied), copied.code) == (type(error), str(error), error.code)
+
+
+def test_common_codes_have_a_class_of_their_own() -> None:
+    assert type(error_for(ErrorCode.TOPIC_ALREADY_EXISTS)) is barnabas.TopicExistsError
+    assert type(error_for(ErrorCode.NOT_COORDINATOR)) is barnabas.CoordinatorNotAvailableError
+    for code in ErrorCode:
+        error = error_for(code)
+        if not isinstance(error, barnabas.RebalanceInProgressError):
+            assert (error.code, error.retriable) == (code, code.retriable)

@@ -16,7 +16,7 @@ from barnabas.client.consumer.group import Assigned, GroupOptions, Lost, Rebalan
 from barnabas.client.consumer.group.actions import Refresh
 from barnabas.client.consumer.group.driver import MembershipDriver
 from barnabas.client.consumer.group.protocol import MemberAssignment, encode_assignment
-from barnabas.client.errors import AuthenticationError, FencedError
+from barnabas.client.errors import AuthenticationError, FencedError, UnexpectedError
 from barnabas.client.node_connections import coordinator_id
 from barnabas.clock import Clock, ManualClock, SystemClock
 from barnabas.errors import ErrorCode
@@ -342,3 +342,28 @@ def test_a_topic_that_does_not_exist_is_told_once(protocol: str, caplog: pytest.
         play(scene, group_protocol=protocol, allow_auto_create_topics=False)
     told = [record.message for record in caplog.records if "no such topic" in record.message]
     assert len(told) == 1 and "typo" in told[0]
+
+
+@pytest.mark.parametrize("method", ["on_response", "on_time", "on_refreshed", "on_topics"])
+def test_an_unexpected_failure_of_the_machine_is_for_the_user(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(stage: Stage) -> None:
+        machine = stage.membership._machine
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise KeyError("no such thing")
+
+        if method == "on_refreshed":
+            monkeypatch.setattr(machine, method, fail)
+            await stage.membership.start()
+            stage.membership.subscribe(frozenset({"t"}), None)
+        else:
+            await stage.join()
+            monkeypatch.setattr(machine, method, fail)
+            if method == "on_topics":
+                stage.cluster.publish()
+        while stage.membership.error is None:
+            stage.woken.clear()
+            await stage.woken.wait()
+        assert isinstance(stage.membership.error, UnexpectedError)
+
+    play(scene)

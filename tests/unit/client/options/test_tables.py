@@ -58,7 +58,7 @@ KAFKA = {
     partitioner.ignore.keys=false retries=2147483647 transaction.timeout.ms=60000
     transaction.two.phase.commit.enable=false transactional.id=null value.serializer""",
     ConsumerOptions: COMMON
-    + """ allow.auto.create.topics=true auto.commit.interval.ms=5000 auto.offset.reset=latest check.crcs=true
+    + """ allow.auto.create.topics auto.commit.interval.ms=5000 auto.offset.reset=latest check.crcs=true
     client.rack connections.max.idle.ms=540000 default.api.timeout.ms=60000 enable.auto.commit=true
     exclude.internal.topics=true fetch.max.bytes=52428800 fetch.max.wait.ms=500 fetch.min.bytes=1 group.id=null
     group.instance.id=null group.protocol=classic group.remote.assignor=null heartbeat.interval.ms=3000
@@ -69,8 +69,10 @@ KAFKA = {
     AdminOptions: COMMON
     + """ bootstrap.controllers connections.max.idle.ms=300000 default.api.timeout.ms=60000 retries=2147483647""",
 }
-OWN = {"sasl.username", "sasl.password"}
-"""What Kafka says in sasl.jaas.config only."""
+OWN = {"sasl.username", "sasl.password"} | {
+    f"{which}{kind}.encoding" for which in ("key.", "value.", "") for kind in ("serializer", "deserializer")
+}
+"""What Kafka says in sasl.jaas.config only, and options of its StringSerializer."""
 
 
 def kafka_defaults(table: type[Any]) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import Any
 
@@ -78,6 +79,29 @@ def test_a_batch_fills_on_until_it_is_taken() -> None:
     assert first.closed and first.size <= 800 and first.limit == -1
 
 
+def test_a_given_batch_size_bounds_a_batch() -> None:
+    world = World(dataclasses.replace(LIMITS, fills_while_busy=False))
+    for _ in range(6):
+        world.append(b"x" * 60)
+    sizes = [batch.current_size() for batch in world.topic.partitions[0].batches]
+    assert max(sizes) <= 200 and len(sizes) == 3, "although nobody took the first"
+    assert all(batch.closed for batch in list(world.topic.partitions[0].batches)[:-1]) and world.wakes == 1
+
+
+def test_a_record_larger_than_batch_size_goes_alone() -> None:
+    world = World(dataclasses.replace(LIMITS, fills_while_busy=False))
+    for length in (10, 500, 10, 10):
+        world.append(b"x" * length)
+    assert [len(values(batch)) for batch in world.topic.partitions[0].batches] == [1, 1, 2]
+
+
+def test_no_batch_is_larger_than_a_request() -> None:
+    world = World(dataclasses.replace(LIMITS, batch_size=2000, fills_while_busy=False))
+    for _ in range(12):
+        world.append(b"x" * 190)
+    assert max(batch.current_size() for batch in world.topic.partitions[0].batches) <= 800
+
+
 def test_a_busy_node_is_not_a_reason_to_wake_the_sender() -> None:
     world = World()
     world.accumulator.busy_nodes.add(0)
@@ -126,6 +150,15 @@ def test_sticky_partitions_get_the_same_bytes() -> None:
             for queue in list(world.accumulator.active):
                 world.finish(world.accumulator.take(queue))
     assert min(counts) > 800, counts
+
+
+@pytest.mark.parametrize("fills_while_busy", [True, False])
+def test_records_that_fill_a_batch_alone_reach_every_partition(fills_while_busy: bool) -> None:
+    limits = Limits(200, 5, 1_000_000, 800, 1000, fills_while_busy=fills_while_busy)
+    for size in (limits, dataclasses.replace(limits, batch_size=0)):
+        world = World(size, partitions=4)
+        reached = {world.append(b"x" * 500, -1).batch.tp.partition for _ in range(100)}
+        assert reached == {0, 1, 2, 3}
 
 
 def test_expired() -> None:

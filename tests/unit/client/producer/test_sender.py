@@ -186,11 +186,12 @@ def test_a_connection_that_goes_before_a_request_has_left(
     assert broker.values("t") == [b"%d" % number for number in range(-1, 20)]
 
 
+@pytest.mark.parametrize("code", [ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE])
 def test_batches_that_are_too_large_are_split_and_the_limit_is_learnt(
-    cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
+    cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending], code: ErrorCode
 ) -> None:
     made = sending(cluster, linger_ms=20)
-    broker.errors.append(ErrorCode.MESSAGE_TOO_LARGE)
+    broker.errors.append(code)
     deliveries = [made.send("t", b"%03d" % number * 20, partition=0) for number in range(100)]
     made.flush()
     assert [each.result(0).offset for each in deliveries] == list(range(100))
@@ -202,6 +203,37 @@ def test_batches_that_are_too_large_are_split_and_the_limit_is_learnt(
         made.send("t", b"%03d" % number * 20, partition=0)
     made.flush()
     assert max(broker.batch_sizes) <= limit
+
+
+@pytest.mark.parametrize("partition", [None, 0])
+@pytest.mark.parametrize(
+    ("given", "least", "most"),
+    [({"batch_size": 1000}, 800, 1000), ({"batch_size": 16_384}, 16_000, 16_384), ({}, 20_000, 1 << 20)],
+)
+def test_a_given_batch_size_holds_while_the_sender_is_busy(
+    cluster: FakeCluster,
+    broker: ProduceBroker,
+    sending: Callable[..., Sending],
+    given: dict[str, int],
+    least: int,
+    most: int,
+    partition: int | None,
+) -> None:
+    """Unless it is given, batches go on filling up to max.request.size."""
+    all_sent = asyncio.Event()
+
+    async def held(node_id: int, request: Any) -> Any:
+        await all_sent.wait()
+        return broker._on_produce(node_id, request)
+
+    cluster.always(ApiKey.PRODUCE, held)
+    made = sending(cluster, max_in_flight_requests_per_connection=1, **given)
+    producer = made.producer()
+    for _ in range(1000):
+        producer.send("t", b"x" * 100, partition=partition)
+    made.io.call(all_sent.set)
+    made.flush()
+    assert least < max(broker.batch_sizes) <= most
 
 
 def test_a_refused_record_is_named(

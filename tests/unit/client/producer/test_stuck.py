@@ -17,7 +17,13 @@ from fake_cluster import FakeCluster, lost
 from produce_broker import ProduceBroker
 from sending import Sending, sendings
 
-from barnabas.client.errors import ClientTimeoutError, FencedError, UnknownTopicError, UnreachableError
+from barnabas.client.errors import (
+    ClientTimeoutError,
+    FencedError,
+    UnexpectedError,
+    UnknownTopicError,
+    UnreachableError,
+)
 from barnabas.client.producer.accumulator import Accumulator, Limits
 from barnabas.client.producer.buffer_pool import MemoryWaiter
 from barnabas.client.producer.memory_wait import memory
@@ -216,3 +222,68 @@ class TestTransactions:
         made.io.wait(made.core.begin_transaction())
         made.send("t", b"0", partition=0).result(10)
         made.io.wait(made.core.close(), 10)
+
+
+@pytest.mark.parametrize("where", ["on_answer", "take_hint"])
+def test_a_response_that_cannot_be_taken_in_leaves_no_record_waiting(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sending(cluster)
+    made.send("t", b"0", partition=0).result(10)
+    owner = made.core._outcomes if where == "on_answer" else made.core._client
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise KeyError("no such thing")
+
+    if where == "take_hint":
+        broker.errors.append(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, where, fail)
+        assert isinstance(made.send("t", b"1", partition=0).exception(10), UnexpectedError)
+    assert made.send("t", b"2", partition=0).exception(10) is None
+
+
+def test_an_unexpected_failure_on_the_way_to_a_producer_id(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending
+) -> None:
+    made = sending(cluster)
+    cluster.answer(ApiKey.INIT_PRODUCER_ID, KeyError("no such thing"))
+    assert isinstance(made.send("t", b"0", partition=0).exception(10), UnexpectedError)
+    assert made.send("t", b"1", partition=0).result(10).offset == 0
+
+
+def test_a_connection_that_fails_unexpectedly_is_tried_again_after_a_pause(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sending(
+        cluster, delivery_timeout_ms=300, request_timeout_ms=300, retry_backoff_ms=50, retry_backoff_max_ms=50
+    )
+    attempts = []
+
+    async def fail(node_id: int) -> None:
+        attempts.append(node_id)
+        raise KeyError("no such thing")
+
+    monkeypatch.setattr(made.core._client, "is_ready", lambda _: False)
+    monkeypatch.setattr(made.core._client, "connect", fail)
+    error = made.send("t", b"0", partition=0).exception(10)
+    assert "no such thing" in str(error) and 1 < len(attempts) < 30
+
+
+def test_metadata_that_fails_unexpectedly_is_asked_for_again(
+    cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sending(cluster)
+    cluster.set_leader("t", 0, leader=-1, leader_epoch=1)
+    made.publish()
+    failures = [KeyError("no such thing")]
+    refresh = made.core._client.refresh_metadata
+
+    async def fail_once(topics: Any) -> None:
+        if failures:
+            raise failures.pop()
+        cluster.set_leader("t", 0, leader=0, leader_epoch=2)
+        await refresh(topics)
+
+    monkeypatch.setattr(made.core._client, "refresh_metadata", fail_once)
+    assert made.send("t", b"0", partition=0).result(10).offset == 0

@@ -70,6 +70,12 @@ def test_min_in_sync_replicas() -> None:
     assert code_of(state.check_min_in_sync_replicas, 3) is ErrorCode.NOT_ENOUGH_REPLICAS
 
 
+def test_no_more_replicas_can_be_required_than_there_are() -> None:
+    state = PartitionState(0)
+    state.apply(PartitionImage(0, (0,), (0,), 0, 3, 7), 10, 4)
+    state.check_min_in_sync_replicas(2)
+
+
 def test_a_lagging_follower_holds_the_high_watermark_until_the_controller_agrees() -> None:
     state = leader_of_three()
     state.on_append(10)

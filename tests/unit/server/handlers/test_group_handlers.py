@@ -120,7 +120,7 @@ def test_find_coordinator_makes_the_topic_and_answers(tmp_path: Path) -> None:
                 assert len(found) == (2 if version >= 4 else 1)
         assert (await find(calls, 6, 2)).coordinators[0].error_code == ErrorCode.INVALID_REQUEST
         assert (await find(calls, 3, 2)).error_code == ErrorCode.INVALID_REQUEST
-        assert calls.broker.cluster.image.topic_config("__transaction_state")["min.insync.replicas"] == "1"
+        assert calls.broker.cluster.image.topic_config("__transaction_state")["min.insync.replicas"] == "2"
 
     run(tmp_path, scenario)
 
@@ -480,9 +480,11 @@ def test_features_switch_the_newer_protocols_on(tmp_path: Path, version: int) ->
         answer = handle_api_versions(calls.context(ApiKey.API_VERSIONS, version), request)
         finalized = {each.name: (each.min_version_level, each.max_version_level) for each in answer.finalized_features}
         supported = {each.name: (each.min_version, each.max_version) for each in answer.supported_features}
-        features = {"group.version": (1, 1), "transaction.version": (2, 2)}
+        features = {"group.version": (1, 1), "transaction.version": (2, 2), "metadata.version": (27, 27)}
         assert finalized == (features if version >= 3 else {})
         assert answer.finalized_features_epoch == (0 if version >= 3 else -1)
-        assert supported == ({name: (0, level) for name, (level, _) in features.items()} if version >= 4 else {})
+        fixed = {"metadata.version": (27, 27)}
+        optional = {"group.version": (0, 1), "transaction.version": (0, 2)}
+        assert supported == {**(optional if version >= 4 else {}), **(fixed if version >= 3 else {})}
 
     run(tmp_path, scenario)

@@ -118,11 +118,37 @@ def test_creation_is_refused_as_kafka_refuses_it() -> None:
         assert (await caller.create(name="t", configs=bad)).error_code == ErrorCode.INVALID_CONFIG
         unknown = [create.CreatableTopicConfig(name="retention", value="5")]
         assert (await caller.create(name="t", configs=unknown)).error_code == ErrorCode.INVALID_CONFIG
-        assert (await caller.create(name="t", num_partitions=-1, version=3)).error_code == ErrorCode.UNSUPPORTED_VERSION
-        assert (await caller.create(name="t", num_partitions=-1, version=4)).error_code == ErrorCode.NONE
+        assert (await caller.create(name="t")).error_code == ErrorCode.NONE
         assert (await caller.create(name="t")).error_code == ErrorCode.TOPIC_ALREADY_EXISTS
         assert (await caller.create(name="u", validate_only=True)).error_code == ErrorCode.NONE
         assert list(caller.cluster.image.topics) == ["t"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+def test_counts_of_minus_one_are_the_defaults_in_every_version(version: int) -> None:
+    async def scenario(caller: Caller) -> None:
+        answer = await caller.create(version, name="t", num_partitions=-1, replication_factor=-1)
+        assert (answer.error_code, answer.num_partitions, answer.replication_factor) == (ErrorCode.NONE, 1, 1)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+def test_a_topic_that_exists_is_reported_before_any_other_fault(version: int) -> None:
+    async def scenario(caller: Caller) -> None:
+        await caller.create(name="t")
+        unknown = [create.CreatableTopicConfig(name="retention", value="5")]
+        wrong: tuple[dict[str, Any], ...] = (
+            {"num_partitions": -1, "replication_factor": -1},
+            {"num_partitions": 0},
+            {"replication_factor": 7},
+            {"configs": unknown},
+        )
+        for fault in wrong:
+            answer = await caller.create(version, name="t", **fault)
+            assert answer.error_code == ErrorCode.TOPIC_ALREADY_EXISTS, fault
 
     run(scenario)
 

@@ -114,6 +114,8 @@ class OffsetCommitter:
         self._check_fetch(group_error(response), member)
         found: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
         for partition, code, committed in fetched_offsets(response):
+            if partition not in found:
+                continue  # not asked for
             if code:
                 raise error_for(code, topic=partition.topic, partition=partition.partition, group=options.group_id)
             found[partition] = committed

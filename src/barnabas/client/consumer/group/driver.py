@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
+from barnabas.client.background import Background, as_failure
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.group.actions import (
     Action,
@@ -32,7 +33,7 @@ from barnabas.client.consumer.offsets import SubscriptionPattern
 from barnabas.client.environment import environment
 from barnabas.client.metadata import MetadataCache
 from barnabas.clock import Clock
-from barnabas.errors import ErrorCode, KafkaError
+from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer.group")
@@ -61,8 +62,8 @@ class MembershipDriver:
         self._events: deque[RebalanceEvent] = deque()
         self._polled_ms = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._background = Background()
+        self._leaving = Background()
         self._view = TopicView()
         self._view_version = -1
         self._is_closed = False
@@ -85,6 +86,11 @@ class MembershipDriver:
     @property
     def is_rebalancing(self) -> bool:
         return self._machine.is_rebalancing
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is an event that the consumer has not answered."""
+        return self._machine.is_waiting
 
     @property
     def subscription(self) -> frozenset[str]:
@@ -155,9 +161,8 @@ class MembershipDriver:
         self._events.clear()
         if self._timer is not None:
             self._timer.cancel()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, *self._leaving, return_exceptions=True)
+        await self._background.close()
+        await self._leaving.finish()
 
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         """On the loop, in the order of the calls. One that comes before the start is carried out by the start.
@@ -178,8 +183,18 @@ class MembershipDriver:
 
     def _feed(self, method: Callable[..., None], *arguments: Any, **named: Any) -> None:
         """Tell the machine what has happened, and do what it wants done about it."""
-        if not self._is_closed:
+        if self._is_closed:
+            return
+        try:
             method(*arguments, self._clock.monotonic_ms(), **named)
+            self._carry_out()
+        except Exception as error:
+            self._on_unexpected(as_failure(self._name, error))
+
+    def _on_unexpected(self, error: KafkaError) -> None:
+        """poll raises it, until the user subscribes again."""
+        if not self._is_closed:
+            self._machine.fail(error)
             self._carry_out()
 
     def _carry_out(self) -> None:
@@ -199,11 +214,11 @@ class MembershipDriver:
     def _do(self, action: Action) -> None:
         match action:
             case Send():
-                self._spawn(self._send(action), self._tasks)
+                self._spawn(self._send(action))
             case Leave(request):
-                self._spawn(self._link.leave(request), self._leaving)
+                self._leaving.start(f"{self._name}: leaving", self._link.leave(request), lambda _: None)
             case Refresh():
-                self._spawn(self._refresh(action), self._tasks)
+                self._spawn(self._refresh(action))
             case Forget():
                 self._link.forget()
             case Deliver(event):
@@ -245,7 +260,7 @@ class MembershipDriver:
         self._timer = None
         polled_ms = self._polled_ms
         if not self._machine.is_away:  # the time of a poll that is over brings nobody back
-            self._machine.polled(polled_ms)
+            self._feed(lambda _: self._machine.polled(polled_ms))
         self._feed(self._machine.on_time)
         if self._machine.is_away and self._polled_ms != polled_ms:
             self._feed(self._machine.polled)  # a poll came just when it left
@@ -269,11 +284,8 @@ class MembershipDriver:
 
     # Tasks
 
-    def _spawn(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
-        assert self._loop is not None
-        task = self._loop.create_task(work)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._background.start(self._name, work, self._on_unexpected)
 
     async def _send(self, action: Send) -> None:
         if action.delay_ms:
@@ -282,11 +294,8 @@ class MembershipDriver:
             response = await self._link.send(
                 action.request, timeout_ms=action.timeout_ms, min_version=action.min_version
             )
-        except KafkaError as error:
-            self._feed(self._machine.on_failure, action.request, error)
-        except Exception as error:  # a bug: the consumer must hear of it rather than wait for ever
-            logger.exception("%s: %s", self._name, type(action.request).__name__)
-            failure = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(action.request).__name__}: {error!r}")
+        except Exception as error:
+            failure = as_failure(f"{self._name}: {type(action.request).__name__}", error)
             self._feed(self._machine.on_failure, action.request, failure)
         else:
             self._feed(self._machine.on_response, action.request, response)

@@ -122,6 +122,10 @@ class MemberMachine(ABC):
         """For good: not authorized, for instance."""
         self._fail(error)
 
+    def fail(self, error: KafkaError) -> None:
+        """The driver cannot go on."""
+        self._fail(error)
+
     def on_topics(self, view: TopicView, now_ms: int, *, is_fresh: bool = False, is_complete: bool = False) -> None:
         """Metadata has changed. Fresh: what this member watches was asked for; complete: all topics were."""
         self.view = view

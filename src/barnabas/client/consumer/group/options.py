@@ -22,7 +22,7 @@ class GroupOptions:
     max_poll_interval_ms: int = 300_000
     partition_assignment_strategy: "tuple[str | Assignor, ...]" = ("range", "cooperative-sticky")
     exclude_internal_topics: bool = True
-    allow_auto_create_topics: bool = True
+    allow_auto_create_topics: bool = False
     isolation_level: str = "read_uncommitted"
     request_timeout_ms: int = 30_000
     default_api_timeout_ms: int = 60_000

@@ -20,6 +20,7 @@ from barnabas.machines.group.registry import GroupRegistry
 from barnabas.machines.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from barnabas.protocol.messages.join_group import JoinGroupRequest
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
+from barnabas.protocol.primitives import MAX_STRING_BYTES, cut_text
 
 REQUIRES_KNOWN_MEMBER_ID = 4
 REBALANCE_TIMEOUT_SENT = 1
@@ -84,7 +85,7 @@ class Join:
     def _join_new(self, group: ClassicGroup, command: JoinGroup, token: Token, outcome: Outcome) -> None:
         request = command.request
         instance_id = request.group_instance_id
-        member_id = f"{command.client_id if instance_id is None else instance_id}-{self._new_uuid()}"
+        member_id = self._new_member_id(command.client_id if instance_id is None else instance_id)
         if instance_id is not None:
             former_id = group.static_members.get(instance_id)
             if former_id is None:
@@ -180,6 +181,11 @@ class Join:
         else:
             # In CompletingRebalance the leader may have assigned to the former id already: join anew.
             self._rebalance.maybe_begin(group, outcome)
+
+    def _new_member_id(self, name: str) -> str:
+        """A long name is cut, so that the id still is a string of the protocol."""
+        ending = f"-{self._new_uuid()}"
+        return f"{cut_text(name, MAX_STRING_BYTES - len(ending), '')}{ending}"
 
     def _new_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self._random.getrandbits(128), version=4)

@@ -1,4 +1,4 @@
-"""Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat and LeaveGroup of theirs.
+"""Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat; LeaveGroup for members of both.
 
 Nobody leads and nobody waits: the broker has assigned already. JoinGroup takes a step to the target and answers with
 the member's epoch as generation; SyncGroup hands over what is assigned; Heartbeat says REBALANCE_IN_PROGRESS when there
@@ -191,36 +191,19 @@ class ClassicMembers:
     # LeaveGroup
 
     def leave(self, group: Group, command: LeaveGroup, token: Token, outcome: Outcome) -> None:
+        """Removes members of either protocol: tools use it for both. The response repeats the ids of the request."""
         assert isinstance(group, ConsumerGroup)
-        answered = []
+        identities = leaving_members(command.request, command.version)
         leaving: dict[str, ConsumerMember] = {}
         errors = []
-        for identity in leaving_members(command.request, command.version):
-            member, error = self._find_leaving(group, identity)
-            member_id = identity.member_id
+        for identity in identities:
+            member, error = _find_leaving(group, identity)
             if member is not None:
-                member_id = member.member_id
-                leaving[member_id] = member
-            answered.append(MemberIdentity(member_id=member_id, group_instance_id=identity.group_instance_id))
+                leaving[member.member_id] = member
             errors.append(error)
         if leaving:
-            self._rebalance.remove(group, list(leaving.values()), outcome)
-        outcome.reply(token, leave_response(answered, errors, command.version))
-
-    def _find_leaving(self, group: ConsumerGroup, identity: MemberIdentity) -> tuple[ConsumerMember | None, ErrorCode]:
-        """A tool removes a static member by its instance id alone."""
-        member_id, instance_id = identity.member_id, identity.group_instance_id
-        if instance_id is not None:
-            static = group.static_members.get(instance_id)
-            if static is None:
-                return None, ErrorCode.UNKNOWN_MEMBER_ID
-            if member_id and member_id != static:
-                return None, ErrorCode.FENCED_INSTANCE_ID
-            member_id = static
-        member = group.members.get(member_id)
-        if member is None or member.classic is None:
-            return None, ErrorCode.UNKNOWN_MEMBER_ID
-        return member, ErrorCode.NONE
+            self._heartbeats.fence(group, list(leaving.values()), outcome)
+        outcome.reply(token, leave_response(identities, errors, command.version))
 
     def _restart_session(self, group: ConsumerGroup, member: ConsumerMember, outcome: Outcome) -> None:
         assert member.classic is not None
@@ -228,6 +211,18 @@ class ClassicMembers:
 
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember, outcome: Outcome) -> None:
         self._deadlines.arm_if_absent(JOIN_TIMER, group, member.member_id, member.rebalance_timeout_ms, outcome)
+
+
+def _find_leaving(group: ConsumerGroup, identity: MemberIdentity) -> tuple[ConsumerMember | None, ErrorCode]:
+    """A tool removes a static member by its instance id alone, also one that has left for a while."""
+    member_id, instance_id = identity.member_id, identity.group_instance_id
+    if instance_id is not None:
+        error = _check_static(group, member_id or group.static_members.get(instance_id, ""), instance_id)
+        if error:
+            return None, error
+        member_id = group.static_members[instance_id]
+    member = group.members.get(member_id)
+    return member, ErrorCode.UNKNOWN_MEMBER_ID if member is None else ErrorCode.NONE
 
 
 def _check_static(group: ConsumerGroup, member_id: str, instance_id: str) -> ErrorCode:

@@ -8,7 +8,7 @@ On replay of a compacted log a partition may for a while seem to have two owners
 is gone, a later one of that member still to come. So the last record counts, and `check` holds only afterwards.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.assignors.broker import Partitions
@@ -173,9 +173,10 @@ class ConsumerGroup:
         offered = [dict(member.classic.protocols) for member in self.members.values() if member.classic is not None]
         return any(all(name in protocols for protocols in offered) for name in names)
 
-    def all_others_are_classic(self, member_id: str) -> bool:
-        """Whether this member is the last one of the consumer protocol."""
-        return all((member.classic is None) == (member.member_id == member_id) for member in self.members.values())
+    def only_classic_without(self, member_ids: Container[str]) -> bool:
+        """Whether the last member of the consumer protocol is among these, and everybody else is classic."""
+        consumer_ids = [member.member_id for member in self.members.values() if member.classic is None]
+        return bool(consumer_ids) and all(member_id in member_ids for member_id in consumer_ids)
 
     # Durable state
 

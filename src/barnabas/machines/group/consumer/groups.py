@@ -95,7 +95,7 @@ class ConsumerGroups:
         if isinstance(group, ConsumerGroup) and self._deadlines.is_due(group, name, outcome):
             member = group.members.get(name.member_id)
             if member is not None:
-                self._heartbeats.fence(group, member, outcome)
+                self._heartbeats.fence(group, [member], outcome)
 
     # Records
 

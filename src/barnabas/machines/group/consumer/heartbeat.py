@@ -197,16 +197,18 @@ class ConsumerHeartbeats:
             away = replace(member, member_epoch=LEAVE_GROUP_STATIC_EPOCH, pending_revocation=None)
             outcome.records.append(records.current_assignment_record(group.group_id, away))
         else:
-            self.fence(group, member, outcome)
+            self.fence(group, [member], outcome)
         return ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=request.member_epoch)
 
-    def fence(self, group: ConsumerGroup, member: ConsumerMember, outcome: Outcome) -> None:
-        """Remove it. If it was the last to speak the consumer protocol, the group may become a classic one."""
-        if self._migration.may_downgrade_without(group, member):
-            self._deadlines.cancel_all(group, member.member_id, outcome)
-            self._migration.downgrade_without(group, member, outcome)
+    def fence(self, group: ConsumerGroup, members: list[ConsumerMember], outcome: Outcome) -> None:
+        """Remove them. If no other speaks the consumer protocol, the group may become a classic one."""
+        leaving = [member.member_id for member in members]
+        if self._migration.may_downgrade_without(group, leaving):
+            for member_id in leaving:
+                self._deadlines.cancel_all(group, member_id, outcome)
+            self._migration.downgrade_without(group, leaving, outcome)
         else:
-            self._rebalance.remove(group, [member], outcome)
+            self._rebalance.remove(group, members, outcome)
 
 
 def successor(existing: ConsumerMember, member_id: str) -> ConsumerMember:

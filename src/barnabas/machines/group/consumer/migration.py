@@ -5,6 +5,8 @@ target, and are told to join again. Down: the last member of the consumer protoc
 classic group. The new group takes the old one's place with the decision; the records say the same to whoever replays.
 """
 
+from collections.abc import Collection
+
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.machines.assignors.broker import Partitions
 from barnabas.machines.group.classic.group import ClassicGroup
@@ -132,11 +134,11 @@ class Migration:
 
     # Down
 
-    def may_downgrade_without(self, group: ConsumerGroup, leaving: ConsumerMember) -> bool:
+    def may_downgrade_without(self, group: ConsumerGroup, leaving: Collection[str]) -> bool:
         return (
             self._settings.consumer.downgrade_enabled
-            and 1 < len(group.members) <= self._settings.group_max_size + 1
-            and group.all_others_are_classic(leaving.member_id)
+            and 0 < len(group.members) - len(leaving) <= self._settings.group_max_size
+            and group.only_classic_without(leaving)
         )
 
     def may_downgrade_replacing(self, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
@@ -144,11 +146,11 @@ class Migration:
         return (
             self._settings.consumer.downgrade_enabled
             and len(group.members) <= self._settings.group_max_size
-            and group.all_others_are_classic(replaced.member_id)
+            and group.only_classic_without((replaced.member_id,))
         )
 
-    def downgrade_without(self, group: ConsumerGroup, leaving: ConsumerMember, outcome: Outcome) -> None:
-        members = [member for member in group.members.values() if member.member_id != leaving.member_id]
+    def downgrade_without(self, group: ConsumerGroup, leaving: Collection[str], outcome: Outcome) -> None:
+        members = [member for member in group.members.values() if member.member_id not in leaving]
         targets = {member.member_id: group.targets.get(member.member_id, {}) for member in members}
         outcome.records += group.tombstones()
         classic = self._downgrade(group, members, targets, outcome)

@@ -1,0 +1,68 @@
+"""Which routing a batch has: the one that is in the file when the batch begins, before its first record is read.
+
+Runs on the driver's machine, in the process where Spark asks for the writer of a batch; its tasks start after that.
+Spark asks again when the batch is done, and in a replay. So the first time is noted in the checkpoint
+(`RoutingLog.begun`), and every later time changes nothing.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from barnabas.client.admin.admin import Admin
+from barnabas.client.options import AdminOptions
+from barnabas.errors import KafkaError
+from barnabas.pipeline.checkpoint import last_planned_batch
+from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
+from barnabas.pipeline.routing_log import RoutingLog
+from barnabas.pipeline.topic_creation import create_missing_topics
+
+SETTLED_S: Final = 0.5
+"""A file that was written less than that ago may be half of one: the first half of a routing is a routing as well."""
+_LONGEST_WAIT_S: Final = 5.0
+
+
+def choose_routing(checkpoint: str, routing_file: str | None, create_topics: Callable[[Routing], None]) -> None:
+    """For the batch that was planned last. A file with mistakes changes nothing; the driver's loop names them."""
+    log, batch = RoutingLog(checkpoint), last_planned_batch(checkpoint)
+    if batch <= log.begun():
+        return
+    text = None if routing_file is None else settled_text(Path(routing_file))
+    if text is not None and text != log.text_for(batch):
+        try:
+            create_topics(parse_routing(text))
+            log.write(batch, text)
+        except (RoutingError, KafkaError):
+            pass
+    # After the version is written: whoever finds this note finds the routing of the batch as well.
+    log.note_begun(batch)
+
+
+def topic_creator(client: Mapping[str, str]) -> Callable[[Routing], None]:
+    def create(routing: Routing) -> None:
+        known = {name: value for name, value in client.items() if name in AdminOptions.settings}
+        with Admin.from_config(known) as admin:
+            create_missing_topics(admin, routing, with_sources=False)
+
+    return create
+
+
+def settled_text(
+    path: Path, clock: Callable[[], float] = time.time, sleep: Callable[[float], None] = time.sleep
+) -> str | None:
+    """What the file holds once nobody has written to it for a moment; None if it cannot be read, or never settles."""
+    deadline = clock() + _LONGEST_WAIT_S
+    try:
+        while clock() < deadline:
+            modified = path.stat().st_mtime
+            age = clock() - modified
+            if 0 <= age < SETTLED_S:
+                sleep(SETTLED_S - age)
+                continue
+            text = path.read_text(encoding="utf-8")
+            if path.stat().st_mtime == modified:
+                return text
+    except (OSError, UnicodeDecodeError):
+        pass
+    return None

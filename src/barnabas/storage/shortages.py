@@ -1,0 +1,23 @@
+"""Errors that say that the machine is short of something (room, descriptors, memory), while the disk is sound."""
+
+import errno
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+logger = logging.getLogger(__name__)
+
+NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+PASSING = (errno.ENOSPC, errno.EDQUOT, *NO_DESCRIPTORS, errno.ENOMEM)
+"""What failed can be tried again."""
+
+
+@contextmanager
+def passing_errors_logged(doing: str) -> Iterator[None]:
+    """For files that can be built again: where there is no room for one, that is logged and the work goes on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in PASSING:
+            raise
+        logger.warning("%s failed for now: %s", doing, error)
