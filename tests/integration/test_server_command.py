@@ -18,10 +18,7 @@ from raw_client import RawClient, base_offsets, batch, fetch_request
 
 from barnabas import __version__
 from barnabas.cli import server
-<<<<<<< HEAD
-=======
 from barnabas.cli.server_config import read_config
->>>>>>> main
 from barnabas.config.listeners import Listener
 from barnabas.protocol.messages import describe_configs as describing
 from barnabas.protocol.messages.fetch import FetchRequest
@@ -136,11 +133,7 @@ def test_a_stop_answers_fetches_that_wait(run: type[Command]) -> None:
 
 def test_the_default_address_is_loopback_port_9092() -> None:
     """Read from the settings, not from a running broker: the port may be taken on the machine that runs the tests."""
-<<<<<<< HEAD
-    config, _ = server._config(server._parser().parse([]))
-=======
     config = read_config(server.parser().parse([]))
->>>>>>> main
     assert config.bound_listeners() == (Listener("PLAINTEXT", "127.0.0.1", 9092),)
 
 

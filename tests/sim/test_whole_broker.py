@@ -5,16 +5,26 @@
 
 from __future__ import annotations
 
-import os
+import logging
+from collections.abc import Iterator
 
 import pytest
 from simulation.history import History, Seen
 from simulation.scenario import run_scenario
 
-SEEDS = [int(os.environ["SEED"])] if os.environ.get("SEED") else range(int(os.environ.get("SEEDS", "15")))
+SEEDS = range(12)
+SOAK_SEEDS = range(12, 1000)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.fixture(autouse=True)
+def without_logs() -> Iterator[None]:
+    """Brokers that are killed and clients that find out say so, thousands of times."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK_SEEDS)])
 def test_nothing_acknowledged_is_lost_or_doubled(seed: int) -> None:
     outcome = run_scenario(seed)
     assert outcome.faults == [], f"seed {seed}: {outcome.faults[:5]} ({outcome.digest})"
