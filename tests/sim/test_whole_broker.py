@@ -49,3 +49,14 @@ def test_the_checker_sees_what_is_wrong() -> None:
     assert "later record" in history.check({place: [Seen(0, b"b"), Seen(1, b"a")]})[0]
     assert "unknown" in history.check({place: [Seen(0, b"a"), Seen(1, b"b"), Seen(2, b"x")]})[0]
     assert "refused" in history.check({place: [Seen(0, b"a"), Seen(1, b"b"), Seen(2, b"d")]})[0]
+
+
+def test_the_checker_sees_a_committed_offset_that_goes_back() -> None:
+    history = History()
+    history.on_committed_offset("g", ("t", 0), 7, history.committed_offset("g", ("t", 0)))
+    overtaken = history.committed_offset("g", ("t", 1))
+    history.on_committed_offset("g", ("t", 1), 5, overtaken)
+    history.on_committed_offset("g", ("t", 1), 4, overtaken)
+    assert history.check({}) == []
+    history.on_committed_offset("g", ("t", 0), 6, history.committed_offset("g", ("t", 0)))
+    assert "went back from 7 to 6" in history.check({})[0]

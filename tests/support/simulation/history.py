@@ -45,11 +45,15 @@ class History:
         """Definitely not written, or aborted."""
         self._refused.add(value)
 
-    def on_committed_offset(self, group: str, place: Place, offset: int) -> None:
-        before = self._committed_offsets.get((group, place), -1)
-        if offset < before:
-            self.faults.append(f"committed offset of {group} for {place} went back from {before} to {offset}")
-        self._committed_offsets[group, place] = max(before, offset)
+    def committed_offset(self, group: str, place: Place) -> int:
+        """The highest that anybody has seen, for `on_committed_offset`: taken before the request is sent."""
+        return self._committed_offsets.get((group, place), -1)
+
+    def on_committed_offset(self, group: str, place: Place, offset: int, known_before: int) -> None:
+        """A response may be overtaken by a later one, so only what was known before the request counts."""
+        if offset < known_before:
+            self.faults.append(f"committed offset of {group} for {place} went back from {known_before} to {offset}")
+        self._committed_offsets[group, place] = max(offset, self.committed_offset(group, place))
 
     def check(self, partitions: Mapping[Place, Sequence[Seen]]) -> list[str]:
         """Against a whole read of every partition, in offset order. Everything that is wrong, in words."""

@@ -164,9 +164,10 @@ class Scenario:
 
     async def _note_committed(self, group: str, consumer: Consumer) -> None:
         partitions = [TopicPartition("source", n) for n in range(PARTITIONS)]
+        known = {each: self.history.committed_offset(group, tuple(each)) for each in partitions}
         for each, offset in (await consumer.committed(partitions)).items():
             if offset is not None:
-                self.history.on_committed_offset(group, tuple(each), offset.offset)
+                self.history.on_committed_offset(group, tuple(each), offset.offset, known[each])
 
     async def _read_all(self, topic: str) -> dict[Place, list[Seen]]:
         rows: dict[Place, list[Seen]] = {(topic, n): [] for n in range(PARTITIONS)}
