@@ -6,7 +6,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 # Otherwise every test process would compile all test files again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test check soak bench docs format clean foreign
+.PHONY: run demo test check soak sim bench docs format clean foreign
 .DEFAULT_GOAL := run
 
 # --- set-up: two stamps, one for the broker alone, one for everything else ---
@@ -50,6 +50,10 @@ check: $(INSTALLED)
 
 soak: $(INSTALLED) foreign
 	$(PY) -m pytest -m soak
+
+# SEED=7 repeats one seed exactly; FIRST=1000 SEEDS=500 runs others.
+sim: $(INSTALLED)
+	PYTHONHASHSEED=0 PYTHONPATH=src:tests/support $(PY) -m simulation $(if $(SEED),--seed $(SEED)) $(if $(FIRST),--first $(FIRST)) $(if $(SEEDS),--count $(SEEDS))
 
 bench: $(INSTALLED) foreign
 	$(PY) -m benchmarks

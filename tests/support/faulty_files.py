@@ -45,6 +45,8 @@ class FaultyFile(OpenFile):
 
 
 class FaultyFiles(Files):
+    file_type = FaultyFile
+
     def __init__(self) -> None:
         self.steps = 0
         self.crash_at: int | None = None
@@ -88,7 +90,7 @@ class FaultyFiles(Files):
         if create and not os.path.exists(path):
             self._check("create", path)
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o644)
-        return FaultyFile(path, fd, self)
+        return self.file_type(path, fd, self)
 
     def rename(self, old: str, new: str) -> None:
         self._check("rename", old)

@@ -8,7 +8,6 @@ caller and never looks at the error codes in an answer: only the caller knows wh
 import asyncio
 import contextlib
 import logging
-import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from barnabas.client.addresses import parse_address
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
 from barnabas.client.coordinators import LAST_VERSION_WITH_ONE_KEY, CoordinatorKind, Coordinators
+from barnabas.client.environment import environment
 from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError
 from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
 from barnabas.client.metadata_updates import MetadataUpdates
@@ -23,7 +23,7 @@ from barnabas.client.node_connections import NodeConnections, coordinator_id, is
 from barnabas.client.options.common import CommonOptions
 from barnabas.client.retry import Backoff, Deadline, retrying
 from barnabas.client.topic_wait import wait_for_leader, wait_for_topic
-from barnabas.clock import Clock, SystemClock
+from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode
@@ -32,7 +32,6 @@ from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.transport.channel import Network
 from barnabas.transport.parts import Memory
-from barnabas.transport.system import SystemNetwork
 from barnabas.types import TopicPartition
 
 __all__ = ["ClusterClient", "CoordinatorKind"]
@@ -51,13 +50,13 @@ class ClusterClient:
     ) -> None:
         """`topic_expiry_ms`: topics that nobody touches for so long are no longer kept up to date."""
         self.options = options
-        self.clock: Clock = SystemClock() if clock is None else clock
+        self.clock: Clock = environment().clock if clock is None else clock
         self.metadata = MetadataCache()
         self.features: Mapping[str, int] = {}
         """Finalized features of the cluster: name -> level."""
         self._features_epoch = -1
         self._bootstrap: dict[int, Node] = {}
-        self._network: Network = network or SystemNetwork()
+        self._network: Network = network or environment().network
         connector = Connector(options, self._network)
         self._connections = NodeConnections(options, self.clock, self._find_node, connector)
         self._updates = MetadataUpdates(
@@ -65,7 +64,7 @@ class ClusterClient:
         )
         self._coordinators = Coordinators(self._ask_for_coordinator)
         self._listeners: list[Callable[[MetadataCache], None]] = []
-        self._random = random.Random()
+        self._random = environment().new_random()
         self._starting: asyncio.Task[None] | None = None
         self._aging: asyncio.Task[None] | None = None
         self._closed = False

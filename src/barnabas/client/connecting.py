@@ -6,18 +6,17 @@ can tell a typo from a firewall from a wrong password.
 
 import asyncio
 import logging
-import random
 import ssl
 
 from barnabas.client.api_versions import ask_versions
 from barnabas.client.connection import Connection, reason
+from barnabas.client.environment import environment
 from barnabas.client.errors import AuthenticationError, ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.options.common import CommonOptions
 from barnabas.client.sasl.authentication import REAUTHENTICATE_SHARE, authenticate
 from barnabas.client.security import tls_context
 from barnabas.transport.channel import Channel, Network, ResolvedAddress, SocketOptions
-from barnabas.transport.system import SystemNetwork
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ CLOSED_IN_HANDSHAKE = (
 class Connector:
     def __init__(self, options: CommonOptions, network: Network | None = None) -> None:
         self._options = options
-        self._network: Network = network or SystemNetwork()
+        self._network: Network = network or environment().network
         self._socket_options = SocketOptions(
             send_buffer_bytes=options.send_buffer_bytes, receive_buffer_bytes=options.receive_buffer_bytes
         )
@@ -141,5 +140,5 @@ class Connector:
 
 def _begin_session(connection: Connection, lifetime_ms: int) -> None:
     if lifetime_ms > 0:
-        share = random.uniform(*REAUTHENTICATE_SHARE)
+        share = environment().new_random().uniform(*REAUTHENTICATE_SHARE)
         connection.reauthenticate_at = asyncio.get_running_loop().time() + share * lifetime_ms / 1000

@@ -7,13 +7,13 @@ that its heartbeats never wait behind a long poll: `coordinator_id` gives it ano
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from barnabas.client.background import as_failure
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
+from barnabas.client.environment import environment
 from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.options.common import CommonOptions
@@ -61,7 +61,7 @@ class NodeConnections:
         self._find_node = find_node
         self._connector = connector
         self._links: dict[int, NodeLink] = {}
-        self._random = random.Random()
+        self._random = environment().new_random()
         self._closed = False
 
     def ready(self, node_id: int) -> Connection | None:

@@ -9,7 +9,8 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from barnabas.clock import Clock, SystemClock
+from barnabas.client.environment import environment
+from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ class Deadline:
     __slots__ = ("_clock", "at_ms")
 
     def __init__(self, timeout_ms: float | None, clock: Clock | None = None) -> None:
-        self._clock: Clock = SystemClock() if clock is None else clock
+        self._clock: Clock = environment().clock if clock is None else clock
         self.at_ms = FOREVER_MS if timeout_ms is None else self._clock.monotonic_ms() + int(timeout_ms)
 
     @property
@@ -54,7 +55,7 @@ class Backoff:
     def __init__(self, initial_ms: int, max_ms: int, chance: random.Random | None = None) -> None:
         self._initial_ms = initial_ms
         self._max_ms = max(initial_ms, max_ms)
-        self._random = chance or random.Random()
+        self._random = chance or environment().new_random()
         self.attempts = 0
 
     def next_ms(self) -> float:

@@ -67,6 +67,7 @@ class Broker:
         clock: Clock | None = None,
         random: Random | None = None,
         network: Network | None = None,
+        files: Files | None = None,
     ) -> None:
         self.settings = Settings(config)
         self.clock = clock or SystemClock()
@@ -74,6 +75,7 @@ class Broker:
         self._metadata_file = metadata_file
         self._store = store
         self._network: Network = network or SystemNetwork()
+        self._files = files or Files()
         self.request_faults = RequestFaults()
         self.dispatcher = Dispatcher(self, HANDLERS)
         self.fetch_sessions = FetchSessionCache(config.max_incremental_fetch_session_cache_slots, 120_000, self._random)
@@ -179,6 +181,7 @@ class Broker:
 
         self.log_directories = LogDirectories(
             config.log_directories,
+            files=self._files,
             producer_id_expiration_ms=config.producer_id_expiration_ms,
             on_offline=on_offline,
             on_roll=self._flush_closed_segment,
@@ -229,7 +232,7 @@ class Broker:
 
     def _flush_closed_segment(self, log: Log) -> None:
         """A segment was rolled: what is closed goes to the disk, so that recovery need not scan it."""
-        self._executor.submit(self._flush_up_to, log, log.active.base_offset)
+        asyncio.get_running_loop().run_in_executor(self._executor, self._flush_up_to, log, log.active.base_offset)
 
     def _flush_up_to(self, log: Log, offset: int) -> None:
         try:

@@ -5,17 +5,17 @@ file happens in a thread, decoding and applying on the loop, a few milliseconds 
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 
+from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.coordinator import CoordinatorMachine
 from barnabas.records import BatchHeader, crc_matches, iter_headers
 from barnabas.server.coordinator_codec import CoordinatorCodec, read_marker
 from barnabas.storage.log import Log
 
-SLICE_NS = 4_000_000
+SLICE_MS = 4
 
 
 class LoadStoppedError(Exception):
@@ -31,12 +31,14 @@ class Replay:
         codec: CoordinatorCodec,
         machine: CoordinatorMachine,
         executor: Executor,
+        clock: Clock,
         still_wanted: Callable[[], bool],
     ) -> None:
         self._log = log
         self._codec = codec
         self._machine = machine
         self._executor = executor
+        self._clock = clock
         self._still_wanted = still_wanted
         self._slice_end = 0
         self.record_count = 0
@@ -49,7 +51,7 @@ class Replay:
         log = self._log
         offset, end = log.log_start_offset, log.log_end_offset
         loop = asyncio.get_running_loop()
-        self._slice_end = time.monotonic_ns() + SLICE_NS
+        self._slice_end = self._clock.monotonic_ms() + SLICE_MS
         while offset < end:
             data = log.read(offset, buffer_bytes, end, min_one_message=True)
             if data.slice is None:
@@ -57,7 +59,7 @@ class Replay:
             batches = await loop.run_in_executor(self._executor, data.slice.read)
             for position, header in iter_headers(batches):
                 for _ in self._apply_batch(memoryview(batches)[position : position + header.size_in_bytes], header):
-                    if time.monotonic_ns() > self._slice_end:
+                    if self._clock.monotonic_ms() > self._slice_end:
                         await self._let_others_run()
             offset = max(offset + 1, data.next_offset)
 
@@ -78,4 +80,4 @@ class Replay:
         await asyncio.sleep(0)
         if not self._still_wanted():
             raise LoadStoppedError
-        self._slice_end = time.monotonic_ns() + SLICE_NS
+        self._slice_end = self._clock.monotonic_ms() + SLICE_MS

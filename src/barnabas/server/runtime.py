@@ -215,7 +215,12 @@ class CoordinatorRuntime:
         started_ms = self._clock.monotonic_ms()
         machine = self._make_machine(partition, shard.leader_epoch)
         replay = Replay(
-            shard.hosted.log, self._codec, machine, self._executor, lambda: shard.state is ShardState.LOADING
+            shard.hosted.log,
+            self._codec,
+            machine,
+            self._executor,
+            self._clock,
+            lambda: shard.state is ShardState.LOADING,
         )
         try:
             await replay.run(self._load_buffer_bytes)

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 from barnabas.client.admin.attempts import AnswerLost, Attempts, K, Outcome, V
 from barnabas.client.admin.errors import admin_error
 from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.environment import environment
 from barnabas.client.errors import ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.node_connections import coordinator_id, is_coordinator_id
 from barnabas.client.options import AdminOptions
 from barnabas.client.retry import Deadline, retrying
-from barnabas.clock import Clock, SystemClock
+from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
 
@@ -42,7 +43,7 @@ class AdminCalls:
     def __init__(self, cluster: ClusterClient, options: AdminOptions, clock: Clock | None = None) -> None:
         self._cluster = cluster
         self._options = options
-        self._clock: Clock = clock or SystemClock()
+        self._clock: Clock = clock or environment().clock
         self._reached = False
         self._controller_moved = False
 

@@ -14,7 +14,7 @@ from barnabas.client.admin.reassignments import ReassignmentCalls
 from barnabas.client.admin.records import RecordCalls
 from barnabas.client.admin.users import UserCalls
 from barnabas.client.cluster import ClusterClient
-from barnabas.client.io_thread import IoThread
+from barnabas.client.environment import environment
 from barnabas.client.options import AdminKwargs, AdminOptions
 from barnabas.client.unclosed import end_when_collected
 
@@ -48,6 +48,6 @@ class AdminBase:
         return admin
 
     def _open(self, options: AdminOptions) -> None:
-        self._io = IoThread("admin")
+        self._io = environment().start_io("admin")
         self._core = AdminCore(ClusterClient(options), options)
         end_when_collected(self, self._io, self._core.close)

@@ -20,12 +20,12 @@ from barnabas.client.consumer.rebalances import Rebalances
 from barnabas.client.consumer.runtime import ConsumerRuntime
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.consumer.user_side import Guard, UserSide
+from barnabas.client.environment import environment
 from barnabas.client.errors import ClientTimeoutError, ClosedError, WakeupError
-from barnabas.client.io_thread import IoThread
 from barnabas.client.options import ConsumerOptions
 from barnabas.client.plugins import configure_plugins
 from barnabas.client.retry import Deadline
-from barnabas.clock import Clock, SystemClock
+from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
@@ -53,11 +53,11 @@ class CoreBase:
     ) -> None:
         configure_plugins(options)
         self.options = options
-        self._clock: Clock = clock or SystemClock()
+        self._clock: Clock = clock or environment().clock
         self._side = side
         self._guard = Guard(side)
         self._woken = False
-        self._io = IoThread(options.client_id or "consumer")
+        self._io = environment().start_io(options.client_id or "consumer")
         self._subscription = SubscriptionState(OffsetReset.of(options.auto_offset_reset))
         self._buffer = FetchBuffer(self._subscription)
         self._interceptors = Interceptors(options.interceptor_classes)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from barnabas.client.environment import environment
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.buffer_pool import BufferPool
@@ -83,7 +84,7 @@ class Accumulator:
         self._batch_size = max(1, limits.batch_size)
         self._max_batch_bytes = limits.max_batch_bytes
         self._wake_sender = wake_sender
-        self._random = random_source or random.Random()
+        self._random = random_source or environment().new_random()
 
     def on_io_thread(self) -> bool:
         return threading.get_ident() == self.io_thread_id

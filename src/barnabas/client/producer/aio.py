@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from barnabas.client.environment import environment
 from barnabas.client.errors import AbortableTransactionError, ClosedError
 from barnabas.client.facade import NothingToAwait, awaitable
-from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.plugins import configure_plugins
@@ -48,7 +48,7 @@ class Producer:
 
     def _init(self, options: ProducerOptions) -> None:
         configure_plugins(options)
-        self._io = IoThread(options.client_id)
+        self._io = environment().start_io(options.client_id)
         self._core = ProducerCore(options, self._io)
         self._max_block_ms = options.max_block_ms
         end_when_collected(self, self._io, functools.partial(finish_collected, self._core))

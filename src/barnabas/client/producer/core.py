@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.arguments import offsets_of
 from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.environment import environment
 from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError, UnknownTopicError
 from barnabas.client.io_thread import IoThread
 from barnabas.client.metadata import MetadataCache, PartitionMetadata
@@ -33,7 +34,7 @@ from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.producer.transactions import Transactions
 from barnabas.client.producer.trouble import last_trouble
 from barnabas.client.retry import Deadline
-from barnabas.clock import Clock, SystemClock
+from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
@@ -50,7 +51,7 @@ class ProducerCore:
         cluster: ClusterClient | None = None,
     ) -> None:
         self.options = options
-        self.clock: Clock = SystemClock() if clock is None else clock
+        self.clock: Clock = environment().clock if clock is None else clock
         self.cluster = cluster or ClusterClient(options, clock=clock, topic_expiry_ms=options.metadata_max_idle_ms)
         self.accumulator = Accumulator(_limits(options), self.clock, wake_sender=lambda: io.call(self._wake))
         self.intake = Intake(options, self.accumulator)

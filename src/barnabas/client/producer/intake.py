@@ -4,11 +4,11 @@ Interceptors, serializers, checks, partitioner, accumulator. Never waits: `try_a
 the topic or memory, and the blocking producer and its asyncio twin wait for that in their own ways and try again.
 """
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.client.consumer.arguments import MAX_INT32, whole_number
+from barnabas.client.environment import environment
 from barnabas.client.errors import ClosedError, IllegalStateError, RecordTooLargeError, SerializationError
 from barnabas.client.options.plugins import Serializer
 from barnabas.client.options.producer import ProducerOptions
@@ -213,7 +213,7 @@ def _serialized(what: str, serializer: Serializer | None, given: Any, topic: str
 
 def _timestamp(given: Any) -> int:
     if given is None:
-        return time.time_ns() // 1_000_000
+        return environment().clock.now_ms()
     return whole_number(given, "the timestamp of a record", hint=": give it in milliseconds since 1970")
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from barnabas.client.environment import environment
 from barnabas.client.errors import AbortableTransactionError, ClosedError
 from barnabas.client.facade import blocking
-from barnabas.client.io_thread import IoThread
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.plugins import configure_plugins
@@ -46,7 +46,7 @@ class Producer(SendPath):
 
     def _init(self, options: ProducerOptions) -> None:
         configure_plugins(options)
-        self._io = IoThread(options.client_id)
+        self._io = environment().start_io(options.client_id)
         self._core = ProducerCore(options, self._io)
         self._intake = self._core.intake
         self._open_path(self._intake.fast, self._core.accumulator.lock)

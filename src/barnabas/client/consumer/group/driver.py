@@ -30,8 +30,9 @@ from barnabas.client.consumer.group.events import RebalanceEvent
 from barnabas.client.consumer.group.machine import GroupMetadata, MemberMachine
 from barnabas.client.consumer.group.subscription import Subscription
 from barnabas.client.consumer.offsets import SubscriptionPattern
+from barnabas.client.environment import environment
 from barnabas.client.metadata import MetadataCache
-from barnabas.clock import Clock, SystemClock
+from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
@@ -55,7 +56,7 @@ class MembershipDriver:
         client_id = cluster.options.client_id
         self._name = f"group {machine.options.group_id}" + (f" ({client_id})" if client_id else "")
         self._on_event = on_event
-        self._clock: Clock = SystemClock() if clock is None else clock
+        self._clock: Clock = environment().clock if clock is None else clock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._events: deque[RebalanceEvent] = deque()

@@ -1,6 +1,5 @@
 """The membership of a consumer in its group, behind one interface for both protocols; chosen by `group_protocol`."""
 
-import os
 import re
 from collections.abc import Callable
 from typing import Protocol
@@ -13,6 +12,7 @@ from barnabas.client.consumer.group.events import RebalanceEvent
 from barnabas.client.consumer.group.machine import GroupMetadata
 from barnabas.client.consumer.group.options import CONSUMER, GroupOptions
 from barnabas.client.consumer.offsets import SubscriptionPattern
+from barnabas.client.environment import environment
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import topic_id_text
@@ -74,7 +74,7 @@ class ConsumerProtocolMembership(MembershipDriver):
         on_event: Callable[[], None] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        machine = ConsumerMachine(options, topic_id_text(os.urandom(16)))
+        machine = ConsumerMachine(options, topic_id_text(environment().new_random().randbytes(16)))
         super().__init__(cluster, machine, on_event=on_event, clock=clock)
 
 
