@@ -16,7 +16,8 @@ from barnabas.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 FEATURES = {"group.version": 1, "transaction.version": 2}
 """What lets clients use the newer protocols by themselves: KIP-848 groups, an epoch for every transaction (KIP-890)."""
@@ -33,10 +34,12 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
     return _list(context, ErrorCode.NONE)
 
 
-def fail_api_versions(
-    context: RequestContext, request: ApiVersionsRequest | None, error: ErrorCode
-) -> ApiVersionsResponse:
+def fail_api_versions(context: RequestContext, request: ApiVersionsRequest, error: ErrorCode) -> ApiVersionsResponse:
     return _list(context, error)
+
+
+def _refuse_version(context: RequestContext) -> ApiVersionsResponse:
+    return _list(context, ErrorCode.UNSUPPORTED_VERSION)
 
 
 def _list(context: RequestContext, error: ErrorCode) -> ApiVersionsResponse:
@@ -70,4 +73,5 @@ HANDLER = Handler(
     request=ApiVersionsRequest,
     handle=handle_api_versions,
     fail=fail_api_versions,
+    on_unsupported_version=_refuse_version,
 )

@@ -8,6 +8,7 @@ milliseconds, so `timeout_ms` has no effect.
 from barnabas.config.describe import describe_topic
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic, TopicResult
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
@@ -16,12 +17,17 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 FIRST_DEFAULTS_VERSION = 4
 
 
-async def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> Deferred[CreateTopicsResponse]:
+    return context.run(_create_topics(context, request))
+
+
+async def _create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     wanted = [_new_topic(topic) for topic in request.topics]
     refused: list[CreatableTopicResult] = []
     if context.version < FIRST_DEFAULTS_VERSION:

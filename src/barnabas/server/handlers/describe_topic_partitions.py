@@ -18,7 +18,8 @@ from barnabas.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from barnabas.server.authorized_operations import TOPIC_OPERATIONS
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.types import NO_LEADER, NO_TOPIC_ID
 
 
@@ -34,7 +35,7 @@ def handle_describe_topic_partitions(
         if cursor.partition_index < 0 or (not asked_for_all and cursor.topic_name not in names):
             return fail_describe_topic_partitions(context, request, ErrorCode.INVALID_REQUEST)
     limit = max(1, min(context.broker.config.max_request_partition_size_limit, request.response_partition_limit))
-    return _page(image, context.connection.listener.name, sorted(set(names)), cursor, limit)
+    return _page(image, context.listener.name, sorted(set(names)), cursor, limit)
 
 
 def _page(

@@ -5,26 +5,28 @@ who asks has that topic made and waits for it; Kafka answers COORDINATOR_NOT_AVA
 v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST, there are none here).
 """
 
-from typing import Any
-
 from barnabas.errors import ErrorCode
 from barnabas.metadata.image import BrokerEndpoint
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, topic_on_demand
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 FIRST_BATCHED_VERSION = 4
 GROUP, TRANSACTION = 0, 1
 TOPICS = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
 
 
-def handle_find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> Any:
+def handle_find_coordinator(
+    context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
     topic = TOPICS.get(request.key_type)
     if topic is None:
         return fail_find_coordinator(context, request, ErrorCode.INVALID_REQUEST)
     if context.broker.cluster.image.topic(topic) is None:
-        return _create_and_answer(context, request, topic)
+        return context.run(_create_and_answer(context, request, topic))
     return _answer(context, request, topic)
 
 
@@ -62,7 +64,7 @@ def _look_up(context: RequestContext, topic: str, key: str) -> tuple[int, Broker
     leader = None if partition is None else image.brokers.get(partition.leader)
     if leader is None:
         return -1, None
-    return leader.node_id, leader.endpoint(context.connection.listener.name)
+    return leader.node_id, leader.endpoint(context.listener.name)
 
 
 def _coordinator(key: str, node_id: int, endpoint: BrokerEndpoint | None) -> Coordinator:

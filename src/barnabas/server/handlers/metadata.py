@@ -21,7 +21,8 @@ from barnabas.protocol.messages.metadata import (
 )
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from barnabas.server.auto_topic_creation import topic_on_demand
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.types import NO_LEADER, NO_TOPIC_ID, TopicId
 
 FIRST_LISTENER_ERROR_VERSION = 6
@@ -30,7 +31,7 @@ FIRST_TOPIC_ID_VERSION = 12
 
 def handle_metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
     image = context.broker.cluster.image
-    listener = context.connection.listener.name
+    listener = context.listener.name
     response = MetadataResponse(
         brokers=_brokers(image, listener),
         cluster_id=image.cluster_id,
@@ -46,7 +47,7 @@ def handle_metadata(context: RequestContext, request: MetadataRequest) -> Metada
 
 
 def _topics(context: RequestContext, request: MetadataRequest, image: ClusterImage) -> list[MetadataResponseTopic]:
-    view = _View(image, context.connection.listener.name, context.version)
+    view = _View(image, context.listener.name, context.version)
     if request.topics is None or (context.version == 0 and not request.topics):
         return [view.describe(topic) for topic in image.topics.values()]
     if context.version < FIRST_TOPIC_ID_VERSION and any(
@@ -147,7 +148,7 @@ class _View:
 def fail_metadata(context: RequestContext, request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     image = context.broker.cluster.image
     return MetadataResponse(
-        brokers=_brokers(image, context.connection.listener.name),
+        brokers=_brokers(image, context.listener.name),
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
         topics=[

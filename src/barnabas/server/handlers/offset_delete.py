@@ -4,10 +4,10 @@ Partitions that do not exist are answered here with UNKNOWN_TOPIC_OR_PARTITION, 
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import OffsetDelete
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -15,11 +15,13 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from barnabas.server.answers import then
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_offset_delete(context: RequestContext, request: OffsetDeleteRequest) -> Any:
+def handle_offset_delete(
+    context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
     image = context.broker.cluster.image
     refused: list[OffsetDeleteResponseTopic] = []
     for topic in request.topics:

@@ -9,13 +9,12 @@ fatal, so what is unforeseen is logged and answered with a retriable storage err
 """
 
 import logging
-from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.connection import Connection
-from barnabas.net.reply import Parts, PendingReply
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.headers import encode_response
 from barnabas.protocol.messages.produce import (
@@ -28,7 +27,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.records.compression import CompressionType
 from barnabas.records.conversion import InvalidRecordsError, RecordError
 from barnabas.records.header import ATTRIBUTES_OFFSET, COMPRESSION_MASK, HEADER_SIZE, TRANSACTIONAL_MASK
-from barnabas.server.dispatch import Handler, Reply, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.produce_frame import (
     PartitionRecords,
@@ -38,6 +37,7 @@ from barnabas.server.produce_frame import (
     encode_success,
 )
 from barnabas.server.produce_one import decode_one, encode_one
+from barnabas.server.request import RequestContext
 from barnabas.server.transactional_writes import TransactionalWrites, is_transactional
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FIRST_ZSTD_VERSION = 7
+PARKED_PARTITION_BYTES = 500
+"""What a request that waits for replicas or a flush holds for each partition, roughly."""
 
 
 class PartitionFailure(NamedTuple):
@@ -57,12 +59,13 @@ class PartitionFailure(NamedTuple):
 
 
 Outcome = PartitionSuccess | PartitionFailure
+Response = list[Outcome] | None
+"""In the order of the request's partitions; None where none is wanted (acks 0)."""
 
 
-def handle_produce(context: RequestContext, frame: memoryview, position: int) -> Reply:
-    request = decode_produce(frame, position, context.header.api_version)
+def handle_produce(context: RequestContext, request: ProduceFrame) -> Response | Deferred[Response]:
     if not -1 <= request.acks <= 1:
-        return _refuse_all(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
+        return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None:
         return _produce_in_transaction(context, request)
     return _produce(context, request)
@@ -83,7 +86,7 @@ def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview)
         first_offset, _, append_time_ms, log_start_offset, _ = hosted.append(records, acks, broker.clock.now_ms())
     except Exception as error:
         failure = _failure(topic, partition, error)
-        return _encode(version, correlation_id, [failure])
+        return _encode([failure], version, correlation_id)
     return encode_one(one, first_offset, append_time_ms, log_start_offset)
 
 
@@ -91,8 +94,7 @@ def _produce(
     context: RequestContext,
     request: ProduceFrame,
     writes: TransactionalWrites | None = None,
-    pending: PendingReply | None = None,
-) -> Reply:
+) -> Response | Deferred[Response]:
     outcomes: list[Outcome] = []
     waiting: list[tuple[int, HostedPartition, int]] = []
     now_ms = context.broker.clock.now_ms()
@@ -102,47 +104,32 @@ def _produce(
         _check_unanswered(outcomes)
         return None
     if waiting:
-        return _answer_when_committed(context, request, outcomes, waiting, pending or PendingReply())
-    return _answer(context, outcomes)
+        return _respond_when_committed(context, request, outcomes, waiting)
+    return outcomes
 
 
-def _produce_in_transaction(context: RequestContext, request: ProduceFrame) -> Reply:
+def _produce_in_transaction(context: RequestContext, request: ProduceFrame) -> Response | Deferred[Response]:
     try:
         writes = TransactionalWrites(context.broker, request, context.version)
     except KafkaError as error:
-        return _refuse_all(context, request, error.code)
+        return _refuse_all(request, error.code)
     verifying = writes.verify()
     if verifying is None:
         return _produce(context, request, writes)
-    # The frame is only valid until this returns, so the batches are copied.
+    # The frame is only valid until this returns, so the batches are copied. They count as held: they are the frame.
     kept = request._replace(
         partitions=[
             item if item.records is None else item._replace(records=memoryview(bytearray(item.records)))
             for item in request.partitions
         ]
     )
-    pending = PendingReply()
-    context.broker.dispatcher.watch(_produce_later(context, kept, writes, verifying, pending))
-    return pending
 
-
-async def _produce_later(
-    context: RequestContext,
-    request: ProduceFrame,
-    writes: TransactionalWrites,
-    verifying: Coroutine[Any, Any, None],
-    pending: PendingReply,
-) -> None:
-    try:
+    async def produce_later() -> Response:
         await verifying
-        answer = _produce(context, request, writes, pending)
-    except Exception as error:
-        if not isinstance(error, ProtocolError):
-            logger.exception("a produce request in a transaction failed; closing its connection")
-        pending.fail()
-        return
-    if answer is not pending:
-        pending.complete(answer if isinstance(answer, list) else [])
+        response = _produce(context, kept, writes)
+        return await response if isinstance(response, Deferred) else response
+
+    return context.run(produce_later())
 
 
 def _append(
@@ -197,11 +184,8 @@ def _check_codec(records: memoryview) -> None:
         )
 
 
-def _answer(context: RequestContext, outcomes: list[Outcome]) -> Parts:
-    return [_encode(context.header.api_version, context.header.correlation_id, outcomes)]
-
-
-def _encode(version: int, correlation_id: int, outcomes: list[Outcome]) -> bytes:
+def _encode(outcomes: Response, version: int, correlation_id: int) -> bytes:
+    assert outcomes is not None
     if PartitionFailure not in map(type, outcomes):
         return encode_success(version, correlation_id, cast(list[PartitionSuccess], outcomes))
     response = ProduceResponse(responses=[], throttle_time_ms=0)
@@ -243,13 +227,13 @@ def _partition_response(outcome: Outcome) -> PartitionProduceResponse:
     )
 
 
-def _refuse_all(context: RequestContext, request: ProduceFrame, error: ErrorCode) -> Reply:
+def _refuse_all(request: ProduceFrame, error: ErrorCode) -> Response:
     outcomes: list[Outcome] = [
         PartitionFailure(item.topic, item.partition, error, error.text) for item in request.partitions
     ]
     if request.acks == 0:
         _check_unanswered(outcomes)
-    return _answer(context, outcomes)
+    return outcomes
 
 
 def _check_unanswered(outcomes: list[Outcome]) -> None:
@@ -258,13 +242,14 @@ def _check_unanswered(outcomes: list[Outcome]) -> None:
             raise ProtocolError(f"produce with acks 0 failed: {outcome.error.name} ({outcome.message})")
 
 
-def _answer_when_committed(
+def _respond_when_committed(
     context: RequestContext,
     request: ProduceFrame,
     outcomes: list[Outcome],
     waiting: list[tuple[int, HostedPartition, int]],
-    pending: PendingReply,
-) -> PendingReply:
+) -> Deferred[Response]:
+    response: Deferred[Response] = Deferred()
+    context.hold(len(outcomes) * PARKED_PARTITION_BYTES)  # the batches are in the log by now
     still_open = {index for index, _, _ in waiting}
 
     def close(index: int, error: ErrorCode) -> None:
@@ -275,29 +260,21 @@ def _answer_when_committed(
             outcomes[index] = PartitionFailure(outcomes[index].topic, outcomes[index].partition, error, error.text)
         if not still_open:
             timers.cancel(timer)
-            pending.complete(_answer(context, outcomes))
+            response.complete(outcomes)
 
     def on_time_up() -> None:
         for index in list(still_open):
             close(index, ErrorCode.REQUEST_TIMED_OUT)
 
     timers = context.broker.timers
-    timer = timers.call_after(max(0, request.timeout_ms), on_time_up)
+    timer = timers.call_after(context.expires_after(request.timeout_ms), on_time_up)
     for index, hosted, last_offset in waiting:
         hosted.when_committed(last_offset, request.acks, partial(close, index))
-    return pending
-
-
-def fail_produce(context: RequestContext, request: ProduceRequest, error: ErrorCode) -> ProduceResponse:
-    response = ProduceResponse(responses=[], throttle_time_ms=0)
-    for topic in request.topic_data:
-        answer = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
-        for partition in topic.partition_data:
-            answer.partition_responses.append(
-                PartitionProduceResponse(index=partition.index, error_code=error, base_offset=-1)
-            )
-        response.responses.append(answer)
     return response
+
+
+def fail_produce(context: RequestContext, request: ProduceFrame, error: ErrorCode) -> Response:
+    return [PartitionFailure(item.topic, item.partition, error, None) for item in request.partitions]
 
 
 HANDLER = Handler(
@@ -306,7 +283,9 @@ HANDLER = Handler(
     max_version=13,
     advertised_min_version=0,
     request=ProduceRequest,
-    handle_frame=handle_produce,
-    try_frame=try_produce_one,
+    handle=handle_produce,
     fail=fail_produce,
+    decode=decode_produce,
+    encode=_encode,
+    try_frame=try_produce_one,
 )
