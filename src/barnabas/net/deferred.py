@@ -1,8 +1,8 @@
 """A response that comes later: the one kind of it, from the coordinators up to the connection.
 
 Handlers return a `Deferred[Response]` where they cannot respond at once; dispatch turns it into a `Deferred[Parts]`,
-which `net.Connection` sends in the order of the requests. All of it happens on one loop, in plain callbacks: no task and no
-turn of the loop is spent to complete a Deferred. It may be awaited as well.
+which `net.Connection` sends in the order of the requests. All of it happens on one loop, in plain callbacks: to
+complete a Deferred costs no task and no turn of the loop. It may be awaited as well.
 
 A Deferred ends once: completed with a value, failed (no response: the connection is closed, so that the client tries
 again), or abandoned by whoever waited for it. The two hooks go the other way, from the connection to whoever works on

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SIZE = struct.Struct(">i")
 _unpack_size = SIZE.unpack_from
 FRAMES_PER_TURN = 64
+TURN_MS = 4
+"""A connection gives way to the others after so many frames or so much time, whichever comes first."""
 SHARED_FRAME_BYTES = 128 * 1024
 """Frames up to this size are put together in the shared buffer, larger ones in a buffer of their own."""
 LEFTOVER_BYTES = 32 * 1024
@@ -103,6 +105,8 @@ class FrameReader:
         end = len(view)
         position = 0
         frames_left = FRAMES_PER_TURN
+        monotonic_ms = self._context.clock.monotonic_ms
+        turn_end_ms = monotonic_ms() + TURN_MS
         while end - position >= 4 and not connection.pauses:
             size: int = _unpack_size(view, position)[0]
             if not 0 <= size <= connection.max_frame_bytes:
@@ -113,7 +117,7 @@ class FrameReader:
                 break
             if budget.exhausted:
                 connection.wait_for_memory()
-            elif not frames_left:
+            elif not frames_left or (position and monotonic_ms() >= turn_end_ms):
                 connection.give_way()
             else:
                 frames_left -= 1
