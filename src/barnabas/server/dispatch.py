@@ -17,8 +17,7 @@ return None, with nothing done, for anything else. A broker with request faults 
 authorizer or quotas must not either, unless `try_frame` learns to ask them.
 
 A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
-strings and bytes; only `records` fields are views). A large request is decoded, handled and encoded in slices, from a
-copy of its frame.
+strings and bytes; only `records` fields are views). Work that goes on in later slices has only what was decoded.
 
 Errors: a request that breaks the protocol raises ProtocolError, which closes the connection, as Kafka does for an
 unknown API or version. ApiVersions is the exception: a version that is too high gets the v0 response with

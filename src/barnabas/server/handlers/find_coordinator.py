@@ -5,6 +5,8 @@ who asks has that topic made and waits for it; Kafka answers COORDINATOR_NOT_AVA
 v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST, there are none here).
 """
 
+from collections.abc import Generator
+
 from barnabas.errors import ErrorCode
 from barnabas.metadata.image import BrokerEndpoint
 from barnabas.net.deferred import Deferred
@@ -27,7 +29,7 @@ def handle_find_coordinator(
         return fail_find_coordinator(context, request, ErrorCode.INVALID_REQUEST)
     if context.broker.cluster.image.topic(topic) is None:
         return context.run(_create_and_answer(context, request, topic))
-    return _answer(context, request, topic)
+    return context.in_slices(_answer(context, request, topic))
 
 
 async def _create_and_answer(
@@ -35,14 +37,19 @@ async def _create_and_answer(
 ) -> FindCoordinatorResponse:
     cluster = context.broker.cluster
     await cluster.auto_creation.create(topic_on_demand(topic, context.broker.config, len(cluster.image.brokers)))
-    return _answer(context, request, topic)
+    response = context.in_slices(_answer(context, request, topic))
+    return await response if isinstance(response, Deferred) else response
 
 
-def _answer(context: RequestContext, request: FindCoordinatorRequest, topic: str) -> FindCoordinatorResponse:
+def _answer(
+    context: RequestContext, request: FindCoordinatorRequest, topic: str
+) -> Generator[None, None, FindCoordinatorResponse]:
     if context.version >= FIRST_BATCHED_VERSION:
-        return FindCoordinatorResponse(
-            coordinators=[_coordinator(key, *_look_up(context, topic, key)) for key in request.coordinator_keys]
-        )
+        coordinators = []
+        for key in request.coordinator_keys:
+            coordinators.append(_coordinator(key, *_look_up(context, topic, key)))
+            yield
+        return FindCoordinatorResponse(coordinators=coordinators)
     node_id, endpoint = _look_up(context, topic, request.key)
     if endpoint is None:
         return fail_find_coordinator(context, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)

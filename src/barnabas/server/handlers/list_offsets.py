@@ -5,7 +5,10 @@ timestamp (v7, KIP-734), -4 earliest local (v8, equal to earliest: nothing is ti
 offset -1 as in Kafka without tiers); otherwise the first record at or after a time. v4 leader epochs (KIP-320).
 """
 
+from collections.abc import Generator
+
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -25,13 +28,20 @@ FIRST_LEADER_EPOCH_VERSION = 4
 _FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
-def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def handle_list_offsets(
+    context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
+    return context.in_slices(_list(context, request))
+
+
+def _list(context: RequestContext, request: ListOffsetsRequest) -> Generator[None, None, ListOffsetsResponse]:
     response = ListOffsetsResponse(throttle_time_ms=0, topics=[])
     seen: set[tuple[str, int]] = set()
     for topic in request.topics:
         answer = ListOffsetsTopicResponse(name=topic.name, partitions=[])
         response.topics.append(answer)
         for partition in topic.partitions:
+            yield
             key = (topic.name, partition.partition_index)
             if key in seen:
                 answer.partitions.append(_failed(partition, ErrorCode.INVALID_REQUEST))

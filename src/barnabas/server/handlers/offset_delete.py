@@ -25,9 +25,11 @@ def handle_offset_delete(
     image = context.broker.cluster.image
     refused: list[OffsetDeleteResponseTopic] = []
     for topic in request.topics:
-        unknown = [each for each in topic.partitions if image.partition(topic.name, each.partition_index) is None]
+        found = image.topic(topic.name)
+        count = 0 if found is None else len(found.partitions)
+        unknown = [each for each in topic.partitions if not 0 <= each.partition_index < count]
         if unknown:
-            topic.partitions = [each for each in topic.partitions if each not in unknown]
+            topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
             refused.append(
                 OffsetDeleteResponseTopic(
                     name=topic.name,
