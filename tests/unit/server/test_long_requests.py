@@ -103,7 +103,7 @@ def test_the_brokers_settings_are_worked_out_once_per_request(tmp_path: Path) ->
 
 
 def test_a_parked_request_counts_what_it_holds(tmp_path: Path) -> None:
-    """A fetch by its partitions, whatever the size of its frame; the rest by its frame."""
+    """A fetch by its partitions, whatever the size of its frame."""
 
     async def scenario() -> None:
         async with HandlerCalls(tmp_path) as calls:

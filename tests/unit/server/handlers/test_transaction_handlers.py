@@ -36,6 +36,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.records import BatchBuilder
+from barnabas.records.header import HEADER_SIZE
 from barnabas.server.coordinator_shard import ShardState
 from barnabas.server.transaction_verification import Verification
 from barnabas.types import TopicPartition
@@ -347,6 +348,7 @@ def test_a_marker_wipes_out_a_verification_under_way(tmp_path: Path) -> None:
         with patch.object(verification, "ask", slow_ask):
             reply = producer.start_produce(0)
             await asyncio.sleep(0)
+        assert reply.memory_bytes > HEADER_SIZE, "the copied batch counts while the request is parked"
         assert await producer.end(committed=False) == 0
         told.set()
         parts = await completed(reply)
