@@ -19,6 +19,7 @@ from barnabas.machines.coordinator import (
     Token,
 )
 from barnabas.metadata.image import ClusterImage, Delta, PartitionImage, TopicImage
+from barnabas.net.deferred import Deferred
 from barnabas.net.timers import Timers
 from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
 from barnabas.server.coordinator_codec import CoordinatorCodec
@@ -228,4 +229,4 @@ def fail(error: ErrorCode) -> str:
 
 
 async def settled(answer: Any) -> Any:
-    return await answer if isinstance(answer, asyncio.Future) else answer
+    return await answer if isinstance(answer, Deferred) else answer

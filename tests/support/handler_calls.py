@@ -14,7 +14,7 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode
 from barnabas.protocol.headers import RequestHeader
 from barnabas.server.broker import Broker
-from barnabas.server.dispatch import RequestContext
+from barnabas.server.request import RequestContext
 
 QUICK = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -59,7 +59,7 @@ class HandlerCalls:
         """The answer, or what is to be awaited for it."""
         version = self._version(request, version)
         row = self.broker.dispatcher.table[self._api_key(request)]
-        assert row.handle is not None and row.fail is not None and row.min_version <= version <= row.max_version
+        assert row.min_version <= version <= row.max_version
         context = self.context(self._api_key(request), version)
         decoded, _ = decode(type(request), version, encode(request, version))
         self._as_read(row.fail(context, decoded, ErrorCode.REQUEST_TIMED_OUT), version)

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from barnabas.net.connection import Connection
-from barnabas.net.reply import Parts, PendingReply
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import Parts
 from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings
 
 Result = TypeVar("Result")
-Answer = bytes | Parts | PendingReply | None
+Answer = bytes | Parts | Deferred[Parts] | None
 
 
 def framed(payload: bytes) -> bytes:

@@ -111,7 +111,8 @@ def serve(directory: Path, arguments: list[str]) -> int:
     import barnabas.server.broker as server
     from barnabas.cli.main import main
     from barnabas.errors import ProtocolError
-    from barnabas.net.reply import PendingReply
+    from barnabas.net.deferred import Deferred
+    from barnabas.net.reply import Parts
     from barnabas.server.request_faults import RequestFault, RequestFaults
 
     class TrapFaults(RequestFaults):
@@ -149,7 +150,7 @@ def serve(directory: Path, arguments: list[str]) -> int:
                 spring(trap, killed)
                 raise ProtocolError(f"a trap kills the sender of {trap.api}")
             reply = process(context, row, frame)
-            if isinstance(reply, PendingReply) and not reply.done:
+            if isinstance(reply, Deferred) and not reply.done:
                 return OnceDone(reply, trap, killed).reply
             spring(trap, killed)
             return reply
@@ -157,12 +158,12 @@ def serve(directory: Path, arguments: list[str]) -> int:
     class OnceDone:
         """Springs the trap when a request that takes longer is carried out."""
 
-        def __init__(self, waited: PendingReply, trap: Trap, killed: list[int]) -> None:
-            self.reply = PendingReply()
+        def __init__(self, waited: Deferred[Parts], trap: Trap, killed: list[int]) -> None:
+            self.reply: Deferred[Parts] = Deferred()
             self._trap, self._killed = trap, killed
-            waited.attach(self)
+            waited.when_done(self.on_reply_done)
 
-        def on_reply_done(self, reply: PendingReply) -> None:
+        def on_reply_done(self, reply: Deferred[Parts]) -> None:
             spring(self._trap, self._killed)
             self.reply.fail()
 

@@ -72,6 +72,9 @@ class BrokerLayers(NamedTuple):
     def effective(self) -> BrokerConfig:
         return effective_config(self.config, self.default, self.own)
 
+    def synonyms(self, name: str) -> "tuple[ConfigSynonym, ...]":
+        return _broker_synonyms(self, name)
+
     @property
     def static(self) -> BrokerConfig:
         return self.config.static
@@ -86,12 +89,30 @@ class BrokerLayers(NamedTuple):
         return self.static.given.get(name)
 
 
+class CachedLayers(BrokerLayers):
+    """The same layers for many resources of one request: what follows from them alone is worked out once."""
+
+    def effective(self) -> BrokerConfig:
+        cache = vars(self)
+        if "_effective" not in cache:
+            cache["_effective"] = super().effective()
+        effective: BrokerConfig = cache["_effective"]
+        return effective
+
+    def synonyms(self, name: str) -> "tuple[ConfigSynonym, ...]":
+        cache = vars(self).setdefault("_synonyms", {})
+        if name not in cache:
+            cache[name] = super().synonyms(name)
+        found: tuple[ConfigSynonym, ...] = cache[name]
+        return found
+
+
 def describe_topic(layers: BrokerLayers, overrides: Mapping[str, str]) -> list[ConfigEntry]:
     config = TopicConfig.resolve(overrides, layers.effective())
     entries = []
     for setting in _shown(TopicConfig.settings, overrides):
         value = _value(setting, config, overrides)
-        synonyms = _broker_synonyms(layers, setting.synonyms[0].name) if setting.synonyms else ()
+        synonyms = layers.synonyms(setting.synonyms[0].name) if setting.synonyms else ()
         if setting.name in overrides:
             synonyms = (ConfigSynonym(setting.name, value, ConfigSource.TOPIC), *synonyms)
         entries.append(_entry(setting, value, synonyms, read_only=False))
@@ -104,9 +125,7 @@ def describe_broker(layers: BrokerLayers) -> list[ConfigEntry]:
     entries = []
     for setting in _shown(BrokerConfig.settings, given):
         value = setting.text(getattr(config, setting.field))
-        entries.append(
-            _entry(setting, value, _broker_synonyms(layers, setting.name), read_only=not is_dynamic(setting.name))
-        )
+        entries.append(_entry(setting, value, layers.synonyms(setting.name), read_only=not is_dynamic(setting.name)))
     unknown = sorted(given.keys() - BrokerConfig.settings.keys())
     return entries + [_unknown_entry(name, given[name], _broker_synonyms(layers, name)) for name in unknown]
 
@@ -116,9 +135,7 @@ def describe_broker_default(layers: BrokerLayers) -> list[ConfigEntry]:
     entries = []
     for name, text in sorted(layers.default.items()):
         synonyms = tuple(
-            synonym
-            for synonym in _broker_synonyms(layers, name)
-            if synonym.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
+            synonym for synonym in layers.synonyms(name) if synonym.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
         )
         setting = BrokerConfig.settings.get(name)
         if setting is None:

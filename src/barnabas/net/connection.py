@@ -15,7 +15,8 @@ from typing import Any
 
 from barnabas.errors import ProtocolError
 from barnabas.net.context import ConnectionContext
-from barnabas.net.reply import MEMORY, Parts, PendingReply
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import MEMORY, Parts
 from barnabas.net.resting import Rest
 from barnabas.net.settings import Listener
 from barnabas.transport.channel import Channel
@@ -65,7 +66,7 @@ class Connection:
         self.session: Any = None
         self.repeated: Any = None
         self.closed = False
-        self._waiting: deque[PendingReply] = deque()
+        self._waiting: deque[Deferred[Parts]] = deque()
         self._held_bytes = 0
         self._end_of_input = False
         self._rest: Rest | None = None
@@ -155,12 +156,8 @@ class Connection:
     def on_frame(self, frame: memoryview) -> None:
         try:
             answer = self._context.handler.on_request(self, frame)
-        except ProtocolError as error:
-            logger.info("%r: %s: closing", self, error)
-            self.close()
-            return
-        except Exception:
-            logger.exception("%r: a request could not be handled: closing", self)
+        except Exception as error:
+            self._log_failure(error)
             self.close()
             return
         output = self._output
@@ -171,16 +168,22 @@ class Connection:
         if output.queued_bytes > self._context.settings.queued_reply_bytes_per_connection:
             self._write()
 
-    def _take(self, answer: bytes | Parts | PendingReply | None) -> None:
+    def _log_failure(self, error: BaseException | None) -> None:
+        if isinstance(error, ProtocolError):
+            logger.info("%r: %s: closing", self, error)
+        elif error is not None:
+            logger.error("%r: a request could not be handled: closing", self, exc_info=error)
+
+    def _take(self, answer: bytes | Parts | Deferred[Parts] | None) -> None:
         if answer is None or self.closed:
             return
-        if isinstance(answer, PendingReply):
+        if isinstance(answer, Deferred):
             self._wait_for(answer)
             return
         parts: Parts = [answer] if isinstance(answer, bytes) else answer
         if self._waiting:
-            reply = PendingReply()
-            reply.parts = parts
+            reply: Deferred[Parts] = Deferred()
+            reply.complete(parts)
             self._wait_for(reply)
         else:
             self._output.add(parts)
@@ -202,8 +205,7 @@ class Connection:
         """The client sends no more; it may still read, so the replies in progress go out before the close."""
         self._end_of_input = True
         for pending in list(self._waiting):
-            if pending.on_input_ended is not None and not pending.done:
-                pending.on_input_ended()
+            pending.end_input()
 
     def on_lost(self, error: OSError) -> None:
         if isinstance(error, TruncatedFileError):
@@ -225,26 +227,30 @@ class Connection:
 
     # --- replies, in request order ---
 
-    def _wait_for(self, reply: PendingReply) -> None:
+    def _wait_for(self, reply: Deferred[Parts]) -> None:
+        self._waiting.append(reply)
         if reply.done:
             self._hold(reply)
         else:
-            reply.attach(self)
             self._context.budget.reserve(reply.memory_bytes)
-        self._waiting.append(reply)
+            reply.on_held = self._context.budget.reserve
+            reply.when_done(self.on_reply_done)
         if len(self._waiting) >= self._context.settings.pending_replies_per_connection:
             self._stream.pause(PENDING_REPLIES)
 
-    def on_reply_done(self, reply: PendingReply) -> None:
+    def on_reply_done(self, reply: Deferred[Parts]) -> None:
         """Called by the reply; it may be any of those that wait."""
         self._context.budget.release(reply.memory_bytes)
         self._hold(reply)
         if reply is self._waiting[0] or reply.failed:
             self._context.flush_soon(self)
 
-    def _hold(self, reply: PendingReply) -> None:
+    def _hold(self, reply: Deferred[Parts]) -> None:
         """Count an answer that may have to wait for earlier ones."""
-        self._held_bytes += sum(len(part) for part in reply.parts or () if isinstance(part, MEMORY))
+        if reply.failed:
+            self._log_failure(reply.error)
+            return
+        self._held_bytes += sum(len(part) for part in reply.value if isinstance(part, MEMORY))
         if self._held_bytes > self._context.settings.queued_reply_bytes_per_connection:
             self._stream.pause(UNREAD_REPLIES)
 
@@ -253,12 +259,13 @@ class Connection:
         waiting = self._waiting
         while waiting and waiting[0].done:
             reply = waiting.popleft()
-            if reply.parts is None:
+            if not reply.completed:
                 self._write()
                 self.close()
                 return
-            self._held_bytes -= sum(len(part) for part in reply.parts if isinstance(part, MEMORY))
-            self._output.add(reply.parts)
+            parts = reply.value
+            self._held_bytes -= sum(len(part) for part in parts if isinstance(part, MEMORY))
+            self._output.add(parts)
         stream = self._stream
         if not stream.writing and self._output:
             self._write()

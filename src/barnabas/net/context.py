@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.clock import Clock
-from barnabas.net.reply import Parts, PendingReply
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import Parts
 from barnabas.net.resting import RestingConnections
 from barnabas.net.settings import NetworkSettings
 from barnabas.net.timers import Timers
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RequestHandler(Protocol):
-    def on_request(self, connection: "Connection", frame: memoryview) -> bytes | Parts | PendingReply | None:
+    def on_request(self, connection: "Connection", frame: memoryview) -> bytes | Parts | Deferred[Parts] | None:
         """Answer one frame (without its size prefix): what to send now, a promise of it, or None for no answer.
 
         The frame may be written to, and is valid only until this returns: whatever outlives the call must be copied. A

@@ -2,7 +2,7 @@
 
 The runtime makes a shard when this broker becomes leader of the partition and closes it when another does. A step goes:
 the machine decides -> its records are appended as one batch -> they are applied -> replies once they are committed. On
-a lone broker that is over before `submit` returns, so a request costs no task and no future; else it is a future.
+a lone broker that is over before `submit` returns, so a request costs neither a task nor a Deferred.
 
 A decision may set off a request that comes back to this very shard (the markers of a transaction are written, tell the
 machine): steps wait in a queue and never nest.
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, StorageError
@@ -28,6 +28,7 @@ from barnabas.machines.coordinator import (
     ProducerIdAndEpoch,
     Token,
 )
+from barnabas.net.deferred import Deferred
 from barnabas.net.timers import Timers
 from barnabas.records import CompressionType
 from barnabas.server.coordinator_codec import CoordinatorCodec
@@ -38,7 +39,9 @@ from barnabas.storage.log import AppendOrigin
 
 logger = logging.getLogger(__name__)
 
-Fail = Callable[[ErrorCode], Any]
+Response = TypeVar("Response")
+Fail = Callable[[ErrorCode], Response]
+"""Makes the response for an error of the coordinator itself."""
 Decide = Callable[..., CoordinatorDecision]
 
 
@@ -50,21 +53,22 @@ class ShardState(Enum):
     CLOSED = "closed"
 
 
-class PendingAnswer:
-    """The token of a request: holds the answer until it is fetched, or the future of whoever came before it."""
+class Submission(Generic[Response]):
+    """The token of a command: takes the response, and passes it on once somebody waits for it."""
 
-    __slots__ = ("answer", "fail", "future")
+    __slots__ = ("fail", "later", "response")
 
-    def __init__(self, fail: Fail) -> None:
+    def __init__(self, fail: Fail[Response]) -> None:
         self.fail = fail
-        self.answer: Any = None
-        self.future: asyncio.Future[Any] | None = None
+        self.response: Response | None = None
+        self.later: Deferred[Response] | None = None
 
-    def give(self, answer: Any) -> None:
-        if self.future is None:
-            self.answer = answer
-        elif not self.future.done():
-            self.future.set_result(answer)
+    def respond(self, response: Response) -> None:
+        """The first response counts: a time-out may have come before."""
+        if self.later is None:
+            self.response = response
+        elif not self.later.done:
+            self.later.complete(response)
 
 
 @dataclass(eq=False, slots=True)
@@ -112,18 +116,18 @@ class CoordinatorShard:
 
     # ---- from outside
 
-    def submit(self, command: Any, fail: Fail) -> Any:
-        """The answer, or a future of it. `fail` makes the answer for a code when there can be no other."""
+    def submit(self, command: object, fail: Fail[Response]) -> Response | Deferred[Response]:
+        """The response of the machine. `fail` makes it for a code when there can be no other."""
         if self.state is not ShardState.ACTIVE:
             return fail(self.refusal)
-        pending = PendingAnswer(fail)
-        self._open[pending] = None
-        self._enqueue(self.machine.decide, command, pending)
-        answer = pending.answer
-        if answer is not None:
-            return answer
-        pending.future = self._loop.create_future()
-        return pending.future
+        submission = Submission(fail)
+        self._open[submission] = None
+        self._enqueue(self.machine.decide, command, submission)
+        response = submission.response
+        if response is not None:
+            return response
+        submission.later = Deferred()
+        return submission.later
 
     @property
     def is_settled(self) -> bool:
@@ -133,7 +137,7 @@ class CoordinatorShard:
     def tell(self, command: Any) -> None:
         """A command of the broker's own, whose reply nobody waits for."""
         if self.state is ShardState.ACTIVE:
-            self._enqueue(self.machine.decide, command, PendingAnswer(_nobody))
+            self._enqueue(self.machine.decide, command, Submission(_nobody))
 
     def on_image(self, image: Any) -> None:
         if self.state is ShardState.ACTIVE:
@@ -194,7 +198,7 @@ class CoordinatorShard:
             elif decision.if_too_large is not None and isinstance(error, KafkaError) and is_too_large(error):
                 self._refuse(decision, decision.if_too_large, error)
                 return
-            asker = next((each for each in arguments if isinstance(each, PendingAnswer)), None)
+            asker = next((each for each in arguments if isinstance(each, Submission)), None)
             self._fail(error, asker)
             return
         if decision.timers:
@@ -229,8 +233,8 @@ class CoordinatorShard:
     def _release(self, replies: tuple[tuple[Token, Any], ...], requests: tuple[Any, ...]) -> None:
         for token, response in replies:
             self._open.pop(token, None)
-            assert isinstance(token, PendingAnswer)
-            token.give(response)
+            assert isinstance(token, Submission)
+            token.respond(response)
         for request in requests:
             self._carry_out(request)
 
@@ -282,7 +286,7 @@ class CoordinatorShard:
         if decision.when_refused is not None:
             self._queue.appendleft((decision.when_refused, ()))
 
-    def _fail(self, cause: Exception, asker: PendingAnswer | None = None) -> None:
+    def _fail(self, cause: Exception, asker: Submission[Any] | None = None) -> None:
         """Nothing that the machine holds in memory can be relied on any more."""
         logger.warning("%s: the coordinator's step failed, loading anew: %s", self.hosted.log.topic_partition, cause)
         self.state = ShardState.LOADING
@@ -303,8 +307,8 @@ class CoordinatorShard:
 
     def _answer_failed(self, token: Token, error: ErrorCode) -> None:
         self._open.pop(token, None)
-        assert isinstance(token, PendingAnswer)
-        token.give(token.fail(error))
+        assert isinstance(token, Submission)
+        token.respond(token.fail(error))
 
 
 def _nobody(error: ErrorCode) -> None:

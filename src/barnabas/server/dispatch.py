@@ -1,101 +1,92 @@
 """From a frame to its handler and back: the one table that every request goes through.
 
 `net.Connection` calls `Dispatcher.on_request` with a frame; the header is decoded, the row for its API looked up, the
-version checked, and the row's function called. What a handler is:
+version checked, the request decoded, the row's function called and its response encoded. What a handler is:
 
 - one file `handlers/<api>.py`, named like its message file, ending in `HANDLER = Handler(...)`;
-- a plain function `handle(context, request) -> response | Awaitable[response]`, where request and response are messages
-  of `protocol/messages/<api>.py`. It answers at once wherever it can; for a future or coroutine the reply waits
-  behind the earlier ones of its connection. `context` is a `RequestContext`; `context.broker` is the broker
-  (`.cluster`, `.replicas`, `.config`, `.clock`, ...);
-- Produce uses `handle_frame(context, frame, position)` instead: it decodes and encodes by hand, because there is one
-  for every few records, and returns what a connection takes (bytes, parts, None or a PendingReply);
-- a handler's `try_frame(broker, connection, frame)` may answer its commonest request at once, without a context or a
-  look at the table (Produce, Heartbeat); None means that nothing has happened and that the usual way is to be taken.
+- a plain function `handle(context, request) -> Response | Deferred[Response]`. It responds at once wherever it can; a
+  `Deferred` keeps its place behind the earlier responses of its connection. A coroutine becomes a Deferred by
+  `context.run`, work that can be long by `context.in_slices`. A response of None means that none is sent (acks 0);
+- `decode` and `encode` replace the compiled codecs of its messages: Produce has a codec of its own, because there is
+  one request for every few records, and Fetch leaves records in their files.
+
+The one door for fast paths is `try_frame(broker, connection, frame)`: it may respond to the commonest request of its
+API (Produce, Heartbeat) before the header is decoded. It skips the RequestContext and with it authorization, quotas and
+accounting, the table and its version check; so it must itself know that the request would pass all of them, and must
+return None, with nothing done, for anything else. A broker with request faults armed does not use it; one with an
+authorizer or quotas must not either, unless `try_frame` learns to ask them.
 
 A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
-strings and bytes; only `records` fields are views).
+strings and bytes; only `records` fields are views). Work that goes on in later slices has only what was decoded.
 
 Errors: a request that breaks the protocol raises ProtocolError, which closes the connection, as Kafka does for an
-unknown API or version. ApiVersions is the exception: a version that is too high gets the v0 answer with
+unknown API or version. ApiVersions is the exception: a version that is too high gets the v0 response with
 UNSUPPORTED_VERSION and the list, so that a newer client can step down.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.net.connection import Connection
-from barnabas.net.reply import Parts, PendingReply
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode
-from barnabas.protocol.headers import RequestHeader, decode_request_header, encode_response, encode_response_parts
+from barnabas.protocol.headers import decode_request_header, encode_response
+from barnabas.server.request import RequestContext
+from barnabas.server.slices import Slices
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
 
 logger = logging.getLogger(__name__)
 
-Reply = bytes | Parts | PendingReply | None
-
-
-class RequestContext:
-    """Who asks, with which version, of which broker. Lives as long as its request."""
-
-    __slots__ = ("broker", "connection", "header")
-
-    def __init__(self, broker: "Broker", connection: Connection, header: RequestHeader) -> None:
-        self.broker = broker
-        self.connection = connection
-        self.header = header
-
-    @property
-    def version(self) -> int:
-        return self.header.api_version
-
-
-HandleMessage = Callable[[RequestContext, Any], Any]
-HandleFrame = Callable[[RequestContext, memoryview, int], Reply]
-FailMessage = Callable[[RequestContext, Any, ErrorCode], Any]
+T = TypeVar("T")
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+Reply = bytes | Parts | Deferred[Parts] | None
+"""What a connection takes: a whole response, one that comes later, or none."""
 TryFrame = Callable[["Broker", Connection, memoryview], bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handler:
+class Handler(Generic[Request, Response]):
     """One row of the table.
 
-    `fail` builds the answer in which every part of the request failed with one code; request faults for tests use it.
+    `fail` builds the response in which every part of the request failed with one code; request faults for tests use it.
     `advertised_min_version` differs from `min_version` only for Produce, which Kafka lists from 0 for librdkafka.
+    `on_unsupported_version` builds the response to a version that is too high; without it the connection is closed.
     """
 
     api_key: ApiKey
     min_version: int
     max_version: int
     request: type[Any]
-    handle: HandleMessage | None = None
-    handle_frame: HandleFrame | None = None
+    """The message as it is declared in `protocol/messages`."""
+    handle: Callable[[RequestContext, Request], Response | Deferred[Response]]
+    fail: Callable[[RequestContext, Request, ErrorCode], Response]
+    decode: Callable[[memoryview, int, int], Request] | None = None
+    """(frame, position, version) -> request"""
+    encode: Callable[[Response, int, int], bytes | Parts] = encode_response
+    """(response, version, correlation id) -> the whole frame"""
     try_frame: TryFrame | None = None
-    fail: FailMessage | None = None
-    carries_records: bool = False
+    on_unsupported_version: Callable[[RequestContext], Response] | None = None
     advertised_min_version: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LongPoll:
-    """An answer that is only waited for. `hurry` ends the waiting, when the client sends no more or is gone."""
-
-    answer: "asyncio.Future[Any]"
-    hurry: Callable[[], None]
+AnyHandler = Handler[Any, Any]
 
 
-def encode_answer(context: RequestContext, row: Handler, answer: Any) -> bytes | Parts:
+def decode_body(context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Request:
     header = context.header
-    if row.carries_records:
-        return cast(Parts, encode_response_parts(answer, header.api_version, header.correlation_id))
-    return encode_response(answer, header.api_version, header.correlation_id)
+    if row.decode is not None:
+        return row.decode(frame, header.body_position, header.api_version)
+    request: Request = decode(row.request, header.api_version, frame, header.body_position)[0]
+    return request
 
 
 def _leave_alone(broker: "Broker", connection: Connection, frame: memoryview) -> None:
@@ -103,12 +94,13 @@ def _leave_alone(broker: "Broker", connection: Connection, frame: memoryview) ->
 
 
 class Dispatcher:
-    """Owns nothing but the table; all state is the broker's."""
+    """Owns the table and the work that is under way; all other state is the broker's."""
 
-    def __init__(self, broker: "Broker", handlers: Sequence[Handler]) -> None:
+    def __init__(self, broker: "Broker", handlers: Sequence[AnyHandler]) -> None:
         self._broker = broker
-        self.table: Mapping[int, Handler] = {int(handler.api_key): handler for handler in handlers}
-        self._working: set[asyncio.Future[Any]] = set()
+        self.table: Mapping[int, AnyHandler] = {int(handler.api_key): handler for handler in handlers}
+        self.slices = Slices(broker.clock)
+        self._working: set[asyncio.Task[Any]] = set()
         self._try_produce = self._try_frame_of(ApiKey.PRODUCE)
         self._try_heartbeat = self._try_frame_of(ApiKey.HEARTBEAT)
 
@@ -129,85 +121,72 @@ class Dispatcher:
             raise ProtocolError(f"unknown API key {header.api_key}")
         context = RequestContext(broker, connection, header)
         if not row.min_version <= header.api_version <= row.max_version:
-            return self._answer_unsupported_version(context, row)
+            return _refuse_version(context, row)
         if broker.request_faults.armed:
             fault = broker.request_faults.take(row.api_key)
             if fault is not None:
                 return broker.request_faults.carry_out(fault, context, row, frame, self.process)
-        if row.handle_frame is not None:
-            return row.handle_frame(context, frame, header.body_position)
         return self.process(context, row, frame)
 
-    def process(self, context: RequestContext, row: Handler, frame: memoryview) -> Reply:
+    def process(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Reply:
+        response = row.handle(context, decode_body(context, row, frame))
+        if isinstance(response, Deferred):
+            return self._encode_later(context, row, response, len(frame))
+        if response is None:
+            return None
         header = context.header
-        if row.handle_frame is not None:
-            return row.handle_frame(context, frame, header.body_position)
-        request, _ = decode(row.request, header.api_version, frame, header.body_position)
-        assert row.handle is not None
-        answer = row.handle(context, request)
-        if type(answer) is LongPoll:
-            return self._answer_later(context, row, answer.answer, answer.hurry)
-        if hasattr(answer, "__await__"):  # isinstance(answer, Awaitable) takes as long as the whole decoding
-            return self._answer_later(context, row, answer)
-        return encode_answer(context, row, answer)
+        return row.encode(response, header.api_version, header.correlation_id)
 
     def on_closed(self, connection: Connection) -> None:
         """Nothing is kept by connection: fetch sessions outlive it, parked requests run into their time-out."""
 
-    def watch(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs what a handler goes on with after it has returned a PendingReply."""
+    def run(self, work: Coroutine[Any, Any, T]) -> Deferred[T]:
+        """The response of a coroutine. It runs to its end even if the connection goes first."""
+        response: Deferred[T] = Deferred()
         task = asyncio.get_running_loop().create_task(work)
         self._working.add(task)
-        task.add_done_callback(self._on_watched)
+
+        def on_done(task: "asyncio.Task[T]") -> None:
+            self._working.discard(task)
+            if task.cancelled():
+                response.fail()
+            elif (error := task.exception()) is not None:
+                if response.abandoned:
+                    logger.error("a request failed after its connection was gone", exc_info=error)
+                response.fail(error)
+            else:
+                response.complete(task.result())
+
+        task.add_done_callback(on_done)
+        return response
 
     async def drain(self) -> None:
-        """Waits for the answers that are still being worked out (used when the broker stops)."""
+        """Waits for the coroutines that still work on a response (used when the broker stops)."""
         if self._working:
             await asyncio.wait(self._working, timeout=5)
 
-    def _answer_later(
+    def _encode_later(
         self,
         context: RequestContext,
-        row: Handler,
-        answer: Awaitable[Any],
-        hurry: Callable[[], None] | None = None,
-    ) -> PendingReply:
-        future = asyncio.ensure_future(answer)
-        pending = PendingReply(on_abandoned=hurry)
-        pending.on_input_ended = hurry
-        self._working.add(future)
-        future.add_done_callback(lambda done: self._complete(context, row, done, pending))
-        return pending
-
-    def _on_watched(self, done: "asyncio.Future[Any]") -> None:
-        self._working.discard(done)
-        if not done.cancelled() and (error := done.exception()) is not None:
-            logger.error("a request failed", exc_info=error)
-
-    def _complete(
-        self, context: RequestContext, row: Handler, done: "asyncio.Future[Any]", pending: PendingReply
-    ) -> None:
-        self._working.discard(done)
-        if done.cancelled():
-            pending.fail()
-        elif (error := done.exception()) is not None:
-            logger.error("%s v%d failed; closing its connection", row.api_key.name, context.version, exc_info=error)
-            pending.fail()
-        else:
-            try:
-                parts = encode_answer(context, row, done.result())
-            except Exception:
-                logger.exception(
-                    "%s v%d has no encodable answer; closing its connection", row.api_key.name, context.version
-                )
-                pending.fail()
-            else:
-                pending.complete([parts] if isinstance(parts, bytes) else parts)
-
-    def _answer_unsupported_version(self, context: RequestContext, row: Handler) -> Reply:
+        row: Handler[Request, Response],
+        response: Deferred[Response],
+        frame_bytes: int,
+    ) -> Deferred[Parts]:
         header = context.header
-        if row.api_key is not ApiKey.API_VERSIONS:
-            raise ProtocolError(f"{row.api_key.name} v{header.api_version} is not supported")
-        assert row.fail is not None
-        answer = row.fail(context, None, ErrorCode.UNSUPPORTED_VERSION)
-        return encode_response(answer, 0, header.correlation_id)
+
+        def encode(response: Response) -> Parts:
+            if response is None:
+                return []
+            encoded = row.encode(response, header.api_version, header.correlation_id)
+            return [encoded] if isinstance(encoded, bytes) else encoded
+
+        encoded = response.then(encode)
+        context.park(encoded, frame_bytes)
+        return encoded
+
+
+def _refuse_version(context: RequestContext, row: AnyHandler) -> bytes:
+    header = context.header
+    if row.on_unsupported_version is None:
+        raise ProtocolError(f"{row.api_key.name} v{header.api_version} is not supported")
+    return encode_response(row.on_unsupported_version(context), 0, header.correlation_id)

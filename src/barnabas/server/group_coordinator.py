@@ -5,7 +5,8 @@ The broker makes it and passes on every change of the cluster's image; the handl
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from barnabas.clock import Clock, Random
 from barnabas.config.broker import BrokerConfig
@@ -14,16 +15,16 @@ from barnabas.machines.coordinator import CoordinatorMachine
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.machines.group.shard import GroupShard
 from barnabas.metadata.image import Delta
+from barnabas.net.deferred import Deferred, when_all
 from barnabas.net.timers import Timers
 from barnabas.protocol.messages import consumer_group_records as consumer
 from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey, GroupMetadataValue
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
 from barnabas.records import CompressionType
-from barnabas.server.answers import when_all
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_codec import CoordinatorCodec
-from barnabas.server.coordinator_shard import CoordinatorShard, Fail
+from barnabas.server.coordinator_shard import CoordinatorShard
 from barnabas.server.replicas import Replicas
 from barnabas.server.runtime import CoordinatorRuntime
 
@@ -40,6 +41,10 @@ CODEC = CoordinatorCodec(
         (consumer.ConsumerGroupRegularExpressionKey, consumer.ConsumerGroupRegularExpressionValue),
     ]
 ).read_also({0: 1})
+
+
+Item = TypeVar("Item")
+Response = TypeVar("Response")
 
 
 class GroupCoordinator:
@@ -86,22 +91,22 @@ class GroupCoordinator:
     def submit_each(
         self,
         group_ids: Iterable[str],
-        command: Callable[[tuple[str, ...]], Any],
-        fail: Callable[[tuple[str, ...], Any], list[Any]],
-        merge: Callable[[list[Any]], Any],
-    ) -> Any:
-        """For requests that name many groups: each shard is asked once, and `merge` gets all answers in order.
+        command: Callable[[tuple[str, ...]], object],
+        fail: Callable[[tuple[str, ...], ErrorCode], list[Item]],
+        merge: Callable[[list[Item]], Response],
+    ) -> Response | Deferred[Response]:
+        """For requests that name many groups: each shard is asked once, and `merge` gets all responses in order.
 
-        `command` makes a shard's command for some ids, whose answer is a list; `fail` makes such a list for a code.
+        `command` makes a shard's command for some ids, whose response is a list; `fail` makes such a list for a code.
         """
         by_partition: dict[int, list[str]] = {}
         order = list(group_ids)
         for group_id in dict.fromkeys(order):
             by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
         asked = [tuple(some) for some in by_partition.values()]
-        answers = [self.submit(some[0], command(some), _fail_all(fail, some)) for some in asked]
+        responses = [self.submit(some[0], command(some), partial(fail, some)) for some in asked]
 
-        def join(lists: list[list[Any]]) -> Any:
+        def join(lists: list[list[Item]]) -> Response:
             found = {
                 name: item
                 for some, items in zip(asked, lists, strict=True)
@@ -109,7 +114,7 @@ class GroupCoordinator:
             }
             return merge([found[group_id] for group_id in order])
 
-        return when_all(answers, join)
+        return when_all(responses, join)
 
     def shards(self) -> list[CoordinatorShard]:
         return list(self.runtime)
@@ -122,10 +127,6 @@ class GroupCoordinator:
 
     def _make_machine(self, partition: int, leader_epoch: int) -> CoordinatorMachine:
         return GroupShard(self._settings, self._random)
-
-
-def _fail_all(fail: Callable[[tuple[str, ...], Any], list[Any]], group_ids: tuple[str, ...]) -> Fail:
-    return lambda error: fail(group_ids, error)
 
 
 def _nothing_to_carry_out(partition: int, request: Any) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from barnabas.errors import ErrorCode, ProtocolError
-from barnabas.net.reply import Parts, PendingReply
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.compiler import decode
-from barnabas.server.dispatch import Handler, Reply, RequestContext, encode_answer
+from barnabas.server.dispatch import AnyHandler, Reply, decode_body
+from barnabas.server.request import RequestContext
 
-Process = Callable[[RequestContext, Handler, memoryview], Reply]
+Process = Callable[[RequestContext, AnyHandler, memoryview], Reply]
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class RequestFaults:
         return None
 
     def carry_out(
-        self, fault: RequestFault, context: RequestContext, row: Handler, frame: memoryview, process: Process
+        self, fault: RequestFault, context: RequestContext, row: AnyHandler, frame: memoryview, process: Process
     ) -> Reply:
         if fault.close:
             raise ProtocolError(f"a fault closes the connection at {row.api_key.name}")
@@ -72,49 +73,31 @@ class RequestFaults:
         return reply
 
 
-def _refuse(error: ErrorCode, context: RequestContext, row: Handler, frame: memoryview) -> Reply:
-    if row.fail is None:
-        raise ValueError(f"{row.api_key.name} has no answer to carry {error.name}")
-    header = context.header
-    request, _ = decode(row.request, header.api_version, frame, header.body_position)
-    return encode_answer(context, row, row.fail(context, request, error))
+def _refuse(error: ErrorCode, context: RequestContext, row: AnyHandler, frame: memoryview) -> bytes | Parts:
+    response = row.fail(context, decode_body(context, row, frame), error)
+    return row.encode(response, context.version, context.header.correlation_id)
 
 
-def _lost() -> PendingReply:
-    pending = PendingReply()
-    asyncio.get_running_loop().call_soon(pending.fail)
-    return pending
+def _lost() -> Deferred[Parts]:
+    lost: Deferred[Parts] = Deferred()
+    asyncio.get_running_loop().call_soon(lost.fail)
+    return lost
 
 
-class _Delay:
-    """Stands between a reply and its connection, and passes the answer on when the time has come."""
+def _later(reply: Reply, delay_ms: int) -> Deferred[Parts]:
+    """Delays the response, from the moment when it is there."""
+    delayed: Deferred[Parts] = Deferred()
+    call_later = asyncio.get_running_loop().call_later
 
-    def __init__(self, delay_ms: int) -> None:
-        self.reply = PendingReply()
-        self._delay_ms = delay_ms
-
-    def on_reply_done(self, reply: PendingReply) -> None:
-        self.start(reply.parts)
-
-    def start(self, parts: Parts | None) -> None:
-        loop = asyncio.get_running_loop()
-        if parts is None:
-            loop.call_later(self._delay_ms / 1000, self.reply.fail)
+    def on_done(reply: Deferred[Parts]) -> None:
+        if reply.failed:
+            call_later(delay_ms / 1000, delayed.fail, reply.error)
         else:
-            loop.call_later(self._delay_ms / 1000, self.reply.complete, parts)
+            call_later(delay_ms / 1000, delayed.complete, reply.value)
 
-
-def _parts_of(reply: Reply) -> Parts | None:
-    if isinstance(reply, PendingReply):
-        return reply.parts
-    return [reply] if isinstance(reply, bytes) else reply or []
-
-
-def _later(reply: Reply, delay_ms: int) -> PendingReply:
-    """Delays the answer, from the moment when it is there."""
-    delay = _Delay(delay_ms)
-    if isinstance(reply, PendingReply) and not reply.done:
-        reply.attach(delay)
-    else:
-        delay.start(_parts_of(reply))
-    return delay.reply
+    if not isinstance(reply, Deferred):
+        ready: Deferred[Parts] = Deferred()
+        ready.complete([reply] if isinstance(reply, bytes) else reply or [])
+        reply = ready
+    reply.when_done(on_done)
+    return delayed

@@ -16,11 +16,12 @@ from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.machines.coordinator import CoordinatorMachine
 from barnabas.metadata.image import ClusterImage, Delta, PartitionImage, ResourceType
+from barnabas.net.deferred import Deferred
 from barnabas.net.timers import Timers
 from barnabas.records import CompressionType
 from barnabas.server.coordinator_codec import CoordinatorCodec
 from barnabas.server.coordinator_loader import LoadStoppedError, Replay
-from barnabas.server.coordinator_shard import CoordinatorShard, Fail, ShardState
+from barnabas.server.coordinator_shard import CoordinatorShard, Fail, Response, ShardState
 from barnabas.server.java_hash import partition_for
 from barnabas.server.replicas import Replicas
 
@@ -91,8 +92,8 @@ class CoordinatorRuntime:
             partition = self._partitions[key] = partition_for(key, self.partition_count)
         return partition
 
-    def submit(self, key: str, command: Any, fail: Fail) -> Any:
-        """The answer, or a future of it; `fail` makes the answer for a code when there is no coordinator to ask."""
+    def submit(self, key: str, command: object, fail: Fail[Response]) -> Response | Deferred[Response]:
+        """The response of the key's machine; `fail` makes it for a code when there is no coordinator to ask."""
         partition = self._partitions.get(key)
         if partition is None:
             if len(key) > LONGEST_KEY // 4 and len(key.encode()) > LONGEST_KEY:
@@ -103,11 +104,10 @@ class CoordinatorRuntime:
             return fail(ErrorCode.NOT_COORDINATOR)
         return shard.submit(command, fail)
 
-    def submit_to(self, partition: int, command: Any, fail: Fail) -> Any:
-        shard = self._shards.get(partition)
-        return fail(ErrorCode.NOT_COORDINATOR) if shard is None else shard.submit(command, fail)
+    def submit_to_all(self, command: object, fail: Fail[Response]) -> list[Response | Deferred[Response]]:
+        return [shard.submit(command, fail) for shard in self._shards.values()]
 
-    def tell(self, partition: int, command: Any) -> None:
+    def tell(self, partition: int, command: object) -> None:
         shard = self._shards.get(partition)
         if shard is not None:
             shard.tell(command)

@@ -9,13 +9,11 @@ of a transaction that is over. The mark also keeps the lowest sequence number se
 transaction is refused and tried again, a later one must not get ahead of it.
 """
 
-from typing import Any
-
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import ProducerIdAndEpoch
 from barnabas.machines.txn.commands import AddPartitionsToTxn
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResult
-from barnabas.server.answers import then
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.runtime import CoordinatorRuntime
 from barnabas.types import TopicPartition
@@ -84,16 +82,24 @@ class TransactionVerification:
         *,
         adds: bool,
         knows_abortable: bool,
-    ) -> Any:
-        """{partition: error} of those that do not belong to the transaction, or a coroutine of that.
+    ) -> Errors | Deferred[Errors]:
+        """{partition: error} of those that do not belong to the transaction.
 
         `adds`: the client leaves adding to the broker; `knows_abortable`: it understands TRANSACTION_ABORTABLE.
         """
         command = AddPartitionsToTxn(
             transactional_id, *producer, partitions, version=BROKER_VERSION, verify_only=not adds
         )
-        answer = self._runtime.submit(transactional_id, command, lambda error: error)
-        return then(answer, lambda result: _errors(result, partitions, knows_abortable))
+
+        def errors_of(result: AddPartitionsToTxnResult | ErrorCode) -> Errors:
+            return _errors(result, partitions, knows_abortable)
+
+        result = self._runtime.submit(transactional_id, command, _refused)
+        return result.then(errors_of) if isinstance(result, Deferred) else errors_of(result)
+
+
+def _refused(error: ErrorCode) -> AddPartitionsToTxnResult | ErrorCode:
+    return error
 
 
 def _errors(

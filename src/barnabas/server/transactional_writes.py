@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.coordinator import ProducerIdAndEpoch
+from barnabas.net.deferred import Deferred
 from barnabas.records.header import CURRENT_MAGIC, HEADER_SIZE, TRANSACTIONAL_MASK, BatchHeader, read_header
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.produce_frame import ProduceFrame
@@ -91,7 +92,7 @@ class TransactionalWrites:
         if not self._first_writes:
             return None
         answer = self._ask()
-        if not isinstance(answer, dict):
+        if isinstance(answer, Deferred):
             return self._verify_later(answer)
         if self._adds and ErrorCode.CONCURRENT_TRANSACTIONS in answer.values():
             return self._verify_later(None)
@@ -128,7 +129,7 @@ class TransactionalWrites:
         if first is not None:
             self._broker.transactions.verification.end(first.hosted, first.header.producer_id)
 
-    def _ask(self) -> Any:
+    def _ask(self) -> Errors | Deferred[Errors]:
         assert self._producer is not None
         partitions = tuple(
             TopicPartition(each.hosted.topic, each.hosted.partition) for each in self._first_writes.values()
@@ -141,19 +142,19 @@ class TransactionalWrites:
             knows_abortable=self._knows_abortable,
         )
 
-    async def _verify_later(self, answer: Any) -> None:
+    async def _verify_later(self, answer: Errors | Deferred[Errors] | None) -> None:
         """The markers of the transaction before may still be on their way: that is worth a moment's patience."""
         config = self._broker.config
         clock = self._broker.clock
         give_up_ms = clock.monotonic_ms() + config.add_partitions_to_txn_retry_backoff_max_ms
-        errors = {} if answer is None else await answer
+        errors = {} if answer is None else await _settled(answer)
         while answer is None or (self._adds and ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()):
             if answer is not None and clock.monotonic_ms() >= give_up_ms:
                 break
             await asyncio.sleep(config.add_partitions_to_txn_retry_backoff_ms / 1000)
             self._mark_again()
             answer = self._ask()
-            errors = answer if isinstance(answer, dict) else await answer
+            errors = await _settled(answer)
         self._take(errors)
 
     def _mark_again(self) -> None:
@@ -181,3 +182,7 @@ class TransactionalWrites:
             else:
                 refusal = KafkaError(error, error.text)
             self._refused[index] = refusal
+
+
+async def _settled(errors: Errors | Deferred[Errors]) -> Errors:
+    return await errors if isinstance(errors, Deferred) else errors

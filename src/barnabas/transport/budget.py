@@ -1,9 +1,9 @@
 """Memory for requests in progress (`queued.max.request.bytes`): over it, reading stops; nobody is dropped.
 
 Counted are frames that are being put together in buffers of their own, by the size they announce, and what parked
-requests say they hold (`PendingReply.memory_bytes`). As in Kafka, one request may take the sum over the limit: a frame
-is let in while anything is left, and once let in it is always read to its end, so that whoever holds memory can give
-it back. Small frames that are handled as they arrive are not counted.
+requests hold (`Deferred.memory_bytes`). As in Kafka, one request may take the sum over the limit: a frame is let in
+while anything is left, and once let in it is always read to its end, so that whoever holds memory can give it back.
+Small frames that are handled as they arrive are not counted.
 """
 
 from collections import deque
@@ -23,6 +23,10 @@ class MemoryBudget:
         self.exhausted = False
 
     def reserve(self, byte_count: int) -> None:
+        """Count memory as taken, over the limit too. A negative number gives some of it back."""
+        if byte_count < 0:
+            self.release(-byte_count)
+            return
         self.used_bytes += byte_count
         self.exhausted = 0 <= self._limit_bytes <= self.used_bytes
 

@@ -8,6 +8,8 @@ before memory is taken. Between frames a reader holds no buffer.
 """
 
 import struct
+import time
+from collections.abc import Callable
 from typing import Protocol
 
 from barnabas.transport.budget import MemoryBudget
@@ -15,6 +17,8 @@ from barnabas.transport.budget import MemoryBudget
 SIZE = struct.Struct(">i")
 _unpack_size = SIZE.unpack_from
 FRAMES_PER_TURN = 64
+TURN_SECONDS = 0.004
+"""A connection gives way to the others after so many frames or so much time, whichever comes first."""
 PROGRESS_BYTES = 64 * 1024
 """A peer that takes its time for a large frame counts as active each time that this much of it has come."""
 
@@ -82,6 +86,7 @@ class FrameReader:
         "_frames_per_turn",
         "_leftover",
         "_min_bytes",
+        "_now",
         "_sink",
         "is_dropped",
         "max_bytes",
@@ -96,6 +101,7 @@ class FrameReader:
         max_bytes: int,
         min_bytes: int = 0,
         frames_per_turn: int = FRAMES_PER_TURN,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sink = sink
         self._buffers = buffers
@@ -103,6 +109,7 @@ class FrameReader:
         self.max_bytes = max_bytes
         self._min_bytes = min_bytes
         self._frames_per_turn = frames_per_turn
+        self._now = now
         self.is_dropped = False
         self._leftover: memoryview | None = None
         self._assembly: Assembly | None = None
@@ -176,6 +183,8 @@ class FrameReader:
         end = len(view)
         position = 0
         frames_left = self._frames_per_turn
+        now = self._now
+        turn_ends = now() + TURN_SECONDS
         while end - position >= 4 and not sink.pauses:
             size: int = _unpack_size(view, position)[0]
             if not self._min_bytes <= size <= self.max_bytes:
@@ -186,7 +195,7 @@ class FrameReader:
                 break
             if budget.exhausted:
                 sink.wait_for_memory()
-            elif not frames_left:
+            elif not frames_left or (position and now() >= turn_ends):
                 sink.give_way()
             else:
                 frames_left -= 1

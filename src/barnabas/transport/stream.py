@@ -108,6 +108,7 @@ class Stream:
             max_bytes=max_frame_bytes,
             min_bytes=min_frame_bytes,
             frames_per_turn=sys.maxsize if greedy else FRAMES_PER_TURN,
+            now=loop.time,
         )
         self.output = OutputQueue(channel)
         self.pauses = 0

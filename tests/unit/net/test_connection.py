@@ -10,7 +10,8 @@ from net_harness import Answer, Handler, framed, network, run
 
 from barnabas.errors import ProtocolError
 from barnabas.net.connection import Connection
-from barnabas.net.reply import PendingReply
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import Parts
 from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.transport.frames import FRAMES_PER_TURN
 
@@ -172,11 +173,11 @@ def test_a_view_that_a_handler_keeps_does_not_change() -> None:
 
 
 def test_replies_keep_the_order_of_requests() -> None:
-    pending: dict[bytes, PendingReply] = {}
+    pending: dict[bytes, Deferred[Parts]] = {}
 
     def respond(_: Connection, payload: bytes) -> Answer:
         if payload.startswith(b"later"):
-            pending[payload] = PendingReply()
+            pending[payload] = Deferred()
             return pending[payload]
         return None if payload == b"no answer" else [framed(payload)]
 
@@ -201,7 +202,7 @@ def test_replies_keep_the_order_of_requests() -> None:
 
 def test_a_reply_completed_before_it_is_returned_and_one_without_parts() -> None:
     def respond(_: Connection, payload: bytes) -> Answer:
-        reply = PendingReply(memory_bytes=10)
+        reply: Deferred[Parts] = Deferred(memory_bytes=10)
         reply.complete([] if payload == b"nothing" else [framed(payload)])
         return reply
 
@@ -216,17 +217,17 @@ def test_a_reply_completed_before_it_is_returned_and_one_without_parts() -> None
 
 
 def test_completing_twice_is_a_bug_of_the_handler() -> None:
-    reply = PendingReply()
+    reply: Deferred[Parts] = Deferred()
     reply.complete([b"x"])
     with pytest.raises(RuntimeError):
         reply.complete([b"x"])
 
 
 def test_a_failed_reply_closes_the_connection_after_the_replies_before_it() -> None:
-    pending: list[PendingReply] = []
+    pending: list[Deferred[Parts]] = []
 
     def respond(_: Connection, payload: bytes) -> Answer:
-        pending.append(PendingReply(memory_bytes=5))
+        pending.append(Deferred(memory_bytes=5))
         return pending[-1]
 
     async def test() -> None:
@@ -250,7 +251,7 @@ def test_abandoned_replies_are_told_when_the_connection_goes() -> None:
     def respond(connection: Connection, payload: bytes) -> Answer:
         if payload == b"close":
             raise ProtocolError("enough")
-        return PendingReply(memory_bytes=7, on_abandoned=lambda: abandoned.append(payload))
+        return Deferred(memory_bytes=7, on_abandoned=lambda: abandoned.append(payload))
 
     async def test() -> None:
         async with network(handler := Handler(respond)) as net:
@@ -292,12 +293,12 @@ def test_a_handler_that_raises_closes_its_connection_only(
 
 
 def test_half_close_sends_pending_replies_then_closes() -> None:
-    pending: list[PendingReply] = []
+    pending: list[Deferred[Parts]] = []
 
     def respond(_: Connection, payload: bytes) -> Answer:
         if payload == b"turn":
             return [framed(payload)]
-        pending.append(PendingReply())
+        pending.append(Deferred())
         return pending[-1]
 
     async def test() -> None:
@@ -331,10 +332,10 @@ def test_half_close_with_nothing_pending_closes() -> None:
 
 
 def test_too_many_pending_replies_stop_reading_until_half_are_answered() -> None:
-    pending: list[PendingReply] = []
+    pending: list[Deferred[Parts]] = []
 
     def respond(_: Connection, payload: bytes) -> Answer:
-        pending.append(PendingReply())
+        pending.append(Deferred())
         return pending[-1]
 
     async def test() -> None:
@@ -384,11 +385,11 @@ def test_a_client_that_never_reads_is_not_read_from_and_others_are_served() -> N
 
 
 def test_answers_held_back_by_a_pending_one_are_bounded_too() -> None:
-    pending: list[PendingReply] = []
+    pending: list[Deferred[Parts]] = []
 
     def respond(_: Connection, payload: bytes) -> Answer:
         if payload == b"later":
-            pending.append(PendingReply())
+            pending.append(Deferred())
             return pending[-1]
         return [framed(b"y" * 10_000)]
 

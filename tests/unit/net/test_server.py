@@ -14,20 +14,21 @@ import pytest
 from net_harness import Answer, Client, Handler, framed, network, run
 
 from barnabas.net.connection import Connection
-from barnabas.net.reply import PendingReply
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import Parts
 from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.transport.same_host import congestion_control
 
 
-def parking() -> tuple[list[PendingReply], Handler]:
+def parking() -> tuple[list[Deferred[Parts]], Handler]:
     """A handler that parks every request but `turn`."""
-    pending: list[PendingReply] = []
+    pending: list[Deferred[Parts]] = []
 
     def respond(_: Connection, payload: bytes) -> Answer:
         if payload == b"turn":
             return [framed(payload)]
-        pending.append(PendingReply(memory_bytes=len(payload)))
+        pending.append(Deferred(memory_bytes=len(payload)))
         return pending[-1]
 
     return pending, Handler(respond)

@@ -72,7 +72,7 @@ def test_a_new_epoch_of_the_same_leader_is_a_new_beginning(tmp_path: Path):
             harness.ask(Put("a", 1))
             parked = harness.ask(Park(1 << 60))
             harness.lead(in_sync=(1, 2))
-            assert len(harness.machines) == 1 and not parked.done()
+            assert len(harness.machines) == 1 and not parked.done
             harness.lead(epoch=2)
             assert await parked == "NOT_COORDINATOR"
             assert await harness.answer(Get("a")) == "1"
@@ -135,7 +135,7 @@ def test_replies_wait_for_the_in_sync_replicas(tmp_path: Path):
             read = harness.ask(Get("a"))
             asked = harness.ask(Ask("markers"))
             await asyncio.sleep(0)
-            assert not put.done() and not read.done() and not asked.done() and not harness.carried_out
+            assert not put.done and not read.done and not asked.done and not harness.carried_out
             _follower_fetches(harness, 1)
             assert await put == "put"
             assert (await read, await asked) == ("7", "asked")
@@ -260,7 +260,7 @@ def test_whoever_sees_a_marker_waits_for_it(tmp_path: Path):
             _end(harness, producer, ControlType.COMMIT)
             read = harness.ask(Get("a"))
             await asyncio.sleep(0)
-            assert not read.done()
+            assert not read.done
             _follower_fetches(harness, 2)
             assert await read == "7"
 

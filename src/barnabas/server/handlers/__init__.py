@@ -1,6 +1,6 @@
 """One file an API, each ending in its row `HANDLER`. This is the only list of them."""
 
-from barnabas.server.dispatch import Handler
+from barnabas.server.dispatch import AnyHandler
 from barnabas.server.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -72,7 +72,7 @@ from barnabas.server.handlers import (
     write_txn_markers,
 )
 
-HANDLERS: tuple[Handler, ...] = tuple(
+HANDLERS: tuple[AnyHandler, ...] = tuple(
     module.HANDLER
     for module in (
         add_offsets_to_txn,

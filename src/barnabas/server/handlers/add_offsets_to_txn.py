@@ -4,18 +4,21 @@ Adds the group's partition of `__consumer_offsets` to the transaction. v2 PRODUC
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.txn.commands import AddOffsetsToTxn
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.types import TopicPartition
 
 
-def handle_add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnRequest) -> Any:
+def handle_add_offsets_to_txn(
+    context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse | Deferred[AddOffsetsToTxnResponse]:
     broker = context.broker
     partition = TopicPartition(GROUP_METADATA_TOPIC, broker.groups.partition_for(request.group_id))
     return broker.transactions.submit(

@@ -4,13 +4,13 @@ Up to v3 from a client, one transaction; v4 and v5 between brokers, many transac
 one partition does not exist, none is added: the others get OPERATION_NOT_ATTEMPTED. v2 PRODUCER_FENCED.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.txn.commands import AddPartitionsToTxn
 from barnabas.metadata.image import ClusterImage
+from barnabas.net.deferred import Deferred, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -21,14 +21,16 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from barnabas.server.answers import when_all
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.types import TopicPartition
 
 FIRST_BROKER_VERSION = 4
 
 
-def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
+def handle_add_partitions_to_txn(
+    context: RequestContext, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
     answers = [_add(context, transaction) for transaction in _transactions(context.version, request)]
     return when_all(answers, partial(_answer, context.version))
 
@@ -47,7 +49,9 @@ def _transactions(version: int, request: AddPartitionsToTxnRequest) -> list[AddP
     ]
 
 
-def _add(context: RequestContext, transaction: AddPartitionsToTxnTransaction) -> Any:
+def _add(
+    context: RequestContext, transaction: AddPartitionsToTxnTransaction
+) -> AddPartitionsToTxnResult | Deferred[AddPartitionsToTxnResult]:
     missing = _missing(context.broker.cluster.image, transaction)
     if missing:
         return _result(transaction, lambda each: _error_of(each, missing))
@@ -78,7 +82,9 @@ def _error_of(partition: TopicPartition, missing: set[TopicPartition]) -> ErrorC
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
 
 
-def _result(transaction: AddPartitionsToTxnTransaction, error_of: Any) -> AddPartitionsToTxnResult:
+def _result(
+    transaction: AddPartitionsToTxnTransaction, error_of: Callable[[TopicPartition], ErrorCode]
+) -> AddPartitionsToTxnResult:
     return AddPartitionsToTxnResult(
         transactional_id=transaction.transactional_id,
         topic_results=[

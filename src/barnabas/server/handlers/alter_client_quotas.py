@@ -12,7 +12,8 @@ from barnabas.protocol.messages.alter_client_quotas import (
     EntryData,
     ResponseEntryData,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 NOT_ENFORCED = "Client quotas are not enforced by this broker."
 

@@ -6,6 +6,7 @@ What the request leaves out goes back to its default. v2 flexible.
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import ConfigResult
 from barnabas.metadata.image import ConfigResource, ResourceType
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -13,11 +14,16 @@ from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.handlers.describe_configs import check_is_this_broker
+from barnabas.server.request import RequestContext
 
 
-async def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
+    return context.run(_alter_configs(context, request))
+
+
+async def _alter_configs(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     refused: dict[ConfigResource, ConfigResult] = {}
     wanted: list[tuple[ConfigResource, list[tuple[str, str | None]]]] = []
     for item in request.resources:

@@ -15,8 +15,9 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.replicas import Replicas
+from barnabas.server.request import RequestContext
 from barnabas.storage.log_directory import LogDirectory
 
 

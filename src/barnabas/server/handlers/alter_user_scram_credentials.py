@@ -13,7 +13,8 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
 def handle_alter_user_scram_credentials(

@@ -16,8 +16,9 @@ from barnabas.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.features import FEATURES, LOWEST_SUPPORTED
+from barnabas.server.request import RequestContext
 
 FIRST_FEATURES_VERSION = 3
 FIRST_MINIMUM_0_VERSION = 4
@@ -32,10 +33,12 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
     return _list(context, ErrorCode.NONE)
 
 
-def fail_api_versions(
-    context: RequestContext, request: ApiVersionsRequest | None, error: ErrorCode
-) -> ApiVersionsResponse:
+def fail_api_versions(context: RequestContext, request: ApiVersionsRequest, error: ErrorCode) -> ApiVersionsResponse:
     return _list(context, error)
+
+
+def _refuse_version(context: RequestContext) -> ApiVersionsResponse:
+    return _list(context, ErrorCode.UNSUPPORTED_VERSION)
 
 
 def _list(context: RequestContext, error: ErrorCode) -> ApiVersionsResponse:
@@ -70,4 +73,5 @@ HANDLER = Handler(
     request=ApiVersionsRequest,
     handle=handle_api_versions,
     fail=fail_api_versions,
+    on_unsupported_version=_refuse_version,
 )

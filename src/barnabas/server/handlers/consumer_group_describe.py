@@ -3,10 +3,9 @@
 v1 member type, classic or consumer (KIP-1099).
 """
 
-from typing import Any
-
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import ConsumerGroupDescribe
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -14,10 +13,13 @@ from barnabas.protocol.messages.consumer_group_describe import (
     DescribedGroup,
 )
 from barnabas.server.authorized_operations import GROUP_OPERATIONS
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_consumer_group_describe(context: RequestContext, request: ConsumerGroupDescribeRequest) -> Any:
+def handle_consumer_group_describe(
+    context: RequestContext, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse | Deferred[ConsumerGroupDescribeResponse]:
     if "consumer" not in context.broker.config.group_coordinator_rebalance_protocols:
         return fail_consumer_group_describe(context, request, ErrorCode.UNSUPPORTED_VERSION)
 

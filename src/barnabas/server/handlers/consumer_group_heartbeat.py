@@ -4,26 +4,27 @@ v1 subscription by regular expression; the member makes up its own id (KIP-1082)
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import ConsumerGroupHeartbeat
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
+def handle_consumer_group_heartbeat(
+    context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
     if "consumer" not in context.broker.config.group_coordinator_rebalance_protocols:
         return fail_consumer_group_heartbeat(context, request, ErrorCode.UNSUPPORTED_VERSION)
     if _only_says_alive(request):
         context.connection.rest()
-    command = ConsumerGroupHeartbeat(
-        request, context.version, context.header.client_id or "", f"/{context.connection.peer_host}"
-    )
+    command = ConsumerGroupHeartbeat(request, context.version, context.client_id, context.client_host)
     return context.broker.groups.submit(
         request.group_id, command, partial(fail_consumer_group_heartbeat, context, request)
     )

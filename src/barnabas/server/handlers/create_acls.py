@@ -6,7 +6,8 @@ There is no authorizer to keep them: SECURITY_DISABLED for each, as Kafka report
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 NO_AUTHORIZER = "No Authorizer is configured."
 

@@ -10,7 +10,8 @@ from barnabas.protocol.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 NEVER = -1
 FIRST_REQUESTER_VERSION = 3

@@ -5,6 +5,7 @@ Answered once the partitions are in the store and their logs are open here; `tim
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewPartitions
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -12,12 +13,17 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-async def handle_create_partitions(
+def handle_create_partitions(
     context: RequestContext, request: CreatePartitionsRequest
-) -> CreatePartitionsResponse:
+) -> Deferred[CreatePartitionsResponse]:
+    return context.run(_create_partitions(context, request))
+
+
+async def _create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     wanted = [_new_partitions(topic) for topic in request.topics]
     try:
         results = await context.broker.cluster.create_partitions(wanted, validate_only=request.validate_only)

@@ -8,6 +8,7 @@ settings (KIP-525); v7 its id (KIP-516). The controller's work takes millisecond
 from barnabas.config.describe import describe_topic
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic, TopicResult
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
@@ -16,10 +17,15 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-async def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> Deferred[CreateTopicsResponse]:
+    return context.run(_create_topics(context, request))
+
+
+async def _create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     wanted = [_new_topic(topic) for topic in request.topics]
     try:
         results = await context.broker.cluster.create_topics(wanted, validate_only=request.validate_only)

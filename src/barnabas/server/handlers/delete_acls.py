@@ -6,7 +6,8 @@ There is no authorizer, so there are no rules: SECURITY_DISABLED for each filter
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 NO_AUTHORIZER = "No Authorizer is configured."
 

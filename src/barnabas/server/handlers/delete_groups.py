@@ -1,15 +1,17 @@
 """DeleteGroups (key 42), v0-v2: remove empty groups and their offsets (KIP-229), each by its shard."""
 
-from typing import Any
-
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import DeleteGroups
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_delete_groups(context: RequestContext, request: DeleteGroupsRequest) -> Any:
+def handle_delete_groups(
+    context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
     names = list(dict.fromkeys(request.groups_names))
     return context.broker.groups.submit_each(
         names, DeleteGroups, _failed, lambda results: DeleteGroupsResponse(results=results)

@@ -5,6 +5,7 @@ The new start is in the checkpoint before the answer, so that a crash does not b
 """
 
 from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -13,12 +14,17 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 UP_TO_HIGH_WATERMARK = -1
 
 
-async def handle_delete_records(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+def handle_delete_records(context: RequestContext, request: DeleteRecordsRequest) -> Deferred[DeleteRecordsResponse]:
+    return context.run(_delete_records(context, request))
+
+
+async def _delete_records(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     response = DeleteRecordsResponse(throttle_time_ms=0, topics=[])
     for topic in request.topics:
         answer = DeleteRecordsTopicResult(name=topic.name, partitions=[])

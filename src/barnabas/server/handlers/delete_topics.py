@@ -6,18 +6,24 @@ INVALID_REQUEST); v5 error messages; v6 by topic id (KIP-516).
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import TopicToDelete
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 FIRST_DELETION_DISABLED_VERSION = 3
 
 
-async def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> Deferred[DeleteTopicsResponse]:
+    return context.run(_delete_topics(context, request))
+
+
+async def _delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     if not context.broker.config.delete_topic_enable:
         new = context.version >= FIRST_DELETION_DISABLED_VERSION
         return fail_delete_topics(

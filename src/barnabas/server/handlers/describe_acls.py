@@ -7,7 +7,8 @@ that code.
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
 

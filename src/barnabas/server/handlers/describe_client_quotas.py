@@ -6,7 +6,8 @@ There are none, because AlterClientQuotas takes none: an empty list for every fi
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 ENTITY_TYPES = ("user", "client-id", "ip")
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2

@@ -13,7 +13,8 @@ from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 BROKERS, CONTROLLERS = 1, 2
 
@@ -22,7 +23,7 @@ def handle_describe_cluster(context: RequestContext, request: DescribeClusterReq
     if request.endpoint_type != BROKERS:
         return _refuse(context, request.endpoint_type)
     image = context.broker.cluster.image
-    listener = context.connection.listener.name
+    listener = context.listener.name
     brokers = []
     for broker in image.brokers.values():
         endpoint = broker.endpoint(listener)

@@ -4,9 +4,11 @@ v1 source and synonyms instead of `is default` (KIP-226); v3 type and documentat
 Differs from Kafka: the documentation says where a setting has no effect here; a broker's loggers have no settings.
 """
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from barnabas.config.describe import (
+    BrokerLayers,
+    CachedLayers,
     ConfigEntry,
     ConfigSource,
     describe_broker,
@@ -18,6 +20,7 @@ from barnabas.config.faults import ConfigFaults
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.topic_name import fault_of_topic_name
 from barnabas.metadata.image import ConfigResource, ResourceType
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -27,18 +30,45 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_describe_configs(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(results=[_result(context, request, resource) for resource in request.resources])
+def handle_describe_configs(
+    context: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse | Deferred[DescribeConfigsResponse]:
+    return context.in_slices(_describe(context, request))
+
+
+def _describe(
+    context: RequestContext, request: DescribeConfigsRequest
+) -> Generator[None, None, DescribeConfigsResponse]:
+    layers = CachedLayers(*context.broker.settings.layers)
+    results = []
+    for resource in _merge(request.resources):
+        results.append(_result(context, layers, request, resource))
+        yield
+    return DescribeConfigsResponse(results=results)
+
+
+def _merge(resources: Iterable[DescribeConfigsResource]) -> Iterable[DescribeConfigsResource]:
+    """A resource that is named more than once is described once, with the settings that any of them asks for."""
+    merged: dict[tuple[int, str], DescribeConfigsResource] = {}
+    for resource in resources:
+        first = merged.setdefault((resource.resource_type, resource.resource_name), resource)
+        if first is not resource:
+            keys = first.configuration_keys and resource.configuration_keys
+            first.configuration_keys = [*first.configuration_keys, *keys] if first.configuration_keys and keys else None
+    return merged.values()
 
 
 def _result(
-    context: RequestContext, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    context: RequestContext, layers: BrokerLayers, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     try:
-        entries = _entries(context, ConfigResource(ResourceType.of(resource.resource_type), resource.resource_name))
+        entries = _entries(
+            context, layers, ConfigResource(ResourceType.of(resource.resource_type), resource.resource_name)
+        )
     except KafkaError as error:
         return _failed(resource, error.code, error.message)
     except ConfigFaults as faults:
@@ -54,9 +84,8 @@ def _result(
     )
 
 
-def _entries(context: RequestContext, resource: ConfigResource) -> list[ConfigEntry]:
+def _entries(context: RequestContext, layers: BrokerLayers, resource: ConfigResource) -> list[ConfigEntry]:
     image = context.broker.cluster.image
-    layers = context.broker.settings.layers
     match resource:
         case ConfigResource(ResourceType.TOPIC, name):
             fault = fault_of_topic_name(name)

@@ -4,17 +4,19 @@ Each group is described by its shard. v3 authorized operations (KIP-430); v4 sta
 a message (KIP-1043).
 """
 
-from typing import Any
-
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import DescribeGroups
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from barnabas.server.authorized_operations import GROUP_OPERATIONS
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_describe_groups(context: RequestContext, request: DescribeGroupsRequest) -> Any:
+def handle_describe_groups(
+    context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse | Deferred[DescribeGroupsResponse]:
     def merge(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
         if request.include_authorized_operations:
             for group in groups:

@@ -1,6 +1,9 @@
 """DescribeProducers (key 61), v0: the producers a partition knows (KIP-664)."""
 
+from collections.abc import Generator
+
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -9,15 +12,25 @@ from barnabas.protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_describe_producers(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+def handle_describe_producers(
+    context: RequestContext, request: DescribeProducersRequest
+) -> DescribeProducersResponse | Deferred[DescribeProducersResponse]:
+    return context.in_slices(_describe_each(context, request))
+
+
+def _describe_each(
+    context: RequestContext, request: DescribeProducersRequest
+) -> Generator[None, None, DescribeProducersResponse]:
     response = DescribeProducersResponse(topics=[])
     for topic in request.topics:
         answer = TopicResponse(name=topic.name, partitions=[])
         response.topics.append(answer)
         for index in topic.partition_indexes:
+            yield
             try:
                 answer.partitions.append(_describe(context, topic.name, index))
             except KafkaError as error:

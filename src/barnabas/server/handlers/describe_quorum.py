@@ -18,7 +18,8 @@ from barnabas.protocol.messages.describe_quorum import (
     ReplicaState,
     TopicData,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 QUORUM = (CLUSTER_METADATA_TOPIC, 0)
 NO_OFFSET = -1

@@ -4,11 +4,12 @@ Topics come in the order of their names. There are no eligible leader replicas h
 request that contradicts itself fails as a whole, as in Kafka: each topic of it with INVALID_REQUEST.
 """
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.topic_name import INTERNAL_TOPICS, fault_of_topic_name
 from barnabas.metadata.image import ClusterImage, PartitionImage, TopicImage
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -18,13 +19,14 @@ from barnabas.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from barnabas.server.authorized_operations import TOPIC_OPERATIONS
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.types import NO_LEADER, NO_TOPIC_ID
 
 
 def handle_describe_topic_partitions(
     context: RequestContext, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
+) -> DescribeTopicPartitionsResponse | Deferred[DescribeTopicPartitionsResponse]:
     image = context.broker.cluster.image
     cursor = request.cursor
     asked_for_all = not request.topics
@@ -34,15 +36,16 @@ def handle_describe_topic_partitions(
         if cursor.partition_index < 0 or (not asked_for_all and cursor.topic_name not in names):
             return fail_describe_topic_partitions(context, request, ErrorCode.INVALID_REQUEST)
     limit = max(1, min(context.broker.config.max_request_partition_size_limit, request.response_partition_limit))
-    return _page(image, context.connection.listener.name, sorted(set(names)), cursor, limit)
+    return context.in_slices(_page(image, context.listener.name, sorted(set(names)), cursor, limit))
 
 
 def _page(
     image: ClusterImage, listener: str, names: list[str], cursor: Cursor | None, limit: int
-) -> DescribeTopicPartitionsResponse:
+) -> Generator[None, None, DescribeTopicPartitionsResponse]:
     response = DescribeTopicPartitionsResponse(topics=[])
     left = limit
     for name in names:
+        yield
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break

@@ -1,21 +1,23 @@
 """DescribeTransactions (key 65), v0: state of transactions by transactional id (KIP-664), each by its shard."""
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.txn.commands import DescribeTransactions
+from barnabas.net.deferred import Deferred, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TransactionState,
 )
-from barnabas.server.answers import when_all
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_describe_transactions(context: RequestContext, request: DescribeTransactionsRequest) -> Any:
+def handle_describe_transactions(
+    context: RequestContext, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse | Deferred[DescribeTransactionsResponse]:
     submit = context.broker.transactions.submit
     answers = (
         submit(each, DescribeTransactions((each,)), partial(_failed, each))

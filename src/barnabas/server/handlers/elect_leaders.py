@@ -13,7 +13,8 @@ from barnabas.protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.types import TopicPartition
 
 FIRST_WHOLE_ERROR_VERSION = 1

@@ -5,16 +5,17 @@ goes up with every transaction, so the answer carries producer id and epoch (KIP
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.txn.commands import EndTxn
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_end_txn(context: RequestContext, request: EndTxnRequest) -> Any:
+def handle_end_txn(context: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Deferred[EndTxnResponse]:
     return context.broker.transactions.submit(
         request.transactional_id, EndTxn(request, context.version), partial(fail_end_txn, context, request)
     )

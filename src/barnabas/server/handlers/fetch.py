@@ -6,12 +6,16 @@ told at once. Differences from Kafka: no tiered storage; leader hints (v16, KIP-
 metadata.
 """
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
+from typing import cast
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.fetch_context import FetchContext, FetchPartition, PartitionKey
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
+from barnabas.protocol.headers import encode_response_parts
 from barnabas.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -20,15 +24,19 @@ from barnabas.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from barnabas.server.dispatch import Handler, LongPoll, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.purgatory import DelayedFetch
 from barnabas.server.reading import FetchLimits, PartitionRead, read_partitions
+from barnabas.server.request import RequestContext
 
 FIRST_TOPIC_ID_VERSION = 13
 FIRST_REPLICA_STATE_VERSION = 15
+PARKED_BYTES = 2000
+PARKED_PARTITION_BYTES = 500
+"""What a waiting fetch holds, roughly: its request and session, and an entry per partition."""
 
 
-def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchResponse | LongPoll:
+def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
     broker = context.broker
     uses_topic_ids = context.version >= FIRST_TOPIC_ID_VERSION
     replica_id = request.replica_id
@@ -61,22 +69,23 @@ def _park(
     limits: FetchLimits,
     first_reads: Sequence[PartitionRead],
     missing_bytes: int,
-) -> LongPoll:
+) -> Deferred[FetchResponse]:
     broker = context.broker
-    answer: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()
+    response: Deferred[FetchResponse] = Deferred()
 
     def read_again(last_chance: bool) -> int:
         reads, total = read_partitions(broker.replicas, session.partitions, limits)
         if total < request.min_bytes and not last_chance and not any(read.error for read in reads):
             return request.min_bytes - total
-        if not answer.done():
-            answer.set_result(_answer(context, session, reads))
+        response.complete(_answer(context, session, reads))
         return 0
 
     watched = [read.hosted for read in first_reads if read.hosted is not None]
     fetch = DelayedFetch(watched, missing_bytes, read_again)
     broker.fetch_purgatory.park(fetch, request.max_wait_ms)
-    return LongPoll(answer, lambda: broker.fetch_purgatory.finish(fetch))
+    response.on_abandoned = response.on_input_ended = partial(broker.fetch_purgatory.finish, fetch)
+    context.hold(PARKED_BYTES + len(first_reads) * PARKED_PARTITION_BYTES)
+    return response
 
 
 def _answer(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
@@ -156,6 +165,11 @@ def _forgotten(request: FetchRequest, uses_topic_ids: bool) -> list[PartitionKey
     ]
 
 
+def _encode(response: FetchResponse, version: int, correlation_id: int) -> Parts:
+    """Records stay in their files."""
+    return cast(Parts, encode_response_parts(response, version, correlation_id))
+
+
 def fail_fetch(context: RequestContext, request: FetchRequest, error: ErrorCode) -> FetchResponse:
     response = FetchResponse(responses=[])
     for topic in request.topics:
@@ -181,5 +195,5 @@ HANDLER = Handler(
     request=FetchRequest,
     handle=handle_fetch,
     fail=fail_fetch,
-    carries_records=True,
+    encode=_encode,
 )

@@ -6,27 +6,31 @@ It is also the response while the leader cannot use that partition's log (damage
 v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST, there are none here).
 """
 
-from typing import Any
+from collections.abc import Generator
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.metadata.image import BrokerEndpoint
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, topic_on_demand
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 FIRST_BATCHED_VERSION = 4
 GROUP, TRANSACTION = 0, 1
 TOPICS = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
 
 
-def handle_find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> Any:
+def handle_find_coordinator(
+    context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
     topic = TOPICS.get(request.key_type)
     if topic is None:
         return fail_find_coordinator(context, request, ErrorCode.INVALID_REQUEST)
     if context.broker.cluster.image.topic(topic) is None:
-        return _create_and_answer(context, request, topic)
-    return _answer(context, request, topic)
+        return context.run(_create_and_answer(context, request, topic))
+    return context.in_slices(_answer(context, request, topic))
 
 
 async def _create_and_answer(
@@ -34,14 +38,19 @@ async def _create_and_answer(
 ) -> FindCoordinatorResponse:
     cluster = context.broker.cluster
     await cluster.auto_creation.create(topic_on_demand(topic, context.broker.config, len(cluster.image.brokers)))
-    return _answer(context, request, topic)
+    response = context.in_slices(_answer(context, request, topic))
+    return await response if isinstance(response, Deferred) else response
 
 
-def _answer(context: RequestContext, request: FindCoordinatorRequest, topic: str) -> FindCoordinatorResponse:
+def _answer(
+    context: RequestContext, request: FindCoordinatorRequest, topic: str
+) -> Generator[None, None, FindCoordinatorResponse]:
     if context.version >= FIRST_BATCHED_VERSION:
-        return FindCoordinatorResponse(
-            coordinators=[_coordinator(key, *_look_up(context, topic, key)) for key in request.coordinator_keys]
-        )
+        coordinators = []
+        for key in request.coordinator_keys:
+            coordinators.append(_coordinator(key, *_look_up(context, topic, key)))
+            yield
+        return FindCoordinatorResponse(coordinators=coordinators)
     node_id, endpoint = _look_up(context, topic, request.key)
     if endpoint is None:
         return fail_find_coordinator(context, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -65,7 +74,7 @@ def _look_up(context: RequestContext, topic: str, key: str) -> tuple[int, Broker
     leader = image.brokers.get(partition.leader)
     if leader is None or (leader.node_id == broker.node_id and not _has_log(context, topic, partition.partition)):
         return -1, None
-    return leader.node_id, leader.endpoint(context.connection.listener.name)
+    return leader.node_id, leader.endpoint(context.listener.name)
 
 
 def _has_log(context: RequestContext, topic: str, partition: int) -> bool:

@@ -9,16 +9,18 @@ connection of its own, mean a wake-up for each, and little else should come on t
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import Heartbeat
 from barnabas.net.connection import Connection
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode
 from barnabas.protocol.headers import decode_request_header, encode_response
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
@@ -72,7 +74,9 @@ def _decode_beat(content: bytes, frame: memoryview) -> Beat | None:
     return Beat(content, header.api_version, request)
 
 
-def handle_heartbeat(context: RequestContext, request: HeartbeatRequest) -> Any:
+def handle_heartbeat(
+    context: RequestContext, request: HeartbeatRequest
+) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
     groups = context.broker.groups
     return groups.heartbeat(request) or groups.submit(
         request.group_id, Heartbeat(request, context.version), partial(_refuse, context, request)

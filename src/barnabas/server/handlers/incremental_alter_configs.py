@@ -6,6 +6,7 @@ All changes of a resource are made, or none of them. v1 flexible. Differs from K
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import ConfigChange, ConfigOperation, ConfigResult
 from barnabas.metadata.image import ConfigResource, ResourceType
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -13,11 +14,18 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.handlers.describe_configs import check_is_this_broker
+from barnabas.server.request import RequestContext
 
 
-async def handle_incremental_alter_configs(
+def handle_incremental_alter_configs(
+    context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> Deferred[IncrementalAlterConfigsResponse]:
+    return context.run(_incremental_alter_configs(context, request))
+
+
+async def _incremental_alter_configs(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     refused: dict[ConfigResource, ConfigResult] = {}

@@ -6,16 +6,23 @@ may name the current id and epoch (KIP-360); v4 PRODUCER_FENCED.
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.txn.commands import InitProducerId
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-async def handle_init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
+def handle_init_producer_id(
+    context: RequestContext, request: InitProducerIdRequest
+) -> Deferred[InitProducerIdResponse]:
+    return context.run(_init_producer_id(context, request))
+
+
+async def _init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
     if (request.producer_id < 0) != (request.producer_epoch < 0):
         return fail_init_producer_id(context, request, ErrorCode.INVALID_REQUEST)
     producer_ids = context.broker.producer_ids
@@ -31,12 +38,7 @@ async def handle_init_producer_id(context: RequestContext, request: InitProducer
         InitProducerId(request, context.version),
         partial(fail_init_producer_id, context, request),
     )
-    return await _settled(answer)
-
-
-async def _settled(answer: Any) -> InitProducerIdResponse:
-    response: InitProducerIdResponse = answer if isinstance(answer, InitProducerIdResponse) else await answer
-    return response
+    return await answer if isinstance(answer, Deferred) else answer
 
 
 def fail_init_producer_id(

@@ -5,20 +5,22 @@ v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v7 protocol type i
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import JoinGroup
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.server.answers import then
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 FIRST_NULL_PROTOCOL_VERSION = 7
 
 
-def handle_join_group(context: RequestContext, request: JoinGroupRequest) -> Any:
-    command = JoinGroup(request, context.version, context.header.client_id or "", f"/{context.connection.peer_host}")
+def handle_join_group(
+    context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
+    command = JoinGroup(request, context.version, context.client_id, context.client_host)
     answer = context.broker.groups.submit(request.group_id, command, partial(fail_join_group, context, request))
     return answer if context.version >= FIRST_NULL_PROTOCOL_VERSION else then(answer, _without_null)
 

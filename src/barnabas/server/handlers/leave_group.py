@@ -4,16 +4,19 @@ v3 a list of members, static ones too (KIP-345); v5 reason (KIP-800).
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import LeaveGroup
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_leave_group(context: RequestContext, request: LeaveGroupRequest) -> Any:
+def handle_leave_group(
+    context: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:
     return context.broker.groups.submit(
         request.group_id, LeaveGroup(request, context.version), partial(fail_leave_group, context, request)
     )

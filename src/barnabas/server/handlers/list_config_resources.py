@@ -14,7 +14,8 @@ from barnabas.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 LISTED = (
     ResourceType.GROUP,

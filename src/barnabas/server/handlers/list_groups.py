@@ -4,26 +4,30 @@ While any of its shards loads, the answer is COORDINATOR_LOAD_IN_PROGRESS, as in
 filter by state (KIP-518); v5 filter by type (KIP-848).
 """
 
-from typing import Any
-
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import ListGroups
+from barnabas.net.deferred import Deferred, when_all
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from barnabas.server.answers import when_all
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
+
+Listed = list[ListedGroup] | ErrorCode
 
 
-def handle_list_groups(context: RequestContext, request: ListGroupsRequest) -> Any:
+def handle_list_groups(
+    context: RequestContext, request: ListGroupsRequest
+) -> ListGroupsResponse | Deferred[ListGroupsResponse]:
     command = ListGroups(tuple(request.states_filter), tuple(request.types_filter))
-    return when_all((shard.submit(command, _error) for shard in context.broker.groups.shards()), _merge)
+    lists: list[Listed | Deferred[Listed]] = context.broker.groups.runtime.submit_to_all(command, _error)
+    return when_all(lists, _merge)
 
 
-def _error(error: ErrorCode) -> ErrorCode:
+def _error(error: ErrorCode) -> Listed:
     return error
 
 
-def _merge(answers: list[Any]) -> ListGroupsResponse:
+def _merge(answers: list[Listed]) -> ListGroupsResponse:
     response = ListGroupsResponse(error_code=ErrorCode.NONE, groups=[])
     for answer in answers:
         if not isinstance(answer, ErrorCode):

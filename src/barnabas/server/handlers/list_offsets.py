@@ -7,10 +7,11 @@ A look-up by time looks into one batch. Where that takes long, it is done in a t
 meanwhile.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Generator
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -20,9 +21,10 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from barnabas.records.conversion import TakesLongerError
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.record_work import held
+from barnabas.server.request import RequestContext
 from barnabas.storage.by_time import TimestampOffset, first_at_or_after
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
@@ -41,14 +43,29 @@ class SlowLookUp(NamedTuple):
 
 def handle_list_offsets(
     context: RequestContext, request: ListOffsetsRequest
-) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
-    response = ListOffsetsResponse(throttle_time_ms=0, topics=[])
+) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
     slow: list[SlowLookUp] = []
+
+    def finish(response: ListOffsetsResponse) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
+        if not slow:
+            return response
+        context.connection.pause_reading()
+        return context.run(_look_up_rest(context, request, response, slow))
+
+    return then(context.in_slices(_list(context, request, slow)), finish)
+
+
+def _list(
+    context: RequestContext, request: ListOffsetsRequest, slow: list[SlowLookUp]
+) -> Generator[None, None, ListOffsetsResponse]:
+    """Batches that must be looked into in a thread are left in `slow`."""
+    response = ListOffsetsResponse(throttle_time_ms=0, topics=[])
     seen: set[tuple[str, int]] = set()
     for topic in request.topics:
         answer = ListOffsetsTopicResponse(name=topic.name, partitions=[])
         response.topics.append(answer)
         for partition in topic.partitions:
+            yield
             key = (topic.name, partition.partition_index)
             if key in seen:
                 answer.partitions.append(_failed(partition, ErrorCode.INVALID_REQUEST))
@@ -62,10 +79,7 @@ def handle_list_offsets(
                 slow.append(SlowLookUp(answer, len(answer.partitions), partition))
                 found = _failed(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # its place; replaced below
             answer.partitions.append(found)
-    if not slow:
-        return response
-    context.connection.pause_reading()
-    return _look_up_rest(context, request, response, slow)
+    return response
 
 
 async def _look_up_rest(

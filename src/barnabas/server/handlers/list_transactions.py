@@ -5,15 +5,18 @@ While any of its shards loads, the answer is COORDINATOR_LOAD_IN_PROGRESS, as in
 """
 
 import string
-from typing import Any
+from functools import partial
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.consumer.regex import RegexError, compile_regex
 from barnabas.machines.txn.commands import ListTransactions
+from barnabas.net.deferred import Deferred, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from barnabas.server.answers import when_all
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
+
+Listed = ListTransactionsResponse | ErrorCode
 
 
 class IdPattern:
@@ -44,22 +47,24 @@ class IdPattern:
             self.is_invalid = True
 
 
-def handle_list_transactions(context: RequestContext, request: ListTransactionsRequest) -> Any:
+def handle_list_transactions(
+    context: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse | Deferred[ListTransactionsResponse]:
     pattern = None
     if request.transactional_id_pattern:
         pattern = IdPattern(request.transactional_id_pattern)
         if pattern.is_invalid:
             return fail_list_transactions(context, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
     command = ListTransactions(request, pattern)
-    answers = (shard.submit(command, _error) for shard in context.broker.transactions.shards())
-    return when_all(answers, lambda lists: _merge(lists, pattern))
+    lists: list[Listed | Deferred[Listed]] = context.broker.transactions.runtime.submit_to_all(command, _error)
+    return when_all(lists, partial(_merge, pattern))
 
 
-def _error(error: ErrorCode) -> ErrorCode:
+def _error(error: ErrorCode) -> Listed:
     return error
 
 
-def _merge(answers: list[Any], pattern: IdPattern | None) -> ListTransactionsResponse:
+def _merge(pattern: IdPattern | None, answers: list[Listed]) -> ListTransactionsResponse:
     if pattern is not None and pattern.is_invalid:
         answers = [ErrorCode.INVALID_REGULAR_EXPRESSION]  # it took too long
     response = ListTransactionsResponse(error_code=ErrorCode.NONE, unknown_state_filters=[], transaction_states=[])

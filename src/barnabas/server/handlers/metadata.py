@@ -6,11 +6,14 @@ v0 an empty list asks for all topics (later: null), and replicas that are down a
 v12 topics by id (KIP-516). v13's error for the whole answer is never needed here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.topic_name import INTERNAL_TOPICS, fault_of_topic_name
 from barnabas.metadata.image import BrokerEndpoint, ClusterImage, PartitionImage, TopicImage
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.metadata import (
     MetadataRequest,
@@ -21,21 +24,28 @@ from barnabas.protocol.messages.metadata import (
 )
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from barnabas.server.auto_topic_creation import topic_on_demand
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.types import NO_LEADER, NO_TOPIC_ID, TopicId
+
+T = TypeVar("T")
 
 FIRST_LISTENER_ERROR_VERSION = 6
 FIRST_TOPIC_ID_VERSION = 12
 
 
-def handle_metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+def handle_metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse | Deferred[MetadataResponse]:
+    return context.in_slices(_describe(context, request))
+
+
+def _describe(context: RequestContext, request: MetadataRequest) -> Generator[None, None, MetadataResponse]:
     image = context.broker.cluster.image
-    listener = context.connection.listener.name
+    listener = context.listener.name
     response = MetadataResponse(
         brokers=_brokers(image, listener),
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
-        topics=_topics(context, request, image),
+        topics=(yield from _topics(context, request, image)),
     )
     if request.include_topic_authorized_operations:
         for topic in response.topics:
@@ -45,21 +55,34 @@ def handle_metadata(context: RequestContext, request: MetadataRequest) -> Metada
     return response
 
 
-def _topics(context: RequestContext, request: MetadataRequest, image: ClusterImage) -> list[MetadataResponseTopic]:
-    view = _View(image, context.connection.listener.name, context.version)
+def _topics(
+    context: RequestContext, request: MetadataRequest, image: ClusterImage
+) -> Generator[None, None, list[MetadataResponseTopic]]:
+    """A topic that is named more than once is described once, as in Kafka."""
+    view = _View(image, context.listener.name, context.version)
     if request.topics is None or (context.version == 0 and not request.topics):
-        return [view.describe(topic) for topic in image.topics.values()]
+        return (yield from _each(view.describe, image.topics.values()))
     if context.version < FIRST_TOPIC_ID_VERSION and any(
         each.name is None or each.topic_id != NO_TOPIC_ID for each in request.topics
     ):
         return fail_metadata(context, request, ErrorCode.INVALID_REQUEST).topics
     topic_ids = dict.fromkeys(each.topic_id for each in request.topics if each.topic_id != NO_TOPIC_ID)
     if topic_ids:
-        return [_by_id(view, topic_id) for topic_id in topic_ids]
+        return (yield from _each(partial(_by_id, view), topic_ids))
     names = dict.fromkeys(each.name for each in request.topics if each.name is not None)
-    known = [view.describe(image.topics[name]) for name in names if name in image.topics]
+    known = yield from _each(view.describe, [image.topics[name] for name in names if name in image.topics])
     unknown = [name for name in names if name not in image.topics]
-    return known + _missing(context, request, unknown) if unknown else known
+    return known + (yield from _missing(context, request, unknown)) if unknown else known
+
+
+def _each(
+    describe: Callable[[T], MetadataResponseTopic], items: Iterable[T]
+) -> Generator[None, None, list[MetadataResponseTopic]]:
+    described = []
+    for item in items:
+        described.append(describe(item))
+        yield
+    return described
 
 
 def _by_id(view: "_View", topic_id: TopicId) -> MetadataResponseTopic:
@@ -69,16 +92,24 @@ def _by_id(view: "_View", topic_id: TopicId) -> MetadataResponseTopic:
     return view.describe(topic)
 
 
-def _missing(context: RequestContext, request: MetadataRequest, names: Sequence[str]) -> list[MetadataResponseTopic]:
+def _missing(
+    context: RequestContext, request: MetadataRequest, names: Sequence[str]
+) -> Generator[None, None, list[MetadataResponseTopic]]:
     broker = context.broker
-    valid = [name for name in names if fault_of_topic_name(name) is None]
+    valid: dict[str, None] = {}
+    for name in names:
+        if fault_of_topic_name(name) is None:
+            valid[name] = None
+        yield
     if valid and request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
         broker_count = len(broker.cluster.image.brokers)
         broker.cluster.auto_creation.request(topic_on_demand(name, broker.config, broker_count) for name in valid)
-    return [
-        _failed(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if name in valid else ErrorCode.INVALID_TOPIC_EXCEPTION)
-        for name in names
-    ]
+
+    def failed(name: str) -> MetadataResponseTopic:
+        valid_name = name in valid
+        return _failed(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid_name else ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+    return (yield from _each(failed, names))
 
 
 def _failed(name: str | None, error: ErrorCode, topic_id: TopicId = NO_TOPIC_ID) -> MetadataResponseTopic:
@@ -147,7 +178,7 @@ class _View:
 def fail_metadata(context: RequestContext, request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     image = context.broker.cluster.image
     return MetadataResponse(
-        brokers=_brokers(image, context.connection.listener.name),
+        brokers=_brokers(image, context.listener.name),
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
         topics=[

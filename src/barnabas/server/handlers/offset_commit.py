@@ -5,11 +5,11 @@ group's shard. The retention time of v2-v4 is not used, as in Kafka. v9 member e
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import OffsetCommit
 from barnabas.metadata.image import ClusterImage
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -18,13 +18,15 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from barnabas.server.answers import then
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 FIRST_TOPIC_ID_VERSION = 10
 
 
-def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Any:
+def handle_offset_commit(
+    context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
     image = context.broker.cluster.image
     refused = _take_out_unknown(image, request, context.version)
     if refused and not request.topics:

@@ -4,10 +4,10 @@ Partitions that do not exist are answered here with UNKNOWN_TOPIC_OR_PARTITION, 
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import OffsetDelete
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -15,17 +15,21 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from barnabas.server.answers import then
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_offset_delete(context: RequestContext, request: OffsetDeleteRequest) -> Any:
+def handle_offset_delete(
+    context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
     image = context.broker.cluster.image
     refused: list[OffsetDeleteResponseTopic] = []
     for topic in request.topics:
-        unknown = [each for each in topic.partitions if image.partition(topic.name, each.partition_index) is None]
+        found = image.topic(topic.name)
+        count = 0 if found is None else len(found.partitions)
+        unknown = [each for each in topic.partitions if not 0 <= each.partition_index < count]
         if unknown:
-            topic.partitions = [each for each in topic.partitions if each not in unknown]
+            topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
             refused.append(
                 OffsetDeleteResponseTopic(
                     name=topic.name,

@@ -6,11 +6,11 @@ stands at each of its partitions.
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import OffsetFetch
 from barnabas.metadata.image import ClusterImage
+from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -23,15 +23,17 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from barnabas.server.answers import then, when_all
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 FIRST_GROUP_ERROR_VERSION = 2
 FIRST_BATCHED_VERSION = 8
 FIRST_TOPIC_ID_VERSION = 10
 
 
-def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> Any:
+def handle_offset_fetch(
+    context: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
     version = context.version
     if version < FIRST_BATCHED_VERSION:
         group = _only_group(request)
@@ -40,7 +42,9 @@ def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) ->
     return when_all(answers, lambda groups: OffsetFetchResponse(groups=groups))
 
 
-def _fetch(context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool) -> Any:
+def _fetch(
+    context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
+) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
     image = context.broker.cluster.image
     by_id = context.version >= FIRST_TOPIC_ID_VERSION
     unknown = _name_topics(image, group) if by_id else []

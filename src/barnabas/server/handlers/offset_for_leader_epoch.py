@@ -3,7 +3,10 @@
 v3 the asker's replica id (a consumer sends -1 since v4's debut); v4 flexible. KIP-101, KIP-320.
 """
 
+from collections.abc import Generator
+
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -12,17 +15,25 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
 def handle_offset_for_leader_epoch(
     context: RequestContext, request: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
+) -> OffsetForLeaderEpochResponse | Deferred[OffsetForLeaderEpochResponse]:
+    return context.in_slices(_look_up_each(context, request))
+
+
+def _look_up_each(
+    context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> Generator[None, None, OffsetForLeaderEpochResponse]:
     response = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[])
     for topic in request.topics:
         answer = OffsetForLeaderTopicResult(topic=topic.topic, partitions=[])
         response.topics.append(answer)
         for item in topic.partitions:
+            yield
             try:
                 answer.partitions.append(_look_up(context, topic.topic, item))
             except KafkaError as error:

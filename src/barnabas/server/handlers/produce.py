@@ -10,13 +10,13 @@ fatal, so what is unforeseen is logged and answered with a retriable storage err
 """
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.connection import Connection
-from barnabas.net.reply import Parts, PendingReply
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.headers import encode_response
 from barnabas.protocol.messages.produce import (
@@ -29,7 +29,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.records.compression import CompressionType
 from barnabas.records.conversion import InvalidRecordsError, RecordError, TakesLongerError
 from barnabas.records.header import ATTRIBUTES_OFFSET, COMPRESSION_MASK, HEADER_SIZE, TRANSACTIONAL_MASK
-from barnabas.server.dispatch import Handler, Reply, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.produce_frame import (
     PartitionRecords,
@@ -40,6 +40,7 @@ from barnabas.server.produce_frame import (
 )
 from barnabas.server.produce_one import decode_one, encode_one
 from barnabas.server.record_work import held
+from barnabas.server.request import RequestContext
 from barnabas.server.transactional_writes import TransactionalWrites, is_transactional
 from barnabas.storage.append_checks import PreparedBatch, prepare
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FIRST_ZSTD_VERSION = 7
+PARKED_PARTITION_BYTES = 500
+"""What a request that waits for replicas or a flush holds for each partition, roughly."""
 
 
 class PartitionFailure(NamedTuple):
@@ -60,6 +63,8 @@ class PartitionFailure(NamedTuple):
 
 
 Outcome = PartitionSuccess | PartitionFailure
+Response = list[Outcome] | None
+"""In the order of the request's partitions; None where none is wanted (acks 0)."""
 
 
 class Progress(NamedTuple):
@@ -70,10 +75,9 @@ class Progress(NamedTuple):
     now_ms: int
 
 
-def handle_produce(context: RequestContext, frame: memoryview, position: int) -> Reply:
-    request = decode_produce(frame, position, context.header.api_version)
+def handle_produce(context: RequestContext, request: ProduceFrame) -> Response | Deferred[Response]:
     if not -1 <= request.acks <= 1:
-        return _refuse_all(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
+        return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None:
         return _produce_in_transaction(context, request)
     return _produce(context, request)
@@ -96,36 +100,36 @@ def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview)
         return None
     except Exception as error:
         failure = _failure(topic, partition, error)
-        return _encode(version, correlation_id, [failure])
+        return _encode([failure], version, correlation_id)
     return encode_one(one, first_offset, append_time_ms, log_start_offset)
 
 
-def _produce(context: RequestContext, request: ProduceFrame, writes: TransactionalWrites | None = None) -> Reply:
+def _produce(
+    context: RequestContext, request: ProduceFrame, writes: TransactionalWrites | None = None
+) -> Response | Deferred[Response]:
     progress = Progress([], [], context.broker.clock.now_ms())
     try:
         for item in request.partitions:
             progress.outcomes.append(_append(context, request, item, progress, writes))
     except TakesLongerError:
         return _go_on_later(context, request, progress, writes)
-    return _finish(context, request, progress, PendingReply)
+    return _finish(context, request, progress)
 
 
-def _finish(
-    context: RequestContext, request: ProduceFrame, progress: Progress, new_pending: Callable[[], PendingReply]
-) -> Reply:
+def _finish(context: RequestContext, request: ProduceFrame, progress: Progress) -> Response | Deferred[Response]:
     if request.acks == 0:
         _check_unanswered(progress.outcomes)
         return None
     if progress.waiting:
-        return _answer_when_committed(context, request, progress.outcomes, progress.waiting, new_pending())
-    return _answer(context, progress.outcomes)
+        return _respond_when_committed(context, request, progress.outcomes, progress.waiting)
+    return progress.outcomes
 
 
-def _produce_in_transaction(context: RequestContext, request: ProduceFrame) -> Reply:
+def _produce_in_transaction(context: RequestContext, request: ProduceFrame) -> Response | Deferred[Response]:
     try:
         writes = TransactionalWrites(context.broker, request, context.version)
     except KafkaError as error:
-        return _refuse_all(context, request, error.code)
+        return _refuse_all(request, error.code)
     verifying = writes.verify()
     if verifying is None:
         return _produce(context, request, writes)
@@ -139,19 +143,18 @@ def _go_on_later(
     progress: Progress,
     writes: TransactionalWrites | None,
     verifying: Coroutine[Any, Any, None] | None = None,
-) -> PendingReply:
+) -> Deferred[Response]:
     """The frame is only valid until this returns, so the batches that are not written yet are copied."""
     done = len(progress.outcomes)
     kept = [
         item if item.records is None else item._replace(records=memoryview(bytearray(item.records)))
         for item in request.partitions[done:]
     ]
+    context.hold(sum(len(item.records) for item in kept if item.records is not None))
     request = request._replace(partitions=request.partitions[:done] + kept)
-    pending = PendingReply(sum(len(item.records) for item in kept if item.records is not None))
-    context.broker.dispatcher.watch(_produce_later(context, request, progress, writes, verifying, pending))
     # At once, not when the task starts: the next frame of this connection may be at hand.
     context.connection.pause_reading()
-    return pending
+    return context.run(_produce_later(context, request, progress, writes, verifying))
 
 
 async def _produce_later(
@@ -160,23 +163,14 @@ async def _produce_later(
     progress: Progress,
     writes: TransactionalWrites | None,
     verifying: Coroutine[Any, Any, None] | None,
-    pending: PendingReply,
-) -> None:
-    try:
-        with held(context.connection):
-            if verifying is not None:
-                await verifying
-            for item in request.partitions[len(progress.outcomes) :]:
-                outcome = await _append_with_thread(context, request, item, progress, writes, pending)
-                progress.outcomes.append(outcome)
-        answer = _finish(context, request, progress, lambda: pending)
-    except Exception as error:
-        if not isinstance(error, ProtocolError):
-            logger.exception("a produce request failed; closing its connection")
-        pending.fail()
-        return
-    if answer is not pending:
-        pending.complete(answer if isinstance(answer, list) else [])
+) -> Response:
+    with held(context.connection):
+        if verifying is not None:
+            await verifying
+        for item in request.partitions[len(progress.outcomes) :]:
+            progress.outcomes.append(await _append_with_thread(context, request, item, progress, writes))
+    response = _finish(context, request, progress)
+    return await response if isinstance(response, Deferred) else response
 
 
 async def _append_with_thread(
@@ -185,7 +179,6 @@ async def _append_with_thread(
     item: PartitionRecords,
     progress: Progress,
     writes: TransactionalWrites | None,
-    pending: PendingReply,
 ) -> Outcome:
     try:
         return _append(context, request, item, progress, writes)
@@ -195,7 +188,7 @@ async def _append_with_thread(
         assert item.records is not None
         config = context.broker.replicas.find_for_produce(item.topic, item.partition).log.config
         prepared = await context.broker.record_work.run(prepare, item.records, config, progress.now_ms)
-        if pending.abandoned:
+        if context.connection.closed:
             # Its client has gone and may have sent the batch again on another connection, with others behind it.
             raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "the connection was closed")
     except Exception as error:
@@ -259,11 +252,8 @@ def _check_codec(records: memoryview) -> None:
         )
 
 
-def _answer(context: RequestContext, outcomes: list[Outcome]) -> Parts:
-    return [_encode(context.header.api_version, context.header.correlation_id, outcomes)]
-
-
-def _encode(version: int, correlation_id: int, outcomes: list[Outcome]) -> bytes:
+def _encode(outcomes: Response, version: int, correlation_id: int) -> bytes:
+    assert outcomes is not None
     if PartitionFailure not in map(type, outcomes):
         return encode_success(version, correlation_id, cast(list[PartitionSuccess], outcomes))
     response = ProduceResponse(responses=[], throttle_time_ms=0)
@@ -305,13 +295,13 @@ def _partition_response(outcome: Outcome) -> PartitionProduceResponse:
     )
 
 
-def _refuse_all(context: RequestContext, request: ProduceFrame, error: ErrorCode) -> Reply:
+def _refuse_all(request: ProduceFrame, error: ErrorCode) -> Response:
     outcomes: list[Outcome] = [
         PartitionFailure(item.topic, item.partition, error, error.text) for item in request.partitions
     ]
     if request.acks == 0:
         _check_unanswered(outcomes)
-    return _answer(context, outcomes)
+    return outcomes
 
 
 def _check_unanswered(outcomes: list[Outcome]) -> None:
@@ -320,13 +310,14 @@ def _check_unanswered(outcomes: list[Outcome]) -> None:
             raise ProtocolError(f"produce with acks 0 failed: {outcome.error.name} ({outcome.message})")
 
 
-def _answer_when_committed(
+def _respond_when_committed(
     context: RequestContext,
     request: ProduceFrame,
     outcomes: list[Outcome],
     waiting: list[tuple[int, HostedPartition, int]],
-    pending: PendingReply,
-) -> PendingReply:
+) -> Deferred[Response]:
+    response: Deferred[Response] = Deferred()
+    context.hold(len(outcomes) * PARKED_PARTITION_BYTES)  # the batches are in the log by now
     still_open = {index for index, _, _ in waiting}
 
     def close(index: int, error: ErrorCode) -> None:
@@ -337,29 +328,21 @@ def _answer_when_committed(
             outcomes[index] = PartitionFailure(outcomes[index].topic, outcomes[index].partition, error, error.text)
         if not still_open:
             timers.cancel(timer)
-            pending.complete(_answer(context, outcomes))
+            response.complete(outcomes)
 
     def on_time_up() -> None:
         for index in list(still_open):
             close(index, ErrorCode.REQUEST_TIMED_OUT)
 
     timers = context.broker.timers
-    timer = timers.call_after(max(0, request.timeout_ms), on_time_up)
+    timer = timers.call_after(context.expires_after(request.timeout_ms), on_time_up)
     for index, hosted, last_offset in waiting:
         hosted.when_committed(last_offset, request.acks, partial(close, index))
-    return pending
-
-
-def fail_produce(context: RequestContext, request: ProduceRequest, error: ErrorCode) -> ProduceResponse:
-    response = ProduceResponse(responses=[], throttle_time_ms=0)
-    for topic in request.topic_data:
-        answer = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[])
-        for partition in topic.partition_data:
-            answer.partition_responses.append(
-                PartitionProduceResponse(index=partition.index, error_code=error, base_offset=-1)
-            )
-        response.responses.append(answer)
     return response
+
+
+def fail_produce(context: RequestContext, request: ProduceFrame, error: ErrorCode) -> Response:
+    return [PartitionFailure(item.topic, item.partition, error, None) for item in request.partitions]
 
 
 HANDLER = Handler(
@@ -368,7 +351,9 @@ HANDLER = Handler(
     max_version=13,
     advertised_min_version=0,
     request=ProduceRequest,
-    handle_frame=handle_produce,
-    try_frame=try_produce_one,
+    handle=handle_produce,
     fail=fail_produce,
+    decode=decode_produce,
+    encode=_encode,
+    try_frame=try_produce_one,
 )

@@ -7,7 +7,8 @@ UNSUPPORTED_VERSION, as from Kafka with the feature kraft.version at 0.
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 NO_QUORUM = "The controller is elected through the metadata store: there is no quorum to remove a voter from."
 

@@ -7,7 +7,8 @@ DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as on such a listener of Kafka.
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
 def handle_renew_delegation_token(

@@ -6,7 +6,8 @@ Listeners are PLAINTEXT, where nobody authenticates: ILLEGAL_SASL_STATE, as on s
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 NO_AUTHENTICATION = "SaslAuthenticate request received on a listener without authentication"
 

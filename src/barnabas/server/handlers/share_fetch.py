@@ -6,7 +6,8 @@ There are no share groups here: UNSUPPORTED_VERSION, as from Kafka 4.1 with the 
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
 def handle_share_fetch(context: RequestContext, request: ShareFetchRequest) -> ShareFetchResponse:

@@ -5,16 +5,19 @@ protocol type and name both ways (KIP-559).
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import SyncGroup
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 
 
-def handle_sync_group(context: RequestContext, request: SyncGroupRequest) -> Any:
+def handle_sync_group(
+    context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
     return context.broker.groups.submit(
         request.group_id, SyncGroup(request, context.version), partial(fail_sync_group, context, request)
     )

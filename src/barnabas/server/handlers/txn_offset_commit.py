@@ -7,12 +7,12 @@ COORDINATOR_LOAD_IN_PROGRESS and read COORDINATOR_NOT_AVAILABLE instead.
 """
 
 from functools import partial
-from typing import Any
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import ProducerIdAndEpoch
 from barnabas.machines.group.commands import TxnOffsetCommit
 from barnabas.metadata.image import ClusterImage
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -21,9 +21,9 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from barnabas.server.answers import then
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.server.transaction_verification import Errors, is_ongoing
 from barnabas.server.transactional_writes import TRY_AGAIN
 from barnabas.types import NO_SEQUENCE, TopicPartition
@@ -33,14 +33,18 @@ FIRST_ABORTABLE_VERSION = 4
 FIRST_ADDING_VERSION = 5
 
 
-def handle_txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
+def handle_txn_offset_commit(
+    context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     refused = _take_out_unknown(context.broker.cluster.image, request)
     if not request.topics:
         return TxnOffsetCommitResponse(topics=refused)
     return then(_verify_and_commit(context, request), lambda response: _complete(context, response, refused))
 
 
-def _verify_and_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
+def _verify_and_commit(
+    context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     broker = context.broker
     partition = broker.groups.partition_for(request.group_id)
     shard = broker.groups.runtime.shard(partition)
@@ -55,7 +59,7 @@ def _verify_and_commit(context: RequestContext, request: TxnOffsetCommitRequest)
     if mark is None:
         return _commit(context, request)
 
-    def commit_if_verified(errors: Errors) -> Any:
+    def commit_if_verified(errors: Errors) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
         for error in errors.values():
             return fail_txn_offset_commit(context, request, _for_client(error))
         if not (
@@ -75,15 +79,12 @@ def _verify_and_commit(context: RequestContext, request: TxnOffsetCommitRequest)
         adds=adds,
         knows_abortable=context.version >= FIRST_ABORTABLE_VERSION,
     )
-    return commit_if_verified(answer) if isinstance(answer, dict) else _commit_later(answer, commit_if_verified)
+    return then(answer, commit_if_verified)
 
 
-async def _commit_later(answer: Any, commit_if_verified: Any) -> Any:
-    committed = commit_if_verified(await answer)
-    return committed if isinstance(committed, TxnOffsetCommitResponse) else await committed
-
-
-def _commit(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
+def _commit(
+    context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     return context.broker.groups.submit(
         request.group_id, TxnOffsetCommit(request, context.version), partial(fail_txn_offset_commit, context, request)
     )

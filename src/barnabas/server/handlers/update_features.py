@@ -13,8 +13,9 @@ from barnabas.protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
 from barnabas.server.features import FEATURES
+from barnabas.server.request import RequestContext
 
 
 def handle_update_features(context: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:

@@ -3,11 +3,9 @@
 Answered when every marker is committed or refused. Also what `kafka-transactions abort` sends.
 """
 
-import asyncio
-from typing import Any
-
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import ProducerIdAndEpoch
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -17,15 +15,18 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Handler
+from barnabas.server.request import RequestContext
 from barnabas.server.txn_markers import Marker
 from barnabas.types import TopicPartition
 
 
-def handle_write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) -> Any:
+def handle_write_txn_markers(
+    context: RequestContext, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
     response = WriteTxnMarkersResponse(markers=[])
     missing = sum(len(topic.partition_indexes) for marker in request.markers for topic in marker.topics)
-    done: asyncio.Future[WriteTxnMarkersResponse] = asyncio.get_running_loop().create_future()
+    done: Deferred[WriteTxnMarkersResponse] = Deferred()
     for marker in request.markers:
         result = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[])
         response.markers.append(result)
@@ -41,8 +42,8 @@ def handle_write_txn_markers(context: RequestContext, request: WriteTxnMarkersRe
                 answer.partitions.append(
                     WritableTxnMarkerPartitionResult(partition_index=partition.partition, error_code=error)
                 )
-                if not missing and not done.done():
-                    done.set_result(response)
+                if not missing:
+                    done.complete(response)
 
             partitions = [TopicPartition(topic.name, index) for index in topic.partition_indexes]
             context.broker.transactions.markers.write(_marker(marker), partitions, on_written)

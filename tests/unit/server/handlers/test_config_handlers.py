@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from barnabas.clock import SystemClock
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.commands import NewTopic
@@ -18,13 +19,14 @@ from barnabas.protocol.messages import describe_configs as describe
 from barnabas.protocol.messages import incremental_alter_configs as incremental
 from barnabas.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from barnabas.server.cluster import Cluster
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Dispatcher, Handler
 from barnabas.server.handlers import (
     alter_configs,
     describe_configs,
     incremental_alter_configs,
     list_config_resources,
 )
+from barnabas.server.request import RequestContext
 from barnabas.server.settings import Settings
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -37,12 +39,12 @@ class Caller:
 
     def __init__(self, settings: Settings, cluster: Cluster) -> None:
         self.settings = settings
-        self.broker = cast(Any, SimpleNamespace(settings=settings, cluster=cluster, node_id=1))
+        self.broker = cast(Any, SimpleNamespace(settings=settings, cluster=cluster, node_id=1, clock=SystemClock()))
+        self.broker.dispatcher = Dispatcher(self.broker, [])
 
-    async def call(self, row: Handler, request: Any, version: int | None = None) -> Any:
+    async def call(self, row: Handler[Any, Any], request: Any, version: int | None = None) -> Any:
         version = row.max_version if version is None else version
         context = RequestContext(self.broker, cast(Any, None), RequestHeader(row.api_key, version, 0, None, 0))
-        assert row.handle is not None
         answer = row.handle(context, request)
         return await answer if isinstance(answer, Awaitable) else answer
 
@@ -261,7 +263,7 @@ def test_resources_are_listed_by_type() -> None:
 
 
 @pytest.mark.parametrize("row", [describe_configs.HANDLER, alter_configs.HANDLER, incremental_alter_configs.HANDLER])
-def test_a_fault_for_tests_reaches_every_resource(row: Handler) -> None:
+def test_a_fault_for_tests_reaches_every_resource(row: Handler[Any, Any]) -> None:
     resource = SimpleNamespace(resource_type=TOPIC, resource_name="orders", configs=[])
     assert row.fail is not None
     answer = row.fail(cast(Any, None), SimpleNamespace(resources=[resource, resource]), ErrorCode.REQUEST_TIMED_OUT)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from barnabas.clock import SystemClock
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.commands import NewTopic
@@ -24,7 +25,7 @@ from barnabas.protocol.messages import describe_cluster as cluster_api
 from barnabas.protocol.messages import describe_topic_partitions as describe
 from barnabas.protocol.messages import metadata as meta
 from barnabas.server.cluster import Cluster
-from barnabas.server.dispatch import Handler, RequestContext
+from barnabas.server.dispatch import Dispatcher, Handler
 from barnabas.server.handlers import (
     create_partitions,
     create_topics,
@@ -33,6 +34,7 @@ from barnabas.server.handlers import (
     describe_topic_partitions,
     metadata,
 )
+from barnabas.server.request import RequestContext
 from barnabas.server.settings import Settings
 from barnabas.types import NO_TOPIC_ID
 
@@ -46,13 +48,18 @@ class Caller:
 
     def __init__(self, settings: Settings, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.broker = cast(Any, SimpleNamespace(settings=settings, cluster=cluster, node_id=1, config=settings.config))
+        self.broker = cast(
+            Any,
+            SimpleNamespace(settings=settings, cluster=cluster, node_id=1, config=settings.config, clock=SystemClock()),
+        )
+        self.broker.dispatcher = Dispatcher(self.broker, [])
 
-    async def call(self, row: Handler, request: Any, version: int | None = None, listener: str = "PLAINTEXT") -> Any:
+    async def call(
+        self, row: Handler[Any, Any], request: Any, version: int | None = None, listener: str = "PLAINTEXT"
+    ) -> Any:
         version = row.max_version if version is None else version
         connection = cast(Any, SimpleNamespace(listener=SimpleNamespace(name=listener)))
         context = RequestContext(self.broker, connection, RequestHeader(row.api_key, version, 0, None, 0))
-        assert row.handle is not None and row.fail is not None
         answer = row.handle(context, request)
         answer = await answer if isinstance(answer, Awaitable) else answer
         encode(answer, version)

@@ -12,7 +12,7 @@ from handler_calls import HandlerCalls
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.commands import TopicToDelete
 from barnabas.machines.txn.commands import SendMarkers
-from barnabas.net.reply import PendingReply
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode
 from barnabas.protocol.messages import add_partitions_to_txn as add
@@ -36,8 +36,8 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.records import BatchBuilder
+from barnabas.records.header import HEADER_SIZE
 from barnabas.server.coordinator_shard import ShardState
-from barnabas.server.handlers.produce import handle_produce
 from barnabas.server.transaction_verification import Verification
 from barnabas.types import TopicPartition
 
@@ -92,10 +92,10 @@ class Producer:
         return await self.codes(reply, version)
 
     async def codes(self, reply: Any, version: int) -> list[int]:
-        if isinstance(reply, PendingReply):
+        if isinstance(reply, Deferred):
             reply = await completed(reply)
-        assert reply is not None and isinstance(reply, list)
-        frame = b"".join(bytes(part) for part in reply)  # type: ignore[arg-type]
+        assert reply is not None
+        frame = reply if isinstance(reply, bytes) else b"".join(bytes(part) for part in reply)
         response, _ = decode(ProduceResponse, version, frame, 9 if version >= 9 else 8)
         return [each.error_code for topic in response.responses for each in topic.partition_responses]
 
@@ -125,7 +125,8 @@ class Producer:
         topic = TopicProduceData(name="orders", partition_data=data)
         request = ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=1000, topic_data=[topic])
         frame = memoryview(bytearray(encode(request, version)))
-        reply = handle_produce(self.calls.context(ApiKey.PRODUCE, version), frame, 0)
+        dispatcher = self.calls.broker.dispatcher
+        reply = dispatcher.process(self.calls.context(ApiKey.PRODUCE, version), dispatcher.table[0], frame)
         frame[:] = bytes(len(frame))  # a frame is only valid until the handler returns
         return reply
 
@@ -153,11 +154,11 @@ class Producer:
         return [each.error_code for topic in answer.topics for each in topic.partitions]
 
 
-async def completed(reply: PendingReply) -> Any:
+async def completed(reply: Deferred[Any]) -> Any:
     """As a connection would wait for it."""
     await until(lambda: reply.done)
     assert not reply.failed
-    return reply.parts
+    return reply.value
 
 
 async def until(wanted: Callable[[], bool]) -> None:
@@ -310,7 +311,7 @@ def test_produce_waits_a_moment_for_the_markers_of_the_transaction_before(tmp_pa
         with patch.object(transactions._sender, "send", lambda *request: sent.append(request)):
             await producer.end(version=5)
         reply = producer.start_produce(0, version=ADDING)
-        assert isinstance(reply, PendingReply) and not reply.done
+        assert isinstance(reply, Deferred) and not reply.done
         transactions._sender.send(*sent[0])
         await completed(reply)
         assert stable_and_end(producer.calls) == (2, 3)
@@ -342,11 +343,12 @@ def test_a_marker_wipes_out_a_verification_under_way(tmp_path: Path) -> None:
                 await told.wait()
                 return answer
 
-            return later()
+            return producer.calls.broker.dispatcher.run(later())
 
         with patch.object(verification, "ask", slow_ask):
             reply = producer.start_produce(0)
             await asyncio.sleep(0)
+        assert reply.memory_bytes > HEADER_SIZE, "the copied batch counts while the request is parked"
         assert await producer.end(committed=False) == 0
         told.set()
         parts = await completed(reply)

@@ -1,0 +1,148 @@
+"""A request as its handler sees it: who sent it, and what may be asked and charged on its behalf.
+
+`dispatch` makes one `RequestContext` per request, except for requests that a fast path takes (see dispatch). It is the
+one place where authorization (`may`), quotas (`charge`), memory accounting (`hold`) and request metrics attach; the
+first two allow everything today. Names of operations and resources are Kafka's (AclOperation, ResourceType).
+"""
+
+from collections.abc import Coroutine, Generator
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from barnabas.net.connection import Connection
+from barnabas.net.deferred import Deferred
+from barnabas.net.reply import Parts
+from barnabas.net.settings import Listener
+from barnabas.protocol.headers import RequestHeader
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
+
+T = TypeVar("T")
+
+
+class Operation(IntEnum):
+    """What somebody wants to do to a resource, by the numbers of Kafka's AclOperation."""
+
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+
+
+class SecuredType(IntEnum):
+    """Kinds of resources that access is granted to, by the numbers of Kafka's ResourceType."""
+
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class Resource(NamedTuple):
+    type: SecuredType
+    name: str
+
+
+CLUSTER = Resource(SecuredType.CLUSTER, "kafka-cluster")
+
+
+class Principal(NamedTuple):
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}"
+
+
+ANONYMOUS = Principal("User", "ANONYMOUS")
+
+
+class Quota(IntEnum):
+    """What a client can be throttled by: bytes written and read, time of the loop, changes of partitions (KIP-599)."""
+
+    PRODUCE_BYTES = 1
+    FETCH_BYTES = 2
+    REQUEST_TIME = 3
+    CONTROLLER_MUTATIONS = 4
+
+
+class RequestContext:
+    """Lives as long as its request."""
+
+    __slots__ = ("_held_bytes", "_parked", "broker", "connection", "deadline_ms", "header")
+
+    def __init__(self, broker: "Broker", connection: Connection, header: RequestHeader) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.header = header
+        self.deadline_ms: int | None = None
+        """Monotonic time by which the client wants a response; None if the request names no time-out."""
+        self._held_bytes: int | None = None
+        self._parked: Deferred[Parts] | None = None
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def listener(self) -> Listener:
+        return self.connection.listener
+
+    @property
+    def principal(self) -> Principal:
+        """Who sent the request, as authenticated; no listener here authenticates yet."""
+        return ANONYMOUS
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""
+
+    @property
+    def client_host(self) -> str:
+        """As Kafka writes it in descriptions of groups."""
+        return f"/{self.connection.peer_host}"
+
+    def may(self, operation: Operation, resource: Resource) -> bool:
+        """Whether the principal may do this. Without an authorizer everybody may do everything."""
+        return True
+
+    def charge(self, quota: Quota, amount: float) -> int:
+        """Count this against the client's quota; returns for how many milliseconds the client is throttled."""
+        return 0
+
+    def expires_after(self, timeout_ms: int) -> int:
+        """Set the deadline from a time-out in the request; returns the time-out, 0 if it is negative."""
+        timeout_ms = max(0, timeout_ms)
+        self.deadline_ms = self.broker.clock.monotonic_ms() + timeout_ms
+        return timeout_ms
+
+    def hold(self, memory_bytes: int) -> None:
+        """While the request is parked it holds this much, in place of the size of its frame."""
+        self._held_bytes = memory_bytes
+        if self._parked is not None:
+            self._parked.hold(memory_bytes)
+
+    def park(self, response: Deferred[Parts], frame_bytes: int) -> None:
+        """Called by dispatch with a response that is not there yet: counts what the request holds until it is."""
+        response.memory_bytes = frame_bytes if self._held_bytes is None else self._held_bytes
+        self._parked = response
+
+    def run(self, work: Coroutine[Any, Any, T]) -> Deferred[T]:
+        """The response of a coroutine, for handlers that wait for threads or for the metadata store."""
+        return self.broker.dispatcher.run(work)
+
+    def in_slices(self, work: Generator[None, None, T]) -> T | Deferred[T]:
+        """The response of work that can be long: it yields wherever others may be served in between."""
+        return self.broker.dispatcher.slices.run(work)

@@ -1,0 +1,123 @@
+"""One request must not stop the others: duplicates cost once, shared results are cached, the rest runs in slices."""
+
+import asyncio
+from pathlib import Path
+from unittest.mock import patch
+
+from handler_calls import HandlerCalls
+
+from barnabas.clock import ManualClock
+from barnabas.config import describe
+from barnabas.net.deferred import Deferred
+from barnabas.protocol.api import ApiKey
+from barnabas.protocol.headers import encode_request
+from barnabas.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.server.slices import Slices
+
+TOPIC = 2
+
+
+class StepClock(ManualClock):
+    """Every look at it takes a millisecond, so that slices have a length in steps."""
+
+    def monotonic_ms(self) -> int:
+        self.advance(1)
+        return super().monotonic_ms()
+
+
+class CountedName(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.compared += 1
+        return super().__eq__(other)
+
+    __hash__ = str.__hash__
+
+
+def resource(name: str, *keys: str) -> DescribeConfigsResource:
+    return DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=list(keys) or None)
+
+
+def test_unknown_names_are_not_compared_with_each_other(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            names = [CountedName(f"nope-{number}") for number in range(500)]
+            request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+            request.allow_auto_topic_creation = False
+            row = calls.broker.dispatcher.table[ApiKey.METADATA]
+            CountedName.compared = 0
+            response = row.handle(calls.context(ApiKey.METADATA, 9), request)
+            response = await response if isinstance(response, Deferred) else response
+            assert len(response.topics) == 500 and CountedName.compared < 10_000
+
+    asyncio.run(scenario())
+
+
+def test_a_long_metadata_request_is_cut_into_slices(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            calls.broker.dispatcher.slices = Slices(StepClock())
+            names = [f"nope-{number}" for number in range(50)]
+            request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+            request.allow_auto_topic_creation = False
+            response = calls.start(request, 9)
+            assert isinstance(response, Deferred) and not response.done
+            assert [topic.name for topic in (await response).topics] == names
+
+    asyncio.run(scenario())
+
+
+def test_settings_of_a_resource_named_twice_are_described_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            await calls.make_topic("t")
+            await calls.make_topic("u")
+            resources = [resource("t", "retention.ms"), resource("u"), resource("t", "segment.bytes")] * 3
+            results = (await calls.call(DescribeConfigsRequest(resources=resources))).results
+            assert [result.resource_name for result in results] == ["t", "u"]
+            assert {config.name for config in results[0].configs} == {"retention.ms", "segment.bytes"}
+            assert len(results[1].configs) > 20
+            (everything,) = (
+                await calls.call(DescribeConfigsRequest(resources=[resource("t", "retention.ms"), resource("t")]))
+            ).results
+            assert len(everything.configs) > 20
+
+    asyncio.run(scenario())
+
+
+def test_the_brokers_settings_are_worked_out_once_per_request(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            for name in "tuvw":
+                await calls.make_topic(name)
+            with patch.object(describe, "effective_config", wraps=describe.effective_config) as effective:
+                response = await calls.call(DescribeConfigsRequest(resources=[resource(name) for name in "tuvw"]))
+            assert len(response.results) == 4 and effective.call_count == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_parked_request_counts_what_it_holds(tmp_path: Path) -> None:
+    """A fetch by its partitions, whatever the size of its frame."""
+
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            topic_id = await calls.make_topic("t", 1)
+            request = FetchRequest(
+                max_wait_ms=60_000,
+                min_bytes=1,
+                max_bytes=1000,
+                topics=[FetchTopic(topic_id=topic_id, partitions=[FetchPartition(partition=0, partition_max_bytes=9)])],
+            )
+            frame = memoryview(bytearray(encode_request(request, 13, 1, None)[4:]))
+            reply = calls.broker.dispatcher.on_request(calls.context(ApiKey.FETCH, 13).connection, frame)
+            assert isinstance(reply, Deferred) and reply.memory_bytes > 2000
+            reply.end_input()
+            assert reply.completed
+
+    asyncio.run(scenario())
