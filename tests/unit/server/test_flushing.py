@@ -4,7 +4,6 @@ import errno
 import select
 import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from barnabas.errors import ErrorCode
 from barnabas.protocol.messages import describe_log_dirs as dirs
 from barnabas.protocol.messages.fetch import FetchRequest
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.storage.log_directories import LogDirectories
 from barnabas.testing import Broker
 
 
@@ -41,7 +39,7 @@ class GatedFiles(FaultyFiles):
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> GatedFiles:
     layer = GatedFiles()
-    monkeypatch.setattr("barnabas.server.broker.LogDirectories", partial(LogDirectories, files=layer))
+    monkeypatch.setattr("barnabas.server.broker.Files", lambda: layer)
     return layer
 
 

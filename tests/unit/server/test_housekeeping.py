@@ -3,7 +3,6 @@
 import asyncio
 import errno
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from barnabas.metadata.image import CLUSTER_DEFAULT, ConfigResource
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.server.broker import Broker
 from barnabas.server.hosted_partition import HostedPartition
-from barnabas.storage.log_directories import LogDirectories
 
 SEGMENT_BYTES = 1 << 20
 HOUR_MS = 3_600_000
@@ -222,7 +220,7 @@ def test_topics_come_and_go_while_retention_goes_round(tmp_path: Path) -> None:
 
 def test_a_log_that_fails_does_not_keep_others_from_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = FaultyFiles()
-    monkeypatch.setattr("barnabas.server.broker.LogDirectories", partial(LogDirectories, files=files))
+    monkeypatch.setattr("barnabas.server.broker.Files", lambda: files)
 
     async def scenario(broker: Broker, clock: ManualClock) -> None:
         topics = [await make_topic(broker, name, retention_ms=str(HOUR_MS)) for name in ("a", "b", "c")]
@@ -264,7 +262,7 @@ def test_a_segment_that_cannot_be_rolled_does_not_keep_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = FaultyFiles()
-    monkeypatch.setattr("barnabas.server.broker.LogDirectories", partial(LogDirectories, files=files))
+    monkeypatch.setattr("barnabas.server.broker.Files", lambda: files)
 
     async def scenario(broker: Broker, clock: ManualClock) -> None:
         hosted = await make_topic(

@@ -88,7 +88,7 @@ def test_loading_stops_when_leadership_goes(tmp_path: Path):
             for _ in range(20):
                 harness.ask(Put("a", 1, count=200))
             harness.lead(leader=2, epoch=2, in_sync=(2, 1))
-            with patch.object(coordinator_loader, "SLICE_NS", 0):
+            with patch.object(coordinator_loader, "SLICE_MS", -1):
                 harness.lead(epoch=3)
                 await until(lambda: len(harness.machines) == 2 and harness.machines[1].offsets)
                 harness.lead(leader=2, epoch=4, in_sync=(2, 1))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.transport.budget import MemoryBudget
-from barnabas.transport.frames import FRAMES_PER_TURN, FrameBuffers, FrameReader
+from barnabas.transport.frames import FRAMES_PER_TURN, TURN_SECONDS, FrameBuffers, FrameReader
 from barnabas.transport.kept_buffers import KEPT_BUFFERS, START_BYTES, KeptBuffers
 from barnabas.transport.shared_buffers import FRAME_BYTES, LEFTOVER_BYTES, RECEIVE_BUFFER_BYTES, SharedBuffers
 
@@ -274,3 +274,27 @@ def test_few_buffers_are_kept() -> None:
     assert len({id(view.obj) for view in views}) == len(views)
     assert isinstance(wire.buffers, KeptBuffers)
     assert len(wire.buffers._large) == KEPT_BUFFERS
+
+
+@pytest.mark.parametrize(("frame_s", "turns"), [(0.0, 1), (TURN_SECONDS / 2, 5), (TURN_SECONDS, 10), (1.0, 10)])
+def test_a_turn_is_bounded_by_time(frame_s: float, turns: int) -> None:
+    """So that slow requests in a row on one connection do not hold up the others."""
+    now = 0.0
+
+    class SlowSink(Sink):
+        def on_frame(self, frame: memoryview) -> None:
+            nonlocal now
+            super().on_frame(frame)
+            now += frame_s
+
+    budget = MemoryBudget()
+    sink = SlowSink(budget, keeps=False)
+    reader = FrameReader(sink, SharedBuffers(), budget, max_bytes=MAX_BYTES, now=lambda: now)
+    data = b"\0\0\0\1x" * 10
+    room = reader.room()
+    room[: len(data)] = data
+    reader.received(room, len(data))
+    while sink.pauses:
+        sink.pauses = 0
+        reader.go_on()
+    assert sink.frames == [b"x"] * 10 and sink.turns == turns - 1

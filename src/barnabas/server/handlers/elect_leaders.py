@@ -6,6 +6,7 @@ that need no election are left out. `timeout_ms` has no effect: the controller's
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import ElectionType
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -20,7 +21,11 @@ from barnabas.types import TopicPartition
 FIRST_WHOLE_ERROR_VERSION = 1
 
 
-async def handle_elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+def handle_elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> Deferred[ElectLeadersResponse]:
+    return context.run(_elect_leaders(context, request))
+
+
+async def _elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
     try:
         election = ElectionType(request.election_type)
     except ValueError:

@@ -43,7 +43,7 @@ def test_each_api_that_is_listed_answers_in_each_version(tmp_path: Path) -> None
     async def main() -> None:
         async with HandlerCalls(tmp_path) as calls:
             for key, row in calls.broker.dispatcher.table.items():
-                if row.handle is None:
+                if key == ApiKey.PRODUCE:  # has a codec of its own, and tests of its own
                     continue
                 for version in range(row.min_version, row.max_version + 1):
                     await calls.call(request_type(ApiKey(key))(), version)
