@@ -42,11 +42,15 @@ class SimulatedDisk(FaultyFiles):
         return sorted(super().names(directory))  # the order of the system differs from run to run
 
     def on_process_ended(self) -> None:
-        """Before the next incarnation starts."""
+        """Nothing more is written by whoever is in the middle of something, and the locks are free."""
+        self.crashed = True
+        self.error = None
         for descriptor in self._locked:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
         self._locked.clear()
+
+    def on_process_started(self) -> None:
         self.crashed = False
         self.crash_at = None
 

@@ -1,14 +1,16 @@
 """The first scenario: one broker, two producers, a transactional copier and a group of two, under kills.
 
 The producers write numbered lines to `source`; the copier copies them to `target` in transactions; the group reads
-`source` and commits. The broker is killed between any two events or in the middle of a write, connections are reset and
-directions cut; then everything heals, and what both topics hold is checked.
+`source` and commits. The broker is killed between any two events or in the middle of a write, or loses its power; its
+disk is full or fails; it is frozen; connections are reset and directions cut. Then everything heals, and what both
+topics hold is checked.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import random
 from dataclasses import dataclass, field
 
@@ -20,6 +22,16 @@ from simulation.world import SimulatedBroker, World
 
 PARTITIONS = 2
 CHAOS_S = 25.0
+FAULTS = (
+    "kill",
+    "kill in a write",
+    "kill at an event",
+    "broken disk",
+    "full disk",
+    "reset",
+    "cut",
+    "freeze",
+)
 QUICK = {
     "request_timeout_ms": 3000,
     "retry_backoff_ms": 50,
@@ -42,7 +54,9 @@ class Scenario:
         self.world = world
         self.chance = random.Random(world.chance.getrandbits(64))
         self.history = History()
-        self.broker = SimulatedBroker(world)
+        self.flushes = world.seed % 3 == 2
+        """Every record is flushed before it is acknowledged, and so survives a power loss."""
+        self.broker = SimulatedBroker(world, settings={"log.flush.interval.messages": "1"} if self.flushes else None)
         self.over = False
         """No more input: everybody finishes."""
         self.copied: dict[Place, list[Seen]] = {}
@@ -188,11 +202,15 @@ class Scenario:
         ends = world.loop.time() + CHAOS_S
         while world.loop.time() < ends:
             await asyncio.sleep(chance.uniform(0.2, 4))
-            fault = chance.choice(("kill", "kill in a write", "reset", "cut", "kill at an event"))
+            fault = chance.choice(FAULTS)
             if fault == "reset":
                 world.network.reset(self.broker.node)
             elif fault == "cut":
                 await self._cut(chance.uniform(0.5, 5))
+            elif fault == "full disk":
+                await self._fill_disk(chance.uniform(0.2, 2))
+            elif fault == "freeze":
+                await self._freeze(chance.uniform(0.5, 8))
             else:
                 await self._kill(fault)
         world.network.heal()
@@ -204,8 +222,32 @@ class Scenario:
         await asyncio.sleep(seconds)
         self.world.network.heal(*route)
 
+    async def _fill_disk(self, seconds: float) -> None:
+        """Writes fail in the middle, until there is room again."""
+        disk = self.broker.disk
+        disk.keep_fraction = self.chance.random()
+        disk.error = ("write", ".log", errno.ENOSPC)
+        await asyncio.sleep(seconds)
+        disk.error = None
+
+    async def _freeze(self, seconds: float) -> None:
+        """SIGSTOP and SIGCONT."""
+        node = self.broker.node
+        node.freeze()
+        await asyncio.sleep(seconds)
+        node.thaw(self.world.loop)
+
+    async def _fail_disk(self) -> None:
+        """A write or a flush fails: the log directory goes offline, until the broker is started on another disk."""
+        disk = self.broker.disk
+        disk.error = (self.chance.choice(("write", "fsync")), ".log", errno.EIO)
+        await asyncio.sleep(self.chance.uniform(0.1, 1))
+        disk.error = None
+
     async def _kill(self, fault: str) -> None:
         broker, loop = self.broker, self.world.loop
+        if fault == "broken disk":
+            await self._fail_disk()
         if fault == "kill in a write":
             broker.disk.crash_at = broker.disk.steps + self.chance.randint(1, 200)
             broker.disk.keep_fraction = self.chance.random()
@@ -225,6 +267,8 @@ class Scenario:
         loop.on_step = None
         if broker.alive:
             broker.kill()
+        if self.flushes:
+            broker.lose_power()
         await asyncio.sleep(self.chance.uniform(0, 3))
         while True:
             await broker.start()

@@ -13,6 +13,7 @@ import hashlib
 import random
 import shutil
 import tempfile
+import traceback
 import warnings
 from collections.abc import Coroutine
 from pathlib import Path
@@ -83,14 +84,14 @@ class World:
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Until the coroutine, which belongs to no node, is done."""
         result = self.loop.run_until_complete(coroutine)
-        assert not self.failures, self.failures[:3]
+        assert not self.failures, "\n".join(self.failures[:3])
         return result
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Nobody runs any more; what they left behind is collected now, without a word."""
         for node in self._nodes:
@@ -115,7 +116,8 @@ class World:
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if not isinstance(error, CrashError):
-            self.failures.append(f"{context.get('message')}: {error!r}")
+            where = "".join(traceback.format_exception(error)) if error is not None else ""
+            self.failures.append(f"{context.get('message')}\n{where}")
 
 
 class SimulatedBroker:
@@ -149,6 +151,7 @@ class SimulatedBroker:
         world = self._world
         self.node = world.node(self.name)
         self.node.on_kill.append(self._on_killed)
+        self.disk.on_process_started()
         self.disk.on_crash = self.node.kill
         self._store = MemoryStore(world.tree)
         self.broker = Broker(
@@ -173,7 +176,7 @@ class SimulatedBroker:
         self.node.kill()
 
     def lose_power(self) -> None:
-        """And what was not flushed is gone, page by page."""
+        """What was not flushed is gone as well, page by page. The broker may have been killed before."""
         self.kill()
         self.disk.lose_power(self._settings["log.dirs"], self._world.chance.getrandbits(32))
 
