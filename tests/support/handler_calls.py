@@ -1,6 +1,7 @@
 """A whole broker on the test's own loop, with handlers called as the dispatcher calls them, without sockets between."""
 
 import inspect
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -34,6 +35,8 @@ class HandlerCalls:
         self.broker = Broker(config, store=store or MemoryStore())
         self.rest = Mock()
         """Called when a connection is told to rest."""
+        self.pauses: list[str] = []
+        """When the connection stopped reading for a long request, and when it went on."""
 
     async def __aenter__(self) -> "HandlerCalls":
         await self.broker.start()
@@ -76,6 +79,8 @@ class HandlerCalls:
                 rest=self.rest,
                 pause_reading=lambda: None,
                 resume_reading=lambda: None,
+                pause_for_long_request=partial(self.pauses.append, "pause"),
+                resume_after_long_request=partial(self.pauses.append, "resume"),
             ),
         )
         return RequestContext(self.broker, connection, RequestHeader(api_key, version, 0, "tester", 0))

@@ -33,6 +33,7 @@ PENDING_REPLIES = FIRST_FREE_REASON
 UNREAD_REPLIES = FIRST_FREE_REASON << 1
 MUTED = FIRST_FREE_REASON << 2
 STOPPING = FIRST_FREE_REASON << 3
+LONG_REQUEST = FIRST_FREE_REASON << 4
 
 
 class Connection:
@@ -111,6 +112,13 @@ class Connection:
 
     def resume_reading(self) -> None:
         self._stream.resume(MUTED)
+
+    def pause_for_long_request(self) -> None:
+        """Read no further requests while one is worked on in slices. Kafka does so with every request."""
+        self._stream.pause(LONG_REQUEST)
+
+    def resume_after_long_request(self) -> None:
+        self._stream.resume(LONG_REQUEST)
 
     def rest(self) -> None:
         """The request at hand only says that the peer is alive: the next may wait a little, to be read with others'.

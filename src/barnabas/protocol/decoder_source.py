@@ -3,6 +3,9 @@
 Called by the compiler only. Neighbouring fixed-size fields become one `struct.Struct.unpack_from` straight into the
 attributes. Before an array is built, its count is checked against the smallest size its elements can have. Structs hold
 no cycles, so the depth of calls is that of the declaration, whatever the bytes say.
+
+`sliced` writes the same decoder as generators: they yield in every loop whose length the bytes decide, so that a large
+message can be decoded in slices (server/slices.py). Structs without such a loop stay plain functions.
 """
 
 import struct
@@ -15,12 +18,16 @@ from barnabas.protocol.schema import BYTES, RECORDS, STRING, TEXT, UUID, Array, 
 
 _READERS = ("read_", "take_", "skip_", "check_")
 SHORT_ARRAY = 16
+STEP_ELEMENTS = 64
+"""A sliced decoder yields after so many elements of an array, or after each where the elements hold arrays."""
+STEP_NUMBERS = 4096
 
 
 class DecoderSource:
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, sliced: bool = False) -> None:
         self._version = version
         self._flexible = flexible
+        self._sliced = sliced
         self._lines: list[str] = []
         self._names: dict[str, Any] = {
             name: getattr(primitives, name) for name in dir(primitives) if name.startswith(_READERS)
@@ -112,7 +119,8 @@ class DecoderSource:
         ]
 
     def _struct_value(self, cls: type[Any], target: str, nullable: bool, tagged: bool) -> list[str]:
-        lines = [f"    {target}, pos = {self._struct(cls)}(buf, pos)"]
+        call = "yield from " if self._is_sliced(cls) else ""
+        lines = [f"    {target}, pos = {call}{self._struct(cls)}(buf, pos)"]
         if not nullable:
             return lines
         # Null is int8 -1 in the body of a message, but uvarint 0 in a tagged section.
@@ -133,21 +141,45 @@ class DecoderSource:
         return [
             f"    check_count(buf, pos, n, {max(1, self._min_size(element))})",
             f"    {target} = items = []",
-            "    for _ in range(n):",
+            "    for i in range(n):",
             *(f"    {line}" for line in self._value(element, "item", False)),
             "        items.append(item)",
+            *self._step("i", step_of(element, self._version)),
         ]
+
+    def _step(self, index: str, count: int) -> list[str]:
+        """The end of a loop over `index`: others may be served after every `count` rounds."""
+        if not self._sliced:
+            return []
+        if count == 1:
+            return ["        yield"]
+        return [f"        if {index} % {count} == {count - 1}:", "            yield"]
+
+    def _is_sliced(self, cls: type[Any]) -> bool:
+        """Whether its function has a loop. In flexible versions all have: anybody can send unknown tagged fields."""
+        return self._sliced and (self._flexible or holds_arrays(cls, self._version))
 
     def _numbers(self, element: Primitive, target: str) -> list[str]:
         """A short array is one unpack, chosen by the count."""
         unpacks = f"unpacks_{element.name}"
         self._names[unpacks] = tuple(struct.Struct(f">{n}{element.format}").unpack_from for n in range(SHORT_ARRAY))
+        take = [f"        {target}, pos = take_numbers(buf, pos, n, {element.format!r}, {element.size})"]
+        if self._sliced:
+            take = [
+                f"        check_count(buf, pos, n, {element.size})",
+                f"        {target} = items = []",
+                f"        for i in range(0, n, {STEP_NUMBERS}):",
+                f"            part = min(n - i, {STEP_NUMBERS})",
+                f"            numbers, pos = take_numbers(buf, pos, part, {element.format!r}, {element.size})",
+                "            items += numbers",
+                "            yield",
+            ]
         return [
             f"    if 0 <= n < {SHORT_ARRAY}:",
             f"        {target} = [*{unpacks}[n](buf, pos)]",
             f"        pos += n * {element.size}" if element.size > 1 else "        pos += n",
             "    else:",
-            f"        {target}, pos = take_numbers(buf, pos, n, {element.format!r}, {element.size})",
+            *take,
         ]
 
     def _min_size(self, kind: Kind) -> int:
@@ -173,20 +205,35 @@ class DecoderSource:
             if declared.tag is not None and declared.exists_in(self._version)
         ]
         skip = ["    if buf[pos] == 0:", "        pos += 1", "    else:"]
-        if not tagged:
+        if not tagged and not self._sliced:
             return [*skip, "        pos = skip_tagged_fields(buf, pos)"]
         lines = [
             *skip,
             "        count, pos = read_tagged_count(buf, pos)",
-            "        for _ in range(count):",
+            "        for t in range(count):",
             "            tag, end, pos = read_tag(buf, pos)",
+            *(f"    {line}" for line in self._step("t", STEP_ELEMENTS)),
         ]
         for index, (name, declared) in enumerate(tagged):
             body = self._value(declared.kind, f"m.{name}", declared.may_be_null_in(self._version), tagged=True)
             lines.append(f"            {'elif' if index else 'if'} tag == {declared.tag}:")
             lines += [f"            {line}" for line in body]
             lines.append("                check_tag_end(pos, end)")
+        if not tagged:
+            return [*lines, "            pos = end"]
         return [*lines, "            else:", "                pos = end"]
+
+
+def step_of(element: Kind, version: int) -> int:
+    """After how many elements of an array others may be served."""
+    return 1 if isinstance(element, type) and holds_arrays(element, version) else STEP_ELEMENTS
+
+
+def holds_arrays(cls: type[Any], version: int) -> bool:
+    """Whether an array is anywhere in the struct: its size is then not bounded by that of a few strings."""
+    schema: Schema = cls.__schema__
+    kinds = [declared.kind for declared in schema.fields.values() if declared.exists_in(version)]
+    return any(isinstance(kind, Array) or (isinstance(kind, type) and holds_arrays(kind, version)) for kind in kinds)
 
 
 def _refuse_null() -> None:

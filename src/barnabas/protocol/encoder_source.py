@@ -2,6 +2,9 @@
 
 Called by the compiler only. Neighbouring fixed-size fields become one `struct.Struct.pack`. The source is made of our
 own declarations, never of anything that came from outside.
+
+`sliced` writes the same encoder as generators that yield in every loop over an array, so that a large message can be
+encoded in slices (server/slices.py). Structs without arrays stay plain functions.
 """
 
 import struct
@@ -9,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.protocol import primitives
+from barnabas.protocol.decoder_source import STEP_NUMBERS, holds_arrays, step_of
 from barnabas.protocol.schema import (
     BYTES,
     RECORDS,
@@ -27,9 +31,10 @@ SHORT_ARRAY = 16
 
 
 class EncoderSource:
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, sliced: bool = False) -> None:
         self._version = version
         self._flexible = flexible
+        self._sliced = sliced
         self._lines: list[str] = []
         self._names: dict[str, Any] = {
             name: getattr(primitives, name) for name in dir(primitives) if name.startswith("write_")
@@ -108,7 +113,8 @@ class EncoderSource:
             lines = self._array(kind, value, out, length)
         else:
             assert isinstance(kind, type)
-            lines = [f"    {self._struct(kind)}({value}, {out})"]
+            call = "yield from " if self._sliced and holds_arrays(kind, self._version) else ""
+            lines = [f"    {call}{self._struct(kind)}({value}, {out})"]
             if not nullable:
                 return lines
             # Null is int8 -1 in the body of a message, but uvarint 0 in a tagged section.
@@ -131,11 +137,16 @@ class EncoderSource:
         element = kind.element
         if isinstance(element, Primitive) and element.format and element is not UUID:
             return self._numbers(element, value, out, write_length)
-        inner = self._value(element, "item", False, out)
+        inner = [f"    {line}" for line in self._value(element, "item", False, out)]
+        if not self._sliced:
+            return [f"    {write_length}({out}, len({value}))", f"    for item in {value}:", *inner]
+        step = step_of(element, self._version)
         return [
             f"    {write_length}({out}, len({value}))",
-            f"    for item in {value}:",
-            *(f"    {line}" for line in inner),
+            f"    for i, item in enumerate({value}):",
+            *inner,
+            f"        if i % {step} == {step - 1}:",
+            "            yield",
         ]
 
     def _numbers(self, element: Primitive, value: str, out: str, write_length: str) -> list[str]:
@@ -143,13 +154,20 @@ class EncoderSource:
         code, count = ("B", "n + 1") if self._flexible else ("i", "n")
         packs = tuple(struct.Struct(f">{code}{n}{element.format}").pack for n in range(SHORT_ARRAY))
         pack = self._constant(f"packs_{element.name}", packs)
+        write = [f"        write_numbers({out}, {value}, {element.format!r})"]
+        if self._sliced:
+            write = [
+                f"        for i in range(0, n, {STEP_NUMBERS}):",
+                f"            write_numbers({out}, {value}[i:i + {STEP_NUMBERS}], {element.format!r})",
+                "            yield",
+            ]
         return [
             f"    n = len({value})",
             f"    if n < {SHORT_ARRAY}:",
             f"        {out} += {pack}[n]({count}, *{value})",
             "    else:",
             f"        {write_length}({out}, n)",
-            f"        write_numbers({out}, {value}, {element.format!r})",
+            *write,
         ]
 
     def _tagged_section(self, schema: Schema) -> list[str]:

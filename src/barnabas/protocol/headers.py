@@ -10,11 +10,12 @@
 """
 
 import struct
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from barnabas.errors import ProtocolError
 from barnabas.protocol.api import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, ApiKey
-from barnabas.protocol.compiler import encode_into, is_flexible, schema_of
+from barnabas.protocol.compiler import encode_in_slices, encode_into, is_flexible, schema_of
 from barnabas.protocol.primitives import (
     Buffer,
     GatherBuffer,
@@ -80,6 +81,16 @@ def encode_response(message: Any, version: int, correlation_id: int) -> bytes:
     return bytes(out)
 
 
+def encode_response_in_slices(
+    out: bytearray, message: Any, version: int, correlation_id: int
+) -> Generator[None, None, None]:
+    """`encode_response` for a large response: yields wherever others may be served. `out` then has the frame."""
+    out += bytes(4)
+    _write_response_header(out, message, version, correlation_id)
+    yield from encode_in_slices(out, message, version)
+    _SIZE.pack_into(out, 0, len(out) - 4)
+
+
 def encode_response_parts(message: Any, version: int, correlation_id: int) -> list[memoryview | RecordsRegion]:
     """A whole response frame in parts: records fields that are regions of files stay regions, for sendfile."""
     out = GatherBuffer()
@@ -107,10 +118,14 @@ def decode_response_header(message: type[Any], version: int, frame: Buffer) -> t
 
 
 def _write_response(out: bytearray, message: Any, version: int, correlation_id: int) -> None:
+    _write_response_header(out, message, version, correlation_id)
+    encode_into(out, message, version)
+
+
+def _write_response_header(out: bytearray, message: Any, version: int, correlation_id: int) -> None:
     out += _CORRELATION_ID.pack(correlation_id)
     if _has_tagged_header(message, version):
         out.append(0)
-    encode_into(out, message, version)
 
 
 def _has_tagged_header(message: Any, version: int) -> bool:

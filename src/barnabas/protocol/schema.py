@@ -95,6 +95,8 @@ class Schema:
     # one process may share it.
     encoders: dict[int, Callable[..., None]] = slot(default_factory=dict)
     decoders: dict[int, Callable[..., tuple[Any, int]]] = slot(default_factory=dict)
+    sliced_encoders: dict[int, Callable[..., Any]] = slot(default_factory=dict)
+    sliced_decoders: dict[int, Callable[..., Any]] = slot(default_factory=dict)
 
 
 _UNSET: Any = type("Unset", (), {"__repr__": lambda self: "..."})()

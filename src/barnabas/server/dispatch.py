@@ -19,6 +19,9 @@ authorizer or quotas must not either, unless `try_frame` learns to ask them.
 A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
 strings and bytes; only `records` fields are views). Work that goes on in later slices has only what was decoded.
 
+A frame over `LARGE_FRAME_BYTES` is copied and decoded in slices, and the response to any request that took more than
+one slice is encoded in slices. The connection reads nothing further meanwhile (`RequestContext.in_slices`).
+
 Errors: a request that breaks the protocol raises ProtocolError, which closes the connection, as Kafka does for an
 unknown API or version. ApiVersions is the exception: a version that is too high gets the v0 response with
 UNSUPPORTED_VERSION and the list, so that a newer client can step down.
@@ -26,17 +29,18 @@ UNSUPPORTED_VERSION and the list, so that a newer client can step down.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.net.connection import Connection
-from barnabas.net.deferred import Deferred
+from barnabas.net.deferred import Deferred, then
 from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.compiler import decode
-from barnabas.protocol.headers import decode_request_header, encode_response
+from barnabas.protocol.compiler import decode, decode_in_slices
+from barnabas.protocol.headers import decode_request_header, encode_response, encode_response_in_slices
 from barnabas.server.request import RequestContext
 from barnabas.server.slices import Slices
 
@@ -51,6 +55,9 @@ Response = TypeVar("Response")
 Reply = bytes | Parts | Deferred[Parts] | None
 """What a connection takes: a whole response, one that comes later, or none."""
 TryFrame = Callable[["Broker", Connection, memoryview], bytes | None]
+
+LARGE_FRAME_BYTES = 32 * 1024
+"""Below it, decoding takes a few milliseconds whatever the frame holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +78,8 @@ class Handler(Generic[Request, Response]):
     fail: Callable[[RequestContext, Request, ErrorCode], Response]
     decode: Callable[[memoryview, int, int], Request] | None = None
     """(frame, position, version) -> request"""
+    decode_in_slices: Callable[[bytes, int, int], Generator[None, None, Request]] | None = None
+    """The same for large frames; with `decode` alone, frames of any size are decoded at once."""
     encode: Callable[[Response, int, int], bytes | Parts] = encode_response
     """(response, version, correlation id) -> the whole frame"""
     try_frame: TryFrame | None = None
@@ -129,13 +138,31 @@ class Dispatcher:
         return self.process(context, row, frame)
 
     def process(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Reply:
-        response = row.handle(context, decode_body(context, row, frame))
+        if len(frame) > LARGE_FRAME_BYTES and (row.decode is None or row.decode_in_slices is not None):
+            response = then(self._decode_large(context, row, frame), partial(row.handle, context))
+        else:
+            response = row.handle(context, decode_body(context, row, frame))
         if isinstance(response, Deferred):
             return self._encode_later(context, row, response, len(frame))
         if response is None:
             return None
         header = context.header
         return row.encode(response, header.api_version, header.correlation_id)
+
+    def _decode_large(
+        self, context: RequestContext, row: Handler[Request, Response], frame: memoryview
+    ) -> Request | Deferred[Request]:
+        header = context.header
+        copy = bytes(frame)
+        if row.decode_in_slices is not None:
+            return context.in_slices(row.decode_in_slices(copy, header.body_position, header.api_version))
+
+        def work() -> Generator[None, None, Request]:
+            message = decode_in_slices(row.request, header.api_version, copy, header.body_position)
+            request: Request = (yield from message)[0]
+            return request
+
+        return context.in_slices(work())
 
     def on_closed(self, connection: Connection) -> None:
         """Nothing is kept by connection: fetch sessions outlive it, parked requests run into their time-out."""
@@ -174,15 +201,26 @@ class Dispatcher:
     ) -> Deferred[Parts]:
         header = context.header
 
-        def encode(response: Response) -> Parts:
+        def encode(response: Response) -> Parts | Deferred[Parts]:
             if response is None:
                 return []
+            if context.is_long and row.encode is encode_response:
+                return context.in_slices(_encode_in_slices(context, response))
             encoded = row.encode(response, header.api_version, header.correlation_id)
             return [encoded] if isinstance(encoded, bytes) else encoded
 
         encoded = response.then(encode)
         context.park(encoded, frame_bytes)
         return encoded
+
+
+def _encode_in_slices(context: RequestContext, response: Any) -> Generator[None, None, Parts]:
+    header = context.header
+    out = bytearray()
+    for _ in encode_response_in_slices(out, response, header.api_version, header.correlation_id):
+        context.check_response_size(len(out))
+        yield
+    return [memoryview(out)]
 
 
 def _refuse_version(context: RequestContext, row: AnyHandler) -> bytes:

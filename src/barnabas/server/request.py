@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Generator
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from barnabas.errors import ProtocolError
 from barnabas.net.connection import Connection
 from barnabas.net.deferred import Deferred
 from barnabas.net.reply import Parts
@@ -81,7 +82,16 @@ class Quota(IntEnum):
 class RequestContext:
     """Lives as long as its request."""
 
-    __slots__ = ("_held_bytes", "_parked", "broker", "connection", "deadline_ms", "header")
+    __slots__ = (
+        "_held_bytes",
+        "_parked",
+        "_response_bytes",
+        "broker",
+        "connection",
+        "deadline_ms",
+        "header",
+        "is_long",
+    )
 
     def __init__(self, broker: "Broker", connection: Connection, header: RequestHeader) -> None:
         self.broker = broker
@@ -89,8 +99,11 @@ class RequestContext:
         self.header = header
         self.deadline_ms: int | None = None
         """Monotonic time by which the client wants a response; None if the request names no time-out."""
+        self.is_long = False
+        """Whether some of the work went on in later slices: then the response is encoded in slices too."""
         self._held_bytes: int | None = None
         self._parked: Deferred[Parts] | None = None
+        self._response_bytes = 0
 
     @property
     def version(self) -> int:
@@ -144,5 +157,34 @@ class RequestContext:
         return self.broker.dispatcher.run(work)
 
     def in_slices(self, work: Generator[None, None, T]) -> T | Deferred[T]:
-        """The response of work that can be long: it yields wherever others may be served in between."""
-        return self.broker.dispatcher.slices.run(work)
+        """The response of work that can be long: it yields wherever others may be served in between.
+
+        While it goes on the connection reads no further requests, so they keep their order, and one connection has one
+        long request at a time.
+        """
+        result = self.broker.dispatcher.slices.run(work)
+        if not isinstance(result, Deferred):
+            return result
+        self.is_long = True
+        connection = self.connection
+        connection.pause_for_long_request()
+
+        def resume(value: T) -> T:
+            connection.resume_after_long_request()
+            return value
+
+        return result.then(resume)
+
+    def count_response(self, byte_count: int) -> None:
+        """Count what a response will take, for handlers whose response can be much larger than the request.
+
+        A response may be as large as a request (`socket.request.max.bytes`). One that would be larger closes the
+        connection, as a request does that is larger.
+        """
+        self._response_bytes += byte_count
+        self.check_response_size(self._response_bytes)
+
+    def check_response_size(self, byte_count: int) -> None:
+        max_bytes = self.broker.config.socket_request_max_bytes
+        if byte_count > max_bytes:
+            raise ProtocolError(f"a response would have more than {max_bytes} bytes (socket.request.max.bytes)")

@@ -1,19 +1,31 @@
 """One request must not stop the others: duplicates cost once, shared results are cached, the rest runs in slices."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
+import pytest
 from handler_calls import HandlerCalls
 
 from barnabas.clock import ManualClock
 from barnabas.config import describe
+from barnabas.errors import ProtocolError
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.headers import encode_request
+from barnabas.protocol.compiler import decode
+from barnabas.protocol.headers import (
+    decode_request_header,
+    decode_response_header,
+    encode_request,
+    encode_response_in_slices,
+)
 from barnabas.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from barnabas.server import dispatch
+from barnabas.server.dispatch import LARGE_FRAME_BYTES
+from barnabas.server.handlers import metadata
 from barnabas.server.slices import Slices
 
 TOPIC = 2
@@ -68,6 +80,53 @@ def test_a_long_metadata_request_is_cut_into_slices(tmp_path: Path) -> None:
             response = calls.start(request, 9)
             assert isinstance(response, Deferred) and not response.done
             assert [topic.name for topic in (await response).topics] == names
+
+    asyncio.run(scenario())
+
+
+def test_a_large_frame_is_decoded_and_its_response_encoded_in_slices(tmp_path: Path) -> None:
+    """The connection reads nothing meanwhile, and the frame may be overwritten as soon as the call returns."""
+
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            calls.broker.dispatcher.slices = Slices(StepClock())
+            names = [f"nope-{number}" for number in range(10_000)]
+            request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+            request.allow_auto_topic_creation = False
+            frame = bytearray(encode_request(request, 9, 7, None)[4:])
+            assert len(frame) > LARGE_FRAME_BYTES
+            handled, encoded = Mock(wraps=metadata.handle_metadata), Mock(wraps=encode_response_in_slices)
+            row = replace(calls.broker.dispatcher.table[ApiKey.METADATA], handle=handled)
+            context = calls.context(ApiKey.METADATA, 9)
+            context.header = decode_request_header(frame)
+            with patch.object(dispatch, "encode_response_in_slices", encoded):
+                reply = calls.broker.dispatcher.process(context, row, memoryview(frame))
+                assert isinstance(reply, Deferred) and not handled.called and calls.pauses == ["pause"]
+                assert reply.memory_bytes == len(frame)
+                frame[:] = bytes(len(frame))
+                (part,) = await reply
+            assert handled.call_count == encoded.call_count == 1
+            assert calls.pauses == ["pause", "resume"] * 3, "decoded, handled, encoded"
+            assert isinstance(part, memoryview)
+            correlation_id, position = decode_response_header(MetadataResponse, 9, part[4:])
+            response, _ = decode(MetadataResponse, 9, part[4:], position)
+            assert correlation_id == 7 and [topic.name for topic in response.topics] == names
+
+    asyncio.run(scenario())
+
+
+def test_a_response_may_not_be_larger_than_a_request(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path, socket_request_max_bytes="100000") as calls:
+            calls.broker.dispatcher.slices = Slices(StepClock())
+            request = MetadataRequest(topics=[MetadataRequestTopic(name=f"nope-{n}") for n in range(8_000)])
+            request.allow_auto_topic_creation = False
+            frame = memoryview(encode_request(request, 9, 7, None)[4:])
+            assert len(frame) < 100_000
+            reply = calls.broker.dispatcher.on_request(calls.context(ApiKey.METADATA, 9).connection, frame)
+            assert isinstance(reply, Deferred)
+            with pytest.raises(ProtocolError, match="more than 100000 bytes"):
+                await reply
 
     asyncio.run(scenario())
 

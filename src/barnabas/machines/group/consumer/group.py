@@ -8,6 +8,7 @@ On replay of a compacted log a partition may for a while seem to have two owners
 is gone, a later one of that member still to come. So the last record counts, and `check` holds only afterwards.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 
 from barnabas.errors import ErrorCode
@@ -26,7 +27,10 @@ MEMBER_EPOCH_SINCE = 9
 class ConsumerGroup:
     __slots__ = (
         "_owners",
-        "_subscribed",
+        "_regex_topics",
+        "_regex_uses",
+        "_topic_uses",
+        "assigned_ms",
         "assignment_epoch",
         "deadlines",
         "epoch",
@@ -62,12 +66,17 @@ class ConsumerGroup:
         self.seen_names: object = None
         """The names that the expressions were last resolved against."""
         self.regexes_resolved_ms: int | None = None
+        self.assigned_ms: int | None = None
+        """When the target was last worked out, on this broker."""
         self._owners: dict[tuple[TopicId, int], str] = {}
-        self._subscribed: frozenset[str] | None = None
+        self._topic_uses: dict[str, int] = {}
+        """Topic -> how many members subscribe to it by name. A join must not look at all the other members."""
+        self._regex_uses: dict[str, int] = {}
+        self._regex_topics: frozenset[str] | None = None
 
     def look_at_topics_again(self) -> None:
         """At the next heartbeat, whether they have changed or not."""
-        self.seen_topics = self.seen_names = self.regexes_resolved_ms = None
+        self.seen_topics = self.seen_names = self.regexes_resolved_ms = self.assigned_ms = None
 
     # As a Group of the registry
 
@@ -126,9 +135,11 @@ class ConsumerGroup:
         return records
 
     def is_subscribed_to(self, topic: str) -> bool:
-        if self._subscribed is None:
-            self._subscribed = frozenset(self.topics_of(self.members.values(), self.regexes))
-        return topic in self._subscribed
+        if topic in self._topic_uses:
+            return True
+        if self._regex_topics is None:
+            self._regex_topics = frozenset(name for topics in self.regexes.values() for name in topics)
+        return topic in self._regex_topics
 
     def offset_kept_since(self, commit_timestamp: int) -> int | None:
         return commit_timestamp
@@ -142,6 +153,37 @@ class ConsumerGroup:
             topics.update(dict.fromkeys(member.subscribed_topic_names))
             topics.update(dict.fromkeys(regexes.get(member.subscribed_topic_regex, ())))
         return topics
+
+    def topics_after(
+        self,
+        leaving: Iterable[ConsumerMember],
+        joining: Iterable[ConsumerMember],
+        regexes: Mapping[str, Iterable[str]],
+        existing: Mapping[str, object],
+    ) -> list[str]:
+        """Of the existing topics, what all members subscribe to once these have left and those have joined.
+
+        `regexes` are all the expressions that then count.
+        """
+        change = _difference(
+            (name for member in leaving for name in member.subscribed_topic_names),
+            (name for member in joining for name in member.subscribed_topic_names),
+        )
+        uses = self._topic_uses
+        # Whichever is shorter: members may subscribe to any number of topics that do not exist.
+        candidates = existing if len(existing) < len(uses) else dict.fromkeys((*uses, *change))
+        by_name = [name for name in candidates if uses.get(name, 0) + change.get(name, 0)]
+        return [name for name in set(by_name).union(*regexes.values()) if name in existing]
+
+    def regexes_after(self, leaving: Iterable[ConsumerMember], joining: Iterable[ConsumerMember]) -> list[str]:
+        """The expressions in use once these have left and those have joined."""
+        change = _difference(
+            (member.subscribed_topic_regex for member in leaving),
+            (member.subscribed_topic_regex for member in joining),
+        )
+        uses = self._regex_uses
+        used = dict.fromkeys((*uses, *change))
+        return [regex for regex in used if regex and uses.get(regex, 0) + change.get(regex, 0)]
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:
         member_id = self.static_members.get(instance_id)
@@ -175,8 +217,13 @@ class ConsumerGroup:
 
     def only_classic_without(self, member_ids: Container[str]) -> bool:
         """Whether the last member of the consumer protocol is among these, and everybody else is classic."""
-        consumer_ids = [member.member_id for member in self.members.values() if member.classic is None]
-        return bool(consumer_ids) and all(member_id in member_ids for member_id in consumer_ids)
+        found = False
+        for member in self.members.values():
+            if member.classic is None:
+                if member.member_id not in member_ids:
+                    return False
+                found = True
+        return found
 
     # Durable state
 
@@ -184,6 +231,10 @@ class ConsumerGroup:
         before = self.members.get(member.member_id)
         if before is not None:
             self._release(before)
+        if before is None or before.subscription != member.subscription:
+            self._count(member, 1)
+            if before is not None:
+                self._count(before, -1)
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
@@ -191,24 +242,31 @@ class ConsumerGroup:
             for topic_id, numbers in partitions.items():
                 for number in numbers:
                     self._owners[topic_id, number] = member.member_id
-        self._subscribed = None
 
     def remove_member(self, member_id: str) -> None:
         member = self.members.pop(member_id, None)
         if member is None:
             return
         self._release(member)
+        self._count(member, -1)
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member_id:
             del self.static_members[member.instance_id]
-        self._subscribed = None
+
+    def _count(self, member: ConsumerMember, difference: int) -> None:
+        names, regex = member.subscription
+        for uses, keys in ((self._topic_uses, names), (self._regex_uses, (regex,))):
+            for key in keys:
+                uses[key] = uses.get(key, 0) + difference
+                if not uses[key]:
+                    del uses[key]
 
     def put_regex(self, regex: str, topics: tuple[str, ...]) -> None:
         self.regexes[regex] = topics
-        self._subscribed = None
+        self._regex_topics = None
 
     def remove_regex(self, regex: str) -> None:
         self.regexes.pop(regex, None)
-        self._subscribed = None
+        self._regex_topics = None
 
     def _release(self, member: ConsumerMember) -> None:
         for partitions in (member.assigned_partitions, member.partitions_pending_revocation):
@@ -236,6 +294,18 @@ class ConsumerGroup:
                     assert targeted.setdefault((topic_id, number), member_id) == member_id
         assert all(self.members[member_id].instance_id == each for each, member_id in self.static_members.items())
         assert all(self.uses_regex(regex) for regex in self.regexes)
+        members = self.members.values()
+        assert self._topic_uses == Counter(name for member in members for name in member.subscribed_topic_names)
+        assert self._regex_uses == Counter(member.subscribed_topic_regex for member in members)
+
+
+def _difference(less: Iterable[str], more: Iterable[str]) -> dict[str, int]:
+    difference: dict[str, int] = {}
+    for key in less:
+        difference[key] = difference.get(key, 0) - 1
+    for key in more:
+        difference[key] = difference.get(key, 0) + 1
+    return difference
 
 
 def _check_epoch(member: ConsumerMember, epoch: int) -> ErrorCode:

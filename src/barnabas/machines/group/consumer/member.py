@@ -75,6 +75,10 @@ class ConsumerMember:
     def partitions_pending_revocation(self) -> Partitions:
         return self.pending_revocation or {}
 
+    @property
+    def subscription(self) -> tuple[tuple[str, ...], str]:
+        return self.subscribed_topic_names, self.subscribed_topic_regex
+
     def is_reconciled_to(self, target_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.member_epoch == target_epoch
 

@@ -11,7 +11,6 @@ from barnabas.machines.controller.image import ClusterImage
 from barnabas.machines.coordinator import Now
 from barnabas.machines.group.consumer import records
 from barnabas.machines.group.consumer.group import ConsumerGroup
-from barnabas.machines.group.consumer.member import ConsumerMember
 from barnabas.machines.group.consumer.regex import RegexError, compile_regex
 from barnabas.machines.group.outcome import Outcome
 
@@ -28,11 +27,10 @@ class Subscriptions:
         return last_ms is None or now.monotonic_ms - last_ms >= REFRESH_MIN_INTERVAL_MS
 
     def resolve(
-        self, group: ConsumerGroup, members: dict[str, ConsumerMember], image: ClusterImage, outcome: Outcome
+        self, group: ConsumerGroup, used: list[str], image: ClusterImage, outcome: Outcome
     ) -> dict[str, tuple[str, ...]]:
-        """The expressions of these members with their topics; what is new of it goes into records."""
+        """These expressions with their topics; what is new of it goes into records. The group's others are removed."""
         refresh = self.are_out_of_date(group, image, outcome.now)
-        used = {member.subscribed_topic_regex: None for member in members.values() if member.subscribed_topic_regex}
         resolved = {}
         for regex in used:
             known = group.regexes.get(regex)
@@ -42,7 +40,9 @@ class Subscriptions:
             if topics != known:
                 outcome.records.append(records.regex_record(group.group_id, regex, topics, outcome.now.wall_ms))
             resolved[regex] = topics
-        outcome.records += [records.regex_tombstone(group.group_id, each) for each in group.regexes if each not in used]
+        outcome.records += [
+            records.regex_tombstone(group.group_id, each) for each in group.regexes if each not in resolved
+        ]
         if refresh or (resolved and not group.regexes):
             group.seen_names = image.topic_names
             group.regexes_resolved_ms = outcome.now.monotonic_ms

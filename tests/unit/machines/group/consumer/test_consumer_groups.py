@@ -2,17 +2,21 @@
 
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from machine_driver import Entry, MachineDriver
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
+from barnabas.machines.assignors.broker import assign_uniform
 from barnabas.machines.controller.image import ClusterImage, PartitionImage, TopicImage
 from barnabas.machines.coordinator import ApplyContext
 from barnabas.machines.group import commands
 from barnabas.machines.group.classic.group import ClassicGroup
+from barnabas.machines.group.consumer import rebalance
 from barnabas.machines.group.consumer.group import ConsumerGroup
+from barnabas.machines.group.consumer.member import ConsumerMember
 from barnabas.machines.group.consumer.settings import ConsumerGroupSettings
 from barnabas.machines.group.consumer.topics import metadata_hash
 from barnabas.machines.group.settings import GroupSettings
@@ -64,6 +68,40 @@ def join(driver: MachineDriver, member_id: str, metadata: bytes, version: int = 
 
 def put(driver: MachineDriver, key: Any, value: Any) -> None:
     driver.log.append(Entry(key, value, ApplyContext(len(driver.log), 0)))
+
+
+def test_a_large_group_does_not_get_a_target_per_join(driver: MachineDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    assigned: list[int] = []
+
+    def assign(counts: Any, members: Any) -> Any:
+        assigned.append(len(members))
+        return assign_uniform(counts, members)
+
+    monkeypatch.setitem(rebalance.BROKER_ASSIGNORS, "uniform", assign)
+    count = rebalance.ASSIGN_AT_ONCE_MEMBERS
+    for number in range(count + 50):
+        response = beat(driver, f"m{number}", 0)
+        assert response.error_code == ErrorCode.NONE and response.member_epoch <= count + 1
+    assert assigned == list(range(1, count + 2)), "one per join while it is small"
+    group = group_of(driver)
+    assert group.state_name == "Assigning" and group.epoch == count + 50
+    assert response.member_epoch == group.assignment_epoch == count + 1
+    assert not response.assignment.topic_partitions and "m149" not in group.targets
+    driver.advance_to(driver.now_ms + rebalance.assignment_interval_ms(count + 50))
+    assert beat(driver, "m149", response.member_epoch).member_epoch == group.epoch
+    assert assigned[count + 1 :] == [count + 50] and len(group.targets) == count + 50
+
+
+def test_a_join_does_not_look_at_the_other_members(driver: MachineDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two targets: neither for the topics nor for the expressions of all."""
+    for number in range(rebalance.ASSIGN_AT_ONCE_MEMBERS + 10):
+        beat(driver, f"m{number}", 0)
+    read = Mock(side_effect=lambda member: (member.subscribed_topic_names, member.subscribed_topic_regex))
+    monkeypatch.setattr(ConsumerMember, "subscription", property(read))
+    beat(driver, "one more", 0)
+    assert read.call_count < 10
+    beat(driver, "one more", -1)
+    assert read.call_count < 10
 
 
 def test_of_a_compacted_log_the_last_record_counts(driver: MachineDriver) -> None:
