@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 
 from barnabas import Admin, Consumer, Producer
 from barnabas.testing import Broker
@@ -110,6 +111,26 @@ def test_console_consumer_is_stopped(broker: Broker, topic: str) -> None:
         reader.send_signal(signal.SIGINT)
         out, err = reader.communicate(timeout=30)
     assert (reader.returncode, out, err) == (130, "shutdown_complete\n", "Processed a total of 3 messages\n")
+
+
+@pytest.mark.parametrize("command", ["console_consumer", "verifiable_consumer"])
+def test_consumers_of_kafkas_commands_create_a_missing_topic(broker: Broker, command: str) -> None:
+    """As Java's consumer does by default. Ours does not."""
+    name = f"made-by-{command}"
+    group = ["--group-id", "g1"] if command == "verifiable_consumer" else []
+    words = ["--bootstrap-server", broker.bootstrap, "--topic", name, *group]
+    with kafka(command, *words) as reader, Admin(broker.bootstrap) as admin:
+        eventually(lambda: name in admin.list_topics())
+        reader.send_signal(signal.SIGINT)
+        reader.communicate(timeout=30)
+
+
+def test_consume_does_not_create_a_missing_topic(broker: Broker) -> None:
+    with barnabas("consume", "nowhere", "-b", broker.bootstrap, "-e") as reader:
+        _, err = reader.communicate(timeout=60)
+    assert reader.returncode == 1 and "nowhere" in err
+    with Admin(broker.bootstrap) as admin:
+        assert "nowhere" not in admin.list_topics()
 
 
 def test_a_producer_that_waits_for_a_line_is_stopped(broker: Broker, topic: str) -> None:

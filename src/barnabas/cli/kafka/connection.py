@@ -69,7 +69,8 @@ def admin_of(config: dict[str, str], timeout_ms: int | None = None) -> Iterator[
 
 @contextmanager
 def consumer_of(config: dict[str, str]) -> Iterator[Consumer]:
-    """Brokers that cannot be reached are told on stderr, as long as it is there."""
+    """Brokers that cannot be reached are reported on stderr. A missing topic is created, as by Java's consumer."""
+    config = {"allow.auto.create.topics": "true", **config}
     with outages_told(kafka_warning), Consumer.from_config(known_options(ConsumerOptions, config)) as consumer:
         yield consumer
 

@@ -174,7 +174,7 @@ def _text(content: bytes | None) -> str | None:
 def _config(options: Options) -> dict[str, str]:
     from barnabas.cli.kafka.connection import client_config
 
-    config = client_config(options)
+    config = {"allow.auto.create.topics": "true", **client_config(options)}
     if options.value("group-protocol").lower() == "consumer":
         config["group.protocol"] = "consumer"
         if options.has("group-remote-assignor"):

@@ -12,7 +12,7 @@ from barnabas.client.options.admin import AdminOptions
 from barnabas.client.options.consumer import ConsumerOptions
 from barnabas.client.options.option import Option
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.options.refused import COMMON_REFUSED
+from barnabas.client.options.refused import COMMON_REFUSED, IGNORED_IN_FILES
 from barnabas.client.options.spelled_elsewhere import SPELLED_ELSEWHERE
 from barnabas.config.setting import Kind, Setting
 
@@ -99,7 +99,8 @@ def _refused() -> str:
         advice.setdefault(instead, []).append(name)
     rows = ["| option | instead |", "|---|---|"]
     rows += [_row(" ".join(f"`{name}`" for name in names), instead) for instead, names in advice.items()]
-    return "\n".join(rows) + "\n"
+    ignored = "`from_config` ignores these, with one warning: " + " ".join(f"`{n}`" for n in sorted(IGNORED_IN_FILES))
+    return "\n".join(rows) + f"\n\n{ignored}, and options of another kind of client.\n"
 
 
 def _row(*cells: str) -> str:

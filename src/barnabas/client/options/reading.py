@@ -1,15 +1,18 @@
 """From what a user typed to a table of options: all faults at once, and the nearest name for a typo."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from barnabas.client.errors import ConfigError
 from barnabas.client.options.option import Option
-from barnabas.client.options.refused import COMMON_REFUSED
+from barnabas.client.options.refused import COMMON_REFUSED, IGNORED_IN_FILES
 from barnabas.client.options.spelled_elsewhere import SPELLED_ELSEWHERE
 from barnabas.config.setting import Setting
 from barnabas.config.table import SettingsTable
+
+logger = logging.getLogger("barnabas.client")
 
 
 class OptionsTable(SettingsTable):
@@ -35,8 +38,23 @@ class OptionsTable(SettingsTable):
 
     @classmethod
     def from_config(cls, config: Mapping[str, object]) -> Self:
-        """Kafka's dotted names; numbers and truth values may be text. Raises ConfigError."""
-        return cls._read(config, from_text=True)
+        """Kafka's dotted names; numbers and truth values may be text. Raises ConfigError.
+
+        What is for Java alone or for another kind of client is ignored with one warning: a file may be shared.
+        """
+        ignored = [name for name, value in config.items() if cls._is_ignored(str(name).replace("_", "."), value)]
+        if ignored:
+            logger.warning("ignored, without a meaning for this client: %s", ", ".join(ignored))
+        return cls._read({name: value for name, value in config.items() if name not in ignored}, from_text=True)
+
+    @classmethod
+    def _is_ignored(cls, name: str, value: object) -> bool:
+        if name == "interceptor.classes":
+            # Python's are objects; a name is a Java class.
+            return isinstance(value, str) and bool(value.strip())
+        if name in cls.settings or name in cls.refused:
+            return name in IGNORED_IN_FILES
+        return name in IGNORED_IN_FILES or any(name in (*each.settings, *each.refused) for each in _tables())
 
     @classmethod
     def _read(cls, given: Mapping[str, object], *, from_text: bool) -> Self:
@@ -61,6 +79,13 @@ class OptionsTable(SettingsTable):
         if faults:
             raise ConfigError(faults)
         return made
+
+
+def _tables(base: type[OptionsTable] = OptionsTable) -> Iterator[type[OptionsTable]]:
+    """Those of all kinds of clients."""
+    for table in base.__subclasses__():
+        yield table
+        yield from _tables(table)
 
 
 def _take(

@@ -1,18 +1,24 @@
-"""Options that Kafka's clients have and that would change nothing here: giving one is a fault that says what to do."""
+"""Options that Kafka's clients have and that would change nothing here.
+
+As an argument one is a fault that says what to do. A properties file shared with Java may have those of
+`IGNORED_IN_FILES`: without them the client does the same. The others would give up something that was asked for.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 NO_METRICS = "the client's counters are read in Python, and its log is the logger barnabas.client"
 JVM_ONLY = "it is about Java; leave it out, TLS is the Python interpreter's"
+NO_ENGINE = "Java classes cannot be loaded; use the ssl_... options with PEM files"
 NO_PLUGIN = "Java classes cannot be loaded; use sasl_mechanism PLAIN or SCRAM with sasl_username and sasl_password"
 NO_KERBEROS = "Kerberos (GSSAPI) is not offered; use sasl_mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
 NO_OAUTH = "OAUTHBEARER is not offered; use sasl_mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
 
 _GROUPS = {
     NO_METRICS: "metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms",
-    JVM_ONLY: """security.providers ssl.engine.factory.class ssl.keymanager.algorithm ssl.provider
-        ssl.secure.random.implementation ssl.trustmanager.algorithm""",
+    JVM_ONLY: """security.providers ssl.keymanager.algorithm ssl.provider ssl.secure.random.implementation
+        ssl.trustmanager.algorithm""",
+    NO_ENGINE: "ssl.engine.factory.class",
     NO_PLUGIN: "sasl.client.callback.handler.class sasl.login.callback.handler.class sasl.login.class",
     NO_KERBEROS: """sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.service.name
         sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor""",
@@ -37,6 +43,16 @@ _GROUPS = {
 COMMON_REFUSED: Mapping[str, str] = MappingProxyType(
     {name: advice for advice, names in _GROUPS.items() for name in names.split()}
 )
+IGNORED_IN_FILES = frozenset(
+    [
+        *(name for advice in (NO_METRICS, JVM_ONLY, NO_KERBEROS, NO_OAUTH) for name in _GROUPS[advice].split()),
+        "share.acknowledgement.mode",
+        "internal.throw.on.fetch.stable.offset.unsupported",
+        # Gone since Kafka 4.0, and still in many a properties file.
+        "auto.include.jmx.reporter",
+    ]
+)
+"""Kerberos and OAUTHBEARER are refused by their sasl.mechanism; for another mechanism their options mean nothing."""
 CONSUMER_REFUSED: Mapping[str, str] = MappingProxyType(
     {
         **COMMON_REFUSED,

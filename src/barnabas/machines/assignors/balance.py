@@ -3,14 +3,18 @@
 Topics with the same subscribers form a class; within a class any partition may go to any subscriber. Members and
 classes are numbers here and the classes of a member a bit mask, so that "could this member take something from that
 one" is one `&`. A move goes from the fullest member that can still give to the emptiest that can take from it, while
-they differ by more than one. Each move lowers the sum of squares of the loads, so this ends; and a partition that may
-stay, stays.
+they differ by more than one. Where no single move is left, a chain of moves may be: a member between the two takes one
+partition and gives another. Each move and each chain lowers the sum of squares of the loads, so this ends; and a
+partition that may stay, stays.
 
-Balanced means: no member could give a partition to one that has at least two fewer.
+Balanced means: no member could give a partition to one that has at least two fewer, directly or through others. Then
+the loads are the most even ones there are, and stay so when members exchange partitions (locality.py).
 """
 
 import heapq
+from collections import deque
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Generic
 
 from barnabas.machines.assignors.member import AssignorMember, T
@@ -96,6 +100,42 @@ class _Balance(Generic[T]):
                     moved = True
                     if self._loads[giver] < max(self._loads):
                         break  # somebody else is the fullest now
+            # With one class every subscriber is a direct taker.
+            moved = moved or (len(self._subscribers) > 1 and self._move_along_a_chain())
+
+    def _move_along_a_chain(self) -> bool:
+        """From a member to one that has at least two fewer, through members that keep their load."""
+        for giver in sorted(range(len(self._loads)), key=lambda place: -self._loads[place]):
+            if self._loads[giver] <= min(self._loads) + 1:
+                return False
+            chain = self._find_chain(giver)
+            if chain:
+                # From the end, so that no member gives on what it has just received.
+                for one, other in reversed(list(pairwise(chain))):
+                    self._move(one, other)
+                return True
+        return False
+
+    def _find_chain(self, giver: int) -> list[int]:
+        """The shortest chain of members, breadth first; empty if there is none."""
+        came_from = {giver: giver}
+        waiting = deque([giver])
+        unseen = [place for place, mask in enumerate(self._subscribed_mask) if mask and place != giver]
+        while waiting:
+            member = waiting.popleft()
+            owned = self._owned_mask[member]
+            reached = [place for place in unseen if self._subscribed_mask[place] & owned]
+            if reached:
+                unseen = [place for place in unseen if not self._subscribed_mask[place] & owned]
+            for place in reached:
+                came_from[place] = member
+                if self._loads[place] < self._loads[giver] - 1:
+                    chain = [place]
+                    while chain[-1] != giver:
+                        chain.append(came_from[chain[-1]])
+                    return chain[::-1]
+            waiting.extend(reached)
+        return []
 
     def _find_taker(self, giver: int) -> int | None:
         """The emptiest member that could take a partition of `giver` and has at least two fewer."""

@@ -9,7 +9,7 @@ import pytest
 
 from barnabas import Consumer, Producer, aio, serializers
 from barnabas.client.errors import ConfigError
-from barnabas.client.options import ConsumerOptions, ProducerOptions
+from barnabas.client.options import AdminOptions, ConsumerOptions, ProducerOptions
 
 JAVA = "org.apache.kafka.common.serialization."
 KINDS = ("Integer", "Long", "Short", "Float", "Double", "String", "UUID", "ByteBuffer", "Void", "Boolean")
@@ -53,6 +53,42 @@ def test_partitioners_and_assignors() -> None:
 def test_other_classes_are_refused_and_those_there_are_named(name: str) -> None:
     with pytest.raises(ConfigError, match="IntegerSerializer, LongSerializer"):
         ProducerOptions.from_config({**SERVERS, "value.serializer": name})
+
+
+FOR_JAVA_ALONE = {
+    "metric.reporters": "com.example.Reporter",
+    "auto.include.jmx.reporter": "true",
+    "interceptor.classes": "com.example.Audit,io.example.Trace",
+    "security.providers": "com.example.Provider",
+    "sasl.kerberos.service.name": "kafka",
+}
+
+
+def test_what_has_no_meaning_here_is_ignored_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    for_consumers = {"max.poll.records": "7", "value.deserializer": "com.example.Avro"}
+    made = ProducerOptions.from_config({**SERVERS, **FOR_JAVA_ALONE, **for_consumers, "acks": "1"})
+    assert (made.acks, made.interceptor_classes) == (1, ())
+    (warning,) = caplog.records
+    assert all(name in warning.getMessage() for name in (*FOR_JAVA_ALONE, *for_consumers))
+    assert "acks" not in warning.getMessage() and warning.name == "barnabas.client"
+    assert ConsumerOptions.from_config({**SERVERS, **FOR_JAVA_ALONE, "acks": "1"}).max_poll_records == 500
+    AdminOptions.from_config({**SERVERS, **FOR_JAVA_ALONE, "acks": "1", **for_consumers})
+
+
+def test_a_typo_and_what_would_be_given_up_are_refused() -> None:
+    given_up = {"ssl.engine.factory.class": "a.B", "sasl.login.callback.handler.class": "a.B"}
+    with pytest.raises(ConfigError) as raised:
+        ProducerOptions.from_config({**SERVERS, **given_up, "linger.m": "5", "max.poll.record": "7"})
+    assert [fault.split(":")[0] for fault in raised.value.faults] == [*given_up, "linger.m", "max.poll.record"]
+
+
+def test_a_python_interceptor_in_a_config_is_used() -> None:
+    class Audit:
+        def on_send(self, record: Any) -> Any:
+            return record
+
+    made = ProducerOptions.from_config({**SERVERS, "interceptor.classes": [Audit]})
+    assert [type(each) for each in made.interceptor_classes] == [Audit]
 
 
 def test_a_function_that_is_a_type_stays_one() -> None:

@@ -81,6 +81,51 @@ def test_sticky_is_balanced(group: tuple[dict[str, int], Members]) -> None:
 
 
 @given(group=groups(owning=True))
+@settings(deadline=None)
+def test_no_assignment_is_more_even(group: tuple[dict[str, int], Members]) -> None:
+    """Against another way: partitions one by one, each by the path of moves that ends at the emptiest member."""
+    counts, members = group
+    loads = sorted(map(len, assign_sticky(counts, members).values()))
+    assert loads == sorted(most_even_loads(counts, members))
+
+
+def most_even_loads(counts: Mapping[str, int], members: Members) -> list[int]:
+    holder: dict[TopicPartition, str] = {}
+    loads = dict.fromkeys(members, 0)
+    for partition in [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]:
+        # Member -> the partition it would receive, and from whom.
+        reached: dict[str, tuple[TopicPartition, str | None]] = {
+            m: (partition, None) for m, member in members.items() if partition.topic in member.topics
+        }
+        if not reached:
+            continue
+        for giver in (order := list(reached)):
+            for held in [each for each, owner in holder.items() if owner == giver]:
+                for m, member in members.items():
+                    if m not in reached and held.topic in member.topics:
+                        reached[m] = held, giver
+                        order.append(m)
+        taker: str | None = min(reached, key=loads.__getitem__)
+        loads[taker] += 1
+        while taker is not None:
+            received, giver_or_none = reached[taker]
+            holder[received] = taker
+            taker = giver_or_none
+    return list(loads.values())
+
+
+def test_a_member_in_between_takes_one_and_gives_another() -> None:
+    """No member could give a partition to one that has two fewer, and yet the loads are not even."""
+    p, q = ([TopicPartition(topic, number) for number in range(2)] for topic in ("p", "q"))
+    members = {
+        "full": AssignorMember(["p"], owned=p, generation=1),
+        "between": AssignorMember(["p", "q"], owned=q[:1], generation=1),
+        "empty": AssignorMember(["q"], generation=1),
+    }
+    assert assign_sticky({"p": 2, "q": 1}, members) == {"full": p[:1], "between": p[1:], "empty": q[:1]}
+
+
+@given(group=groups(owning=True))
 @settings(max_examples=50)
 def test_sticky_moves_nothing_that_is_balanced(group: tuple[dict[str, int], Members]) -> None:
     counts, members = group

@@ -181,6 +181,22 @@ def test_nothing_moves_that_is_near_and_balanced(group: Group) -> None:
     assert assign_sticky(counts, again, racks) == once
 
 
+def test_an_exchange_leaves_no_move_that_would_even_out() -> None:
+    """Found by the test above: after the exchange m2 or m3 could have given a partition to m1, m4 or m5."""
+    counts = {"t0": 1, "t1": 2, "t2": 4}
+    racks = {"t0": [frozenset[str]()], "t1": [frozenset[str]()] * 2, "t2": [frozenset[str]()] * 4}
+    racks["t2"][1] = frozenset("a")
+    topics = [["t2"], ["t1"], TOPICS, TOPICS, ["t0"], ["t0", "t2"]]
+    members = {
+        f"m{number}": AssignorMember(each, rack="a" if number else "b", generation=1)
+        for number, each in enumerate(topics)
+    }
+    members["m0"] = replace(members["m0"], owned=[TopicPartition("t2", number) for number in range(4)])
+    once = assign_sticky(counts, members, racks)
+    again = {member_id: replace(member, owned=once[member_id]) for member_id, member in members.items()}
+    assert assign_sticky(counts, again, racks) == once
+
+
 @given(group=groups())
 @settings(max_examples=40, deadline=None)
 def test_cooperative_sticky_gives_nothing_that_another_still_holds(group: Group) -> None:
