@@ -128,7 +128,7 @@ class LogMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.log.active.size)
     @rule()
     def roll(self) -> None:
-        self.log.roll(self.clock)
+        self.log.appender.roll(self.clock)
 
     @rule()
     def flush(self) -> None:

@@ -25,7 +25,7 @@ def log(tmp_path: Path) -> Log:
 @pytest.mark.parametrize("max_bytes", [1, 100, 333, 5000])
 def test_every_offset_is_found(log: Log, max_bytes: int) -> None:
     for offset in range(log.log_end_offset):
-        log._positions.clear()
+        log.segment_list.positions.clear()
         data = log.read(offset, max_bytes, log.log_end_offset, True)
         assert data.slice is not None
         headers = [header for _, header in iter_headers(data.slice.read())]
@@ -44,7 +44,7 @@ def test_sequential_reader_sees_everything_once(log: Log, max_bytes: int) -> Non
 def test_upper_bound_is_kept(log: Log) -> None:
     boundaries = [header.next_offset for header in read_all(log)]
     for upper in boundaries:
-        log._positions.clear()
+        log.segment_list.positions.clear()
         offset = max(upper - 7, 0)
         reached = offset
         while reached < upper:
@@ -145,7 +145,7 @@ def test_damaged_index_is_built_anew(log: Log) -> None:
         Path(segment.time_index.path).write_bytes(content[:12])
         again = open_test_log(log.directory, clean=True)
         for header in expected:
-            again._positions.clear()
+            again.segment_list.positions.clear()
             data = again.read(header.base_offset, 1, again.log_end_offset, True)
             assert data.slice is not None
             assert next(iter_headers(data.slice.read()))[1] == header
