@@ -17,7 +17,7 @@ import os
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import StorageError
 from barnabas.storage.append_checks import PreparedBatch
-from barnabas.storage.by_time import BatchByTime, TimestampOffset
+from barnabas.storage.by_time import BatchByTime
 from barnabas.storage.deletion_queue import DeletionQueue
 from barnabas.storage.file_names import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.files import Files
@@ -42,29 +42,10 @@ from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["AbortedTransaction", "AppendInfo", "AppendOrigin", "FetchData", "Log", "TimestampOffset"]
+__all__ = ["AbortedTransaction", "AppendInfo", "AppendOrigin", "FetchData", "Log"]
 
 
 class Log:
-    __slots__ = (
-        "appender",
-        "deletions",
-        "directory",
-        "files",
-        "flusher",
-        "history",
-        "leader_epochs",
-        "producers",
-        "reader",
-        "retention",
-        "segment_list",
-        "state",
-        "topic_id",
-        "topic_partition",
-        "transactions",
-        "truncation",
-    )
-
     def __init__(
         self,
         files: Files,
@@ -90,7 +71,7 @@ class Log:
         self.segment_list = segments = SegmentList(files, deletions, state)
         self.history = history = ProducerHistory(files, state, segments, self.producers)
         self.transactions = TransactionIndexes(state, segments, history, checksums)
-        self.appender = LogAppender(state, segments, history, epochs, self.transactions, on_roll)
+        self.appender = LogAppender(state, segments, self.producers, history, epochs, self.transactions, on_roll)
         self.reader = LogReader(state, segments, self.transactions)
         self.flusher = LogFlusher(files, state, segments, epochs, checksums)
         self.retention = LogRetention(state, segments, history, epochs, self.appender.roll)
@@ -215,12 +196,6 @@ class Log:
     def aborted_transactions(self, first_offset: int, upper_offset: int) -> list[AbortedTransaction]:
         return self.reader.aborted_transactions(first_offset, upper_offset)
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        return self.reader.offset_for_timestamp(timestamp)
-
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        return self.reader.max_timestamp_offset()
-
     def max_timestamp(self) -> int | None:
         return self.reader.max_timestamp()
 
@@ -265,10 +240,6 @@ class Log:
         return self.state.recovery_point
 
     @property
-    def unflushed_messages(self) -> int:
-        return self.state.log_end_offset - self.state.recovery_point
-
-    @property
     def needs_flush(self) -> bool:
         """Whether flush.messages is reached: an acknowledgement has to wait for a flush."""
         state = self.state
@@ -276,7 +247,8 @@ class Log:
 
     def flush_due(self, now_ms: int) -> bool:
         """Whether flush.ms has passed since the last flush and there is something to flush."""
-        return self.unflushed_messages > 0 and now_ms - self.flusher.flushed_ms >= self.state.config.flush_ms
+        state = self.state
+        return state.log_end_offset > state.recovery_point and now_ms - self.flusher.flushed_ms >= state.config.flush_ms
 
     def flush(self, up_to: int | None = None, now_ms: int | None = None) -> None:
         self.flusher.flush(up_to, now_ms)

@@ -5,6 +5,7 @@ bytes of a torn write are truncated.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -14,7 +15,7 @@ from barnabas.storage.leader_epoch import LeaderEpochs
 from barnabas.storage.log_state import LogState
 from barnabas.storage.plain_batch import read_plain_header
 from barnabas.storage.producer_history import ProducerHistory
-from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker, end_marker
+from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker, ProducerState, end_marker
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_list import SegmentList
 from barnabas.storage.segment_scan import BrokenChainError
@@ -33,25 +34,15 @@ class AppendInfo(NamedTuple):
     duplicate: bool
 
 
+@dataclass(slots=True, eq=False)
 class LogAppender:
-    __slots__ = ("_history", "_leader_epochs", "_on_roll", "_producers", "_segments", "_state", "_transactions")
-
-    def __init__(
-        self,
-        state: LogState,
-        segments: SegmentList,
-        history: ProducerHistory,
-        leader_epochs: LeaderEpochs,
-        transactions: TransactionIndexes,
-        on_roll: OnRoll | None,
-    ) -> None:
-        self._state = state
-        self._segments = segments
-        self._history = history
-        self._producers = history.producers
-        self._leader_epochs = leader_epochs
-        self._transactions = transactions
-        self._on_roll = on_roll
+    state: LogState
+    segments: SegmentList
+    producers: ProducerState
+    history: ProducerHistory
+    leader_epochs: LeaderEpochs
+    transactions: TransactionIndexes
+    on_roll: OnRoll | None
 
     # ---- as leader
 
@@ -64,7 +55,7 @@ class LogAppender:
         prepared: PreparedBatch | None = None,
     ) -> AppendInfo:
         """See `Log.append_as_leader`."""
-        state = self._state
+        state = self.state
         if state.failure is not None:
             state.check_online()
         config = state.config
@@ -79,11 +70,11 @@ class LogAppender:
                 header = read_header(data)
                 check_batch(data, header, config, origin)
             if origin is CLIENT:
-                if plain is None or plain.attributes or state.converts:
+                if plain is None or plain.attributes or state.checks_records:
                     data, header, append_time_ms = convert(data, header, config, now_ms)
                 else:
                     check_timestamps(header, config, now_ms)
-        producers = self._producers
+        producers = self.producers
         marker = None
         if header.producer_id >= 0:
             try:
@@ -114,20 +105,20 @@ class LogAppender:
 
     def _find_older_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """Searches batches from before the last start for a rejected one. They are read when first needed."""
-        if not self._producers.may_lack_batches:
+        if not self.producers.may_lack_batches:
             return None
         try:
-            self._history.refill_batches()
+            self.history.refill_batches()
         except (BrokenChainError, OSError) as error:
-            message = f"reading back {self._state.topic_partition}: {error}"
+            message = f"reading back {self.state.topic_partition}: {error}"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message) from error
-        entry = self._producers.producers.get(header.producer_id)
+        entry = self.producers.producers.get(header.producer_id)
         return None if entry is None else entry.find_duplicate(header)
 
     def _duplicate(self, batch: BatchMetadata, append_time_ms: int) -> AppendInfo:
         """A retry of a batch that was written before gets the same response."""
         timestamp = NO_TIMESTAMP if append_time_ms == NO_TIMESTAMP else batch.timestamp
-        return AppendInfo(batch.first_offset, batch.last_offset, timestamp, self._state.log_start_offset, True)
+        return AppendInfo(batch.first_offset, batch.last_offset, timestamp, self.state.log_start_offset, True)
 
     def _write(
         self,
@@ -139,14 +130,14 @@ class LogAppender:
         leader_epoch: int,
         now_ms: int,
     ) -> None:
-        state = self._state
-        segment = self._segments.active
+        state = self.state
+        segment = self.segments.active
         segment_bytes = state.config.segment_bytes
         try:
             if segment.must_roll(len(data), last_offset, max_timestamp, now_ms, segment_bytes, state.max_segment_ms):
                 segment = self.roll(now_ms)
-            if leader_epoch != self._leader_epochs.latest and leader_epoch != NO_LEADER_EPOCH:
-                self._leader_epochs.assign(leader_epoch, first_offset)
+            if leader_epoch != self.leader_epochs.latest and leader_epoch != NO_LEADER_EPOCH:
+                self.leader_epochs.assign(leader_epoch, first_offset)
             segment.append(data, last_offset, max_timestamp, max_timestamp_offset)
         except OSError as error:
             self._undo_write(error)
@@ -154,13 +145,13 @@ class LogAppender:
 
     def _prepare_to_index(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
         """Before an abort marker is written: its entry will go into an index that is intact and open."""
-        state = self._state
-        segment = self._segments.active
+        state = self.state
+        segment = self.segments.active
         segment_bytes = state.config.segment_bytes
         try:
             if segment.must_roll(size, last_offset, max_timestamp, now_ms, segment_bytes, state.max_segment_ms):
                 segment = self.roll(now_ms)
-            self._transactions.index(segment).open()
+            self.transactions.index(segment).open()
         except OSError as error:
             state.raise_write_error(error, "indexing an aborted transaction of")
         except BrokenChainError as error:
@@ -168,28 +159,28 @@ class LogAppender:
 
     def _undo_write(self, error: OSError) -> None:
         try:
-            self._segments.active.undo_torn_write()
+            self.segments.active.undo_torn_write()
         except OSError as second:
             # Bytes of half a batch would stay in the file and the next append would not cover them all.
-            raise self._state.fail(second, "cutting a torn write from") from error
+            raise self.state.fail(second, "cutting a torn write from") from error
 
     def _on_producer_batch(self, header: BatchHeader, base_offset: int, marker: EndTransactionMarker | None) -> None:
         if not header.attributes & CONTROL_MASK:
-            self._producers.update(header, base_offset)
+            self.producers.update(header, base_offset)
         elif marker is not None:
-            aborted = self._producers.complete(header, marker, base_offset, header.max_timestamp)
+            aborted = self.producers.complete(header, marker, base_offset, header.max_timestamp)
             if aborted is not None:
                 try:
-                    self._segments.active.transaction_index.append(aborted)
+                    self.segments.active.transaction_index.append(aborted)
                 except OSError as error:
                     # The marker is written, but consumers would see the aborted records: recovery repairs that.
-                    raise self._state.fail(error, "indexing an aborted transaction of") from error
+                    raise self.state.fail(error, "indexing an aborted transaction of") from error
 
     # ---- as follower
 
     def append_as_follower(self, data: memoryview, now_ms: int) -> AppendInfo | None:
         """See `Log.append_as_follower`."""
-        self._state.check_online()
+        self.state.check_online()
         batches = self._check_follower_batches(data)
         if not batches:
             return None
@@ -200,17 +191,17 @@ class LogAppender:
             if (
                 following is None
                 or following[1].partition_leader_epoch != header.partition_leader_epoch
-                or end + following[1].size_in_bytes - batches[start][0] > self._state.config.segment_bytes
+                or end + following[1].size_in_bytes - batches[start][0] > self.state.config.segment_bytes
             ):
                 self._append_run(
                     data[batches[start][0] : end], [header for _, header in batches[start : number + 1]], now_ms
                 )
                 start = number + 1
         first, last = batches[0][1], batches[-1][1]
-        return AppendInfo(first.base_offset, last.last_offset, NO_TIMESTAMP, self._state.log_start_offset, False)
+        return AppendInfo(first.base_offset, last.last_offset, NO_TIMESTAMP, self.state.log_start_offset, False)
 
     def _check_follower_batches(self, data: memoryview) -> list[tuple[int, BatchHeader]]:
-        expected = self._state.log_end_offset
+        expected = self.state.log_end_offset
         batches = list(iter_headers(data))
         for position, header in batches:
             if not crc_matches(data, position, header) or header.last_offset_delta < 0:
@@ -243,33 +234,33 @@ class LogAppender:
                 if header.producer_id >= 0:
                     self._on_producer_batch(header, header.base_offset, marker)
         finally:
-            self._state.log_end_offset = self._producers.end_offset = last.next_offset
+            self.state.log_end_offset = self.producers.end_offset = last.next_offset
 
     # ---- rolling
 
     def roll(self, now_ms: int) -> Segment:
         """Closes the active segment for writing and starts the next at the log end. OSError: nothing has changed."""
-        state, segments = self._state, self._segments
+        state, segments = self.state, self.segments
         old = segments.active
         old.become_inactive(preallocated=state.config.preallocate)
-        self._history.take_snapshot()
-        self._transactions.note([old])
+        self.history.take_snapshot()
+        self.transactions.note([old])
         segment = segments.create(state.log_end_offset, now_ms)
         segments.set([*segments.all, segment])
-        if self._on_roll is not None:
-            self._on_roll(state.topic_partition)
+        if self.on_roll is not None:
+            self.on_roll(state.topic_partition)
         return segment
 
     def maybe_roll(self, now_ms: int) -> bool:
         """Rolls a segment older than segment.ms although nothing is written to it, so that it can be deleted."""
-        active = self._segments.active
-        limit = self._state.max_segment_ms - active.roll_jitter_ms
+        active = self.segments.active
+        limit = self.state.max_segment_ms - active.roll_jitter_ms
         if not active.size or now_ms - active.created_ms <= limit or active.time_waited(now_ms, now_ms) <= limit:
             return False
         try:
             self.roll(now_ms)
         except OSError as error:
-            self._state.raise_write_error(error, "rolling")
+            self.state.raise_write_error(error, "rolling")
         return True
 
 

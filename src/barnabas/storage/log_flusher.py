@@ -2,6 +2,7 @@
 
 import threading
 from bisect import bisect_right
+from dataclasses import dataclass, field
 
 from barnabas.errors import StorageError
 from barnabas.storage.file_names import PARTITION_METADATA
@@ -14,37 +15,18 @@ from barnabas.storage.shortages import NO_DESCRIPTORS
 from barnabas.storage.transaction_checksums import TransactionChecksums
 
 
+@dataclass(slots=True, eq=False)
 class LogFlusher:
-    __slots__ = (
-        "_checksums",
-        "_files",
-        "_flush_lock",
-        "_leader_epochs",
-        "_recovery_point_lock",
-        "_segments",
-        "_state",
-        "flushed_ms",
-        "truncations",
-    )
-
-    def __init__(
-        self,
-        files: Files,
-        state: LogState,
-        segments: SegmentList,
-        leader_epochs: LeaderEpochs,
-        checksums: TransactionChecksums,
-    ) -> None:
-        self._files = files
-        self._state = state
-        self._segments = segments
-        self._leader_epochs = leader_epochs
-        self._checksums = checksums
-        self._flush_lock = threading.Lock()
-        self._recovery_point_lock = threading.Lock()
-        self.flushed_ms = 0
-        self.truncations = 0
-        """How often the log was truncated."""
+    files: Files
+    state: LogState
+    segments: SegmentList
+    leader_epochs: LeaderEpochs
+    checksums: TransactionChecksums
+    flushed_ms: int = 0
+    truncations: int = 0
+    """How often the log was truncated."""
+    _flush_lock: threading.Lock = field(default_factory=threading.Lock)
+    _recovery_point_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def lower_recovery_point(self, offset: int) -> None:
         """For a truncation. A flush that is running then leaves the point alone: what it flushed may be gone.
@@ -53,7 +35,7 @@ class LogFlusher:
         """
         with self._recovery_point_lock:
             self.truncations += 1
-            self._state.recovery_point = min(self._state.recovery_point, offset)
+            self.state.recovery_point = min(self.state.recovery_point, offset)
 
     def flush(self, up_to: int | None = None, now_ms: int | None = None) -> None:
         """Writes everything appended before the call to disk and moves the recovery point.
@@ -62,7 +44,7 @@ class LogFlusher:
         point moves last, and only if there was no truncation in between. Raises StorageError, and then nothing may be
         acknowledged. A log that is deleted meanwhile loses its folder while this thread runs: nothing is left to flush.
         """
-        state = self._state
+        state = self.state
         with self._flush_lock:
             if state.closed:
                 return
@@ -79,9 +61,9 @@ class LogFlusher:
                 self.flushed_ms = now_ms
 
     def _sync_segments(self, end: int) -> None:
-        state = self._state
+        state = self.state
         # Only this list is used: retention may replace it at any time, which changes the numbers.
-        segments = self._segments.all
+        segments = self.segments.all
         first = max(bisect_right(segments, state.recovery_point, key=lambda segment: segment.base_offset) - 1, 0)
         created = False
         try:
@@ -90,8 +72,8 @@ class LogFlusher:
                     break
                 created = created or segment.base_offset >= state.recovery_point
                 created |= self._sync_segment(segment, is_closed=segment is not segments[-1])
-            self._leader_epochs.sync()
-            self._checksums.sync()
+            self.leader_epochs.sync()
+            self.checksums.sync()
             if created:
                 self._sync_folder()
         except OSError as error:
@@ -103,10 +85,10 @@ class LogFlusher:
                 raise failure from error
 
     def _sync_folder(self) -> None:
-        path = f"{self._state.directory}/{PARTITION_METADATA}"
-        if self._files.exists(path):
-            self._files.open(path).fsync()
-        self._files.sync_directory(self._state.directory)
+        path = f"{self.state.directory}/{PARTITION_METADATA}"
+        if self.files.exists(path):
+            self.files.open(path).fsync()
+        self.files.sync_directory(self.state.directory)
 
     def _sync_segment(self, segment: Segment, *, is_closed: bool) -> bool:
         """Whether there may be a new file, so that the folder needs a flush too."""
@@ -119,6 +101,6 @@ class LogFlusher:
             except FileNotFoundError:
                 # The event loop may have renamed the files since this thread took the list: a deleted segment needs no
                 # flush, a compacted one has its final name now.
-                if segment in self._segments.all and attempt:
+                if segment in self.segments.all and attempt:
                     raise
         return False

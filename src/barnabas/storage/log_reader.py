@@ -5,11 +5,12 @@ remembers that position. Runs on the event-loop thread.
 """
 
 import logging
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CURRENT_MAGIC, MAGIC_OFFSET
-from barnabas.storage.by_time import BatchByTime, TimestampOffset, first_at_or_after
+from barnabas.storage.by_time import BatchByTime
 from barnabas.storage.file_slice import FileSlice
 from barnabas.storage.log_state import LogState
 from barnabas.storage.segment import Segment
@@ -35,17 +36,15 @@ class FetchData(NamedTuple):
         return 0 if self.slice is None else self.slice.length
 
 
+@dataclass(slots=True, eq=False)
 class LogReader:
-    __slots__ = ("_segments", "_state", "_transactions")
-
-    def __init__(self, state: LogState, segments: SegmentList, transactions: TransactionIndexes) -> None:
-        self._state = state
-        self._segments = segments
-        self._transactions = transactions
+    state: LogState
+    segments: SegmentList
+    transactions: TransactionIndexes
 
     def read(self, offset: int, max_bytes: int, upper_bound_offset: int, min_one_message: bool) -> FetchData:
         """See `Log.read`."""
-        state = self._state
+        state = self.state
         log_end_offset = state.log_end_offset
         if not state.log_start_offset <= offset <= log_end_offset:
             raise KafkaError(
@@ -54,8 +53,8 @@ class LogReader:
             )
         if offset >= upper_bound_offset or offset == log_end_offset:
             if offset == log_end_offset:
-                active = self._segments.active
-                self._segments.remember(offset, active, active.size)
+                active = self.segments.active
+                self.segments.remember(offset, active, active.size)
             return FetchData(None, offset, False)
         try:
             return self._read(offset, max_bytes, min(upper_bound_offset, log_end_offset), min_one_message)
@@ -66,14 +65,14 @@ class LogReader:
         """Damage and shortages are errors for the reader; a disk that cannot be read takes the directory offline."""
         if isinstance(error, OSError):
             if error.errno in PASSING:
-                message = f"reading {self._state.topic_partition}: {error}"
+                message = f"reading {self.state.topic_partition}: {error}"
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message) from error
-            raise self._state.fail(error, "reading") from error
-        logger.error("damage found while reading %s: %s", self._state.topic_partition, error)
+            raise self.state.fail(error, "reading") from error
+        logger.error("damage found while reading %s: %s", self.state.topic_partition, error)
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
 
     def _read(self, offset: int, max_bytes: int, upper: int, min_one_message: bool) -> FetchData:
-        segment, position = self._segments.positions.get(offset) or self._locate(offset)
+        segment, position = self.segments.positions.get(offset) or self._locate(offset)
         if position >= segment.size:
             segment, position = self._locate(offset)
         end, next_offset = self._end_in(segment, upper)
@@ -87,7 +86,7 @@ class LogReader:
                 length, next_offset = header.batch_length + 12, header.next_offset
         if length <= 0:
             return FetchData(None, offset, False)
-        self._segments.remember(next_offset, segment, position + length)
+        self.segments.remember(next_offset, segment, position + length)
         return FetchData(FileSlice(segment.file, position, length), next_offset, False)
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
@@ -95,15 +94,15 @@ class LogReader:
 
         Raises BrokenChainError for a closed segment that ends below the next one, although nothing was compacted away.
         """
-        active = self._segments.active
-        for segment in self._segments.starting_at(offset):
+        active = self.segments.active
+        for segment in self.segments.starting_at(offset):
             if segment.size:
                 if offset <= segment.base_offset:
                     return segment, 0
                 found = segment.find(offset)
                 if found is not None:
                     return segment, found.position
-            if segment is not active and not self._state.may_have_gaps:
+            if segment is not active and not self.state.may_have_gaps:
                 raise BrokenChainError(
                     segment.file, segment.size, f"offset {offset} was in this file, but it has ended"
                 )
@@ -111,20 +110,20 @@ class LogReader:
 
     def _end_in(self, segment: Segment, upper: int) -> tuple[int, int]:
         """Where the readable part of a segment ends, and the offset after it."""
-        segments = self._segments
+        segments = self.segments
         if segment is segments.active:
-            if upper >= self._state.log_end_offset:
+            if upper >= self.state.log_end_offset:
                 return segment.size, upper
         else:
             following = segments.base_offsets[segments.number(segment.base_offset) + 1]
             if upper >= following:
                 return segment.size, following
-        remembered = self._segments.positions.get(upper)
+        remembered = self.segments.positions.get(upper)
         if remembered is not None and remembered[0] is segment:
             return remembered[1], upper
         found = segment.find(upper)
         position = segment.size if found is None else found.position
-        self._segments.remember(upper, segment, position)
+        self.segments.remember(upper, segment, position)
         return position, upper
 
     def _fit(self, segment: Segment, position: int, end: int, max_bytes: int, next_offset: int) -> tuple[int, int]:
@@ -148,28 +147,10 @@ class LogReader:
             found = header.next_offset
         return reached - position, found
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record with that timestamp or a later one. Decodes a batch, which can take long: see `by_time`."""
-        return self._search(timestamp)
-
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record that has the highest timestamp of the log."""
-        newest = self.max_timestamp()
-        return None if newest is None else self._search(newest)
-
-    def _search(self, timestamp: int) -> TimestampOffset | None:
-        after = -1
-        while (batch := self.batch_for_timestamp(timestamp, after)) is not None:
-            found = first_at_or_after(batch, timestamp)
-            if found is not None:
-                return found
-            after = batch.header.last_offset
-        return None
-
     def max_timestamp(self) -> int | None:
         """The highest timestamp of the log; None if it is empty."""
         try:
-            return max((segment.max_timestamp()[0] for segment in self._segments.all if segment.size), default=None)
+            return max((segment.max_timestamp()[0] for segment in self.segments.all if segment.size), default=None)
         except (BrokenChainError, OSError) as error:
             self._raise_read_error(error)
 
@@ -180,10 +161,10 @@ class LogReader:
         DeleteRecords), the caller asks for the next one.
         """
         try:
-            for segment in self._segments.all:
+            for segment in self.segments.all:
                 if segment.size and segment.max_timestamp()[0] >= timestamp:
                     offset = max(
-                        segment.offset_before_timestamp(timestamp), self._state.log_start_offset, after_offset + 1
+                        segment.offset_before_timestamp(timestamp), self.state.log_start_offset, after_offset + 1
                     )
                     found = self._batch_as_late_as(segment, timestamp, offset)
                     if found is not None:
@@ -199,13 +180,13 @@ class LogReader:
         for position, header in walk_headers(segment.file, start.position, segment.size):
             if header.max_timestamp >= timestamp and header.record_count:
                 return BatchByTime(
-                    header, segment.file.pread(header.size_in_bytes, position), self._state.log_start_offset
+                    header, segment.file.pread(header.size_in_bytes, position), self.state.log_start_offset
                 )
         return None
 
     def aborted_transactions(self, first_offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Those that overlap the offsets, as a read_committed consumer needs them to drop their records."""
         try:
-            return self._transactions.collect(first_offset, upper_offset)
+            return self.transactions.collect(first_offset, upper_offset)
         except (BrokenChainError, OSError) as error:
             self._raise_read_error(error)

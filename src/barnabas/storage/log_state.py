@@ -5,6 +5,7 @@ Written on the event-loop thread only, except `recovery_point` and `failure`, wh
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from barnabas.config.topic import TopicConfig
@@ -18,42 +19,29 @@ logger = logging.getLogger(__name__)
 OnFailure = Callable[[StorageError], None]
 
 
+@dataclass(slots=True, eq=False)
 class LogState:
-    __slots__ = (
-        "_on_failure",
-        "closed",
-        "config",
-        "converts",
-        "directory",
-        "failure",
-        "high_watermark",
-        "log_end_offset",
-        "log_start_offset",
-        "max_segment_ms",
-        "recovery_point",
-        "topic_partition",
-        "was_cleaned",
-    )
+    directory: str
+    topic_partition: TopicPartition
+    config: TopicConfig
+    on_failure: OnFailure | None = None
+    failure: StorageError | None = None
+    closed: bool = False
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    high_watermark: int = 0
+    recovery_point: int = 0
+    was_cleaned: bool = False
+    """Whether the log was ever compacted. The current setting does not say: it may have changed, or be unknown."""
+    checks_records: bool = field(init=False)
+    max_segment_ms: int = field(init=False)
 
-    def __init__(
-        self, directory: str, topic_partition: TopicPartition, config: TopicConfig, on_failure: OnFailure | None
-    ) -> None:
-        self.directory = directory
-        self.topic_partition = topic_partition
-        self.set_config(config)
-        self._on_failure = on_failure
-        self.failure: StorageError | None = None
-        self.closed = False
-        self.log_start_offset = 0
-        self.log_end_offset = 0
-        self.high_watermark = 0
-        self.recovery_point = 0
-        self.was_cleaned = False
-        """Whether the log was ever compacted. The current setting does not say: it may have changed, or be unknown."""
+    def __post_init__(self) -> None:
+        self.set_config(self.config)
 
     def set_config(self, config: TopicConfig) -> None:
         self.config = config
-        self.converts = needs_record_checks(config)
+        self.checks_records = needs_record_checks(config)
         self.max_segment_ms = config.segment_ms
         if "compact" in config.cleanup_policy:
             # A segment must be closed in time for compaction to reach it within max.compaction.lag.ms.
@@ -79,8 +67,8 @@ class LogState:
             return failure
         self.failure = failure
         logger.error("%s", failure)
-        if self._on_failure is not None:
-            self._on_failure(failure)
+        if self.on_failure is not None:
+            self.on_failure(failure)
         return failure
 
     def raise_write_error(self, error: OSError, doing: str) -> NoReturn:

@@ -7,6 +7,7 @@ records of transaction markers.
 import logging
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from barnabas.records.header import CONTROL_MASK, BatchHeader
@@ -26,29 +27,27 @@ REFILL_BYTES: Final = 8 << 20
 """More than five requests of the usual maximum size; older batches are not retried. Bounds the time on the loop."""
 
 
+@dataclass(slots=True, eq=False)
 class ProducerHistory:
-    __slots__ = ("_files", "_segments", "_state", "producers", "snapshots")
-
-    def __init__(self, files: Files, state: LogState, segments: SegmentList, producers: ProducerState) -> None:
-        self._files = files
-        self._state = state
-        self._segments = segments
-        self.producers = producers
-        self.snapshots: list[int] = []
-        """Offsets of the .snapshot files, ascending."""
+    files: Files
+    state: LogState
+    segments: SegmentList
+    producers: ProducerState
+    snapshots: list[int] = field(default_factory=list)
+    """Offsets of the .snapshot files, ascending."""
 
     # ---- snapshots
 
     def _path(self, offset: int) -> str:
-        return os.path.join(self._state.directory, file_name(offset, SNAPSHOT_SUFFIX))
+        return os.path.join(self.state.directory, file_name(offset, SNAPSHOT_SUFFIX))
 
     def take_snapshot(self) -> None:
         """Writes producer state as of the log end, once per offset. Not flushed: a damaged one is simply dropped."""
-        offset = self._state.log_end_offset
-        if (self.snapshots and self.snapshots[-1] >= offset) or offset <= self._state.log_start_offset:
+        offset = self.state.log_end_offset
+        if (self.snapshots and self.snapshots[-1] >= offset) or offset <= self.state.log_start_offset:
             return
         content = encode_snapshot(list(self.producers.producers.values()))
-        self._files.write_whole(self._path(offset), content, sync=False)
+        self.files.write_whole(self._path(offset), content, sync=False)
         self.snapshots.append(offset)
 
     def remove_snapshots(self, keep_from: int, keep_to: int) -> None:
@@ -59,21 +58,21 @@ class ProducerHistory:
     def remove_stray_snapshots(self) -> None:
         """Each clean shutdown leaves a snapshot at the log end; once there is a newer one it belongs to no segment."""
         for offset in self.snapshots[:-1]:
-            if offset not in self._segments.base_offsets:
+            if offset not in self.segments.base_offsets:
                 self._remove(offset)
 
     def _remove(self, offset: int) -> None:
-        self._files.remove(self._path(offset))
+        self.files.remove(self._path(offset))
         self.snapshots.remove(offset)
 
     def _load_newest_snapshot(self, producers: ProducerState, now_ms: int, end_offset: int) -> int:
         """Loads the newest snapshot that is intact and not beyond `end_offset`; returns the offset to replay from."""
-        start = self._state.log_start_offset
+        start = self.state.log_start_offset
         for offset in self.snapshots[::-1]:
             if not start < offset <= end_offset:
                 continue
             try:
-                producers.load(decode_snapshot(self._files.read(self._path(offset))), offset, now_ms)
+                producers.load(decode_snapshot(self.files.read(self._path(offset))), offset, now_ms)
                 return offset
             except (CorruptSnapshotError, FileNotFoundError) as error:
                 logger.warning("producer snapshot %s dropped: %s", self._path(offset), error)
@@ -85,15 +84,15 @@ class ProducerHistory:
 
     def replay(self, now_ms: int, end_offset: int | None = None) -> None:
         """Producer state as of `end_offset`, by default the log end. Damaged snapshots are dropped with a warning."""
-        end = self._state.log_end_offset if end_offset is None else end_offset
+        end = self.state.log_end_offset if end_offset is None else end_offset
         start = self._load_newest_snapshot(self.producers, now_ms, end)
         if start < end:
-            for segment in self._segments.starting_at(start):
+            for segment in self.segments.starting_at(start):
                 if segment.base_offset >= end:
                     break
                 _replay_segment(self.producers, segment, start, end)
         self.producers.end_offset = end
-        self.producers.on_high_watermark(self._state.high_watermark)
+        self.producers.on_high_watermark(self.state.high_watermark)
 
     def find_aborted_transactions(self, segment: Segment) -> list[AbortedTransaction]:
         """The entries of a segment's transaction index, from a snapshot before it and the batches since.
@@ -103,8 +102,8 @@ class ProducerHistory:
         producers = ProducerState(self.producers.expiration_ms)
         start = self._load_newest_snapshot(producers, 0, segment.base_offset)  # at time 0 nobody has expired
         found: list[AbortedTransaction] = []
-        for each in self._segments.starting_at(start):
-            found = _replay_segment(producers, each, start, self._state.log_end_offset)
+        for each in self.segments.starting_at(start):
+            found = _replay_segment(producers, each, start, self.state.log_end_offset)
             if each is segment:
                 break
         return found
@@ -116,7 +115,7 @@ class ProducerHistory:
         """
         ranges = []
         left = REFILL_BYTES
-        for segment in reversed(self._segments.all):
+        for segment in reversed(self.segments.all):
             if left <= 0:
                 break
             ranges.append((segment, segment.batch_start_at_or_below(max(segment.size - left, 0))))

@@ -6,6 +6,7 @@ cleaner can take it without a lock.
 
 import random
 from bisect import bisect_right
+from dataclasses import dataclass, field
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.storage.deletion_queue import DeletionQueue
@@ -17,20 +18,18 @@ from barnabas.storage.segment import Segment
 POSITIONS_REMEMBERED = 64
 
 
+@dataclass(slots=True, eq=False)
 class SegmentList:
-    __slots__ = ("_deletions", "_files", "_replacing", "_state", "active", "all", "base_offsets", "positions")
-
-    def __init__(self, files: Files, deletions: DeletionQueue, state: LogState) -> None:
-        self._files = files
-        self._deletions = deletions
-        self._state = state
-        self._replacing: tuple[list[Segment], list[Segment]] | None = None
-        """(new, old) segments of a compaction: already swapped in the list, but not all files are renamed yet."""
-        self.all: list[Segment] = []
-        self.base_offsets: list[int] = []
-        self.active: Segment
-        self.positions: dict[int, tuple[Segment, int]] = {}
-        """Where recent reads and appends ended: offset -> segment and position. A sequential reader continues there."""
+    files: Files
+    deletions: DeletionQueue
+    state: LogState
+    all: list[Segment] = field(default_factory=list)
+    base_offsets: list[int] = field(default_factory=list)
+    active: Segment = field(init=False)
+    positions: dict[int, tuple[Segment, int]] = field(default_factory=dict)
+    """Where recent reads and appends ended: offset -> segment and position. A sequential reader continues there."""
+    _replacing: tuple[list[Segment], list[Segment]] | None = None
+    """(new, old) segments of a compaction: already swapped in the list, but not all files are renamed yet."""
 
     def set(self, segments: list[Segment]) -> None:
         """Replaces the list. Remembered positions may be wrong afterwards, so they are dropped."""
@@ -61,10 +60,10 @@ class SegmentList:
 
     def new(self, base_offset: int, now_ms: int, state_suffix: str = "", size: int = 0) -> Segment:
         """A segment object. Its files are not touched."""
-        config = self._state.config
+        config = self.state.config
         segment = Segment(
-            self._files,
-            self._state.directory,
+            self.files,
+            self.state.directory,
             base_offset,
             index_interval_bytes=config.index_interval_bytes,
             max_index_bytes=config.segment_index_bytes,
@@ -79,7 +78,7 @@ class SegmentList:
     def create(self, base_offset: int, now_ms: int) -> Segment:
         """A segment with new, empty files. A failure leaves none: an empty file would look like a later segment."""
         segment = self.new(base_offset, now_ms)
-        config = self._state.config
+        config = self.state.config
         try:
             segment.create(config.segment_bytes if config.preallocate else 0)
         except OSError:
@@ -89,14 +88,14 @@ class SegmentList:
 
     def _remove_files(self, segment: Segment) -> None:
         for path in segment.existing_paths():
-            self._files.remove(path)
+            self.files.remove(path)
 
     def drop(self, segments: list[Segment], now_ms: int) -> None:
         """Renames the files to .deleted, to be removed later. The caller has taken the segments out of the list."""
         for segment in segments:
             segment.change_suffix(DELETED_SUFFIX)
             for path in segment.existing_paths():
-                self._deletions.add_file(path, now_ms + self._state.config.file_delete_delay_ms)
+                self.deletions.add_file(path, now_ms + self.state.config.file_delete_delay_ms)
 
     # ---- compaction
 
@@ -105,12 +104,12 @@ class SegmentList:
         if self.active in old or any(segment not in self.all for segment in old):
             for segment in new:
                 self._remove_files(segment)
-            message = f"segments of {self._state.topic_partition} changed while cleaned"
+            message = f"segments of {self.state.topic_partition} changed while cleaned"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message)
 
     def replace(self, new: list[Segment], old: list[Segment], now_ms: int) -> None:
         """Swaps `old` for `new` and renames the new files to .swap; `finish_replacing` does the rest."""
-        self._state.was_cleaned = True
+        self.state.was_cleaned = True
         self.finish_replacing(now_ms)
         for segment in sorted(new, key=lambda segment: segment.base_offset, reverse=True):
             segment.change_suffix(SWAP_SUFFIX)
@@ -123,7 +122,7 @@ class SegmentList:
 
         Whatever removes segments does this first. Otherwise a crash could bring back the old ones.
         """
-        if self._replacing is None or self._state.closed:
+        if self._replacing is None or self.state.closed:
             return
         new, old = self._replacing
         self.drop(old, now_ms)

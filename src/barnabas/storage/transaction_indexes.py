@@ -5,6 +5,7 @@ an empty one. The damage must be found before an abort marker is written, not af
 """
 
 import logging
+from dataclasses import dataclass
 
 from barnabas.storage.log_state import LogState
 from barnabas.storage.producer_history import ProducerHistory
@@ -18,16 +19,12 @@ from barnabas.storage.transaction_index import AbortedTransaction, TransactionIn
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, eq=False)
 class TransactionIndexes:
-    __slots__ = ("_history", "_segments", "_state", "checksums")
-
-    def __init__(
-        self, state: LogState, segments: SegmentList, history: ProducerHistory, checksums: TransactionChecksums
-    ) -> None:
-        self._state = state
-        self._segments = segments
-        self._history = history
-        self.checksums = checksums
+    state: LogState
+    segments: SegmentList
+    history: ProducerHistory
+    checksums: TransactionChecksums
 
     def index(self, segment: Segment) -> TransactionIndex:
         """A segment's index, read and checked. Raises OSError, or BrokenChainError if the log file is damaged too."""
@@ -35,16 +32,16 @@ class TransactionIndexes:
         if index.read_entries is None:
             try:
                 self.checksums.check(
-                    segment.base_offset, index.entries(), may_have_grown=segment is self._segments.active
+                    segment.base_offset, index.entries(), may_have_grown=segment is self.segments.active
                 )
             except CorruptIndexError as error:
-                logger.warning("a transaction index of %s is built again: %s", self._state.topic_partition, error)
+                logger.warning("a transaction index of %s is built again: %s", self.state.topic_partition, error)
                 index.forget()
                 self._rebuild(segment)
         return index
 
     def _rebuild(self, segment: Segment) -> None:
-        entries = self._history.find_aborted_transactions(segment)
+        entries = self.history.find_aborted_transactions(segment)
         try:
             segment.transaction_index.replace(entries)
             self.note([segment])
@@ -52,12 +49,12 @@ class TransactionIndexes:
             if error.errno not in PASSING:
                 raise
             # It is correct in memory. The next start finds the old file and rebuilds it again.
-            logger.warning("a transaction index of %s is not written for now: %s", self._state.topic_partition, error)
+            logger.warning("a transaction index of %s is not written for now: %s", self.state.topic_partition, error)
 
     def collect(self, first_offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """The aborted transactions that overlap the offsets."""
         found: list[AbortedTransaction] = []
-        for segment in self._segments.starting_at(first_offset):
+        for segment in self.segments.starting_at(first_offset):
             some, complete = self.index(segment).collect(first_offset, upper_offset)
             found += some
             if complete:
@@ -70,4 +67,4 @@ class TransactionIndexes:
             entries = segment.transaction_index.read_entries
             if entries is not None:
                 self.checksums.note(segment.base_offset, entries)
-        self.checksums.write(self._segments.base_offsets)
+        self.checksums.write(self.segments.base_offsets)
