@@ -127,7 +127,7 @@ class CompactedLog:
 
     def roll(self) -> None:
         if self.log.active.size:
-            self.log.roll(self.clock.now_ms())
+            self.log.appender.roll(self.clock.now_ms())
 
     def clean(self) -> bool:
         """One round of the cleaner; whether it had something to do."""

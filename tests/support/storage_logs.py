@@ -7,6 +7,7 @@ from barnabas.config.topic import TopicConfig
 from barnabas.records.builder import BatchBuilder
 from barnabas.records.control import ControlType, EndTxnMarker, build_end_marker
 from barnabas.records.header import BatchHeader, iter_headers
+from barnabas.storage.by_time import TimestampOffset, first_at_or_after
 from barnabas.storage.deletion_queue import DeletionQueue
 from barnabas.storage.files import Files
 from barnabas.storage.log import AppendInfo, AppendOrigin, Log
@@ -93,3 +94,20 @@ def read_all(log: Log, offset: int | None = None, max_bytes: int = 1 << 20) -> l
 
 def log_bytes(log: Log) -> bytes:
     return b"".join(segment.file.pread(segment.size, 0) for segment in log.segments)
+
+
+def offset_for_timestamp(log: Log, timestamp: int) -> TimestampOffset | None:
+    """The first record with that timestamp or a later one, found as ListOffsets does."""
+    after = -1
+    while (batch := log.batch_for_timestamp(timestamp, after)) is not None:
+        found = first_at_or_after(batch, timestamp)
+        if found is not None:
+            return found
+        after = batch.header.last_offset
+    return None
+
+
+def max_timestamp_offset(log: Log) -> TimestampOffset | None:
+    """The first record that has the highest timestamp of the log."""
+    newest = log.max_timestamp()
+    return None if newest is None else offset_for_timestamp(log, newest)

@@ -166,7 +166,7 @@ class HostedPartition:
             self._purgatory.on_progress(self, ANY_NUMBER_OF_BYTES)
 
     def _on_appended(self, byte_count: int) -> None:
-        log = self.log
+        log = self.log.state
         end = log.log_end_offset
         high_watermark = self.state.on_append(end)
         if end - log.recovery_point >= log.config.flush_messages:
@@ -174,7 +174,7 @@ class HostedPartition:
             high_watermark = min(high_watermark, log.recovery_point)
             self._flusher.request(self)
         if high_watermark > log.high_watermark:
-            log.update_high_watermark(high_watermark)
+            self.log.update_high_watermark(high_watermark)
             if self._waiters:
                 self.complete_waiters()
         if self.waiting_fetches:

@@ -140,7 +140,7 @@ class _DamagedLog:
         offsets = [each[0] for each in parsed if each is not None and each[1:] == (LOG_SUFFIX, "")]
         if not offsets:
             return 0
-        segment = self._log().new_segment(max(offsets), self._now_ms)
+        segment = self._log().segment_list.new(max(offsets), self._now_ms)
         segment.size = segment.file.size()
         try:
             return segment.next_offset()

@@ -43,7 +43,7 @@ def prepare(data: memoryview, config: TopicConfig, now_ms: int) -> PreparedBatch
     return convert(data, header, config, now_ms, on_loop=False)
 
 
-def looks_into_records(config: TopicConfig) -> bool:
+def needs_record_checks(config: TopicConfig) -> bool:
     """Whether batches of this topic need more than to be whole."""
     return (
         config.compression_type != "producer"

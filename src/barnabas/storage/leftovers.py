@@ -16,14 +16,14 @@ from barnabas.storage.file_names import (
     file_name,
     parse_file_name,
 )
-from barnabas.storage.log_state import LogState
+from barnabas.storage.log import Log
 
 logger = logging.getLogger(__name__)
 
 Parsed = list[tuple[int, str, str]]
 
 
-def settle_leftovers(log: LogState, now_ms: int) -> bool:
+def settle_leftovers(log: Log, now_ms: int) -> bool:
     """Whether anything had to be done. Every step may be cut short by a crash and is then done again."""
     parsed = _parsed_names(log)
     if not any(state for _, _, state in parsed):
@@ -37,7 +37,7 @@ def settle_leftovers(log: LogState, now_ms: int) -> bool:
     return True
 
 
-def _finish_swaps(log: LogState, parsed: Parsed, now_ms: int) -> None:
+def _finish_swaps(log: Log, parsed: Parsed, now_ms: int) -> None:
     swapped = [offset for offset, suffix, state in parsed if state == SWAP_SUFFIX and suffix == LOG_SUFFIX]
     if swapped:
         start, end = min(swapped), max(_next_offset(log, offset, now_ms) for offset in swapped)
@@ -51,12 +51,12 @@ def _finish_swaps(log: LogState, parsed: Parsed, now_ms: int) -> None:
             log.files.rename(path + SWAP_SUFFIX, path)
 
 
-def _next_offset(log: LogState, base_offset: int, now_ms: int) -> int:
-    segment = log.new_segment(base_offset, now_ms, SWAP_SUFFIX)
+def _next_offset(log: Log, base_offset: int, now_ms: int) -> int:
+    segment = log.segment_list.new(base_offset, now_ms, SWAP_SUFFIX)
     segment.size = segment.file.size()
     return max(segment.next_offset(), base_offset + 1)
 
 
-def _parsed_names(log: LogState) -> Parsed:
+def _parsed_names(log: Log) -> Parsed:
     names = [parse_file_name(name) for name in log.files.names(log.directory)]
     return [name for name in names if name is not None]

@@ -12,8 +12,7 @@ from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
-from barnabas.storage.log_directory import ConfigFor, LogDirectory, OnOffline
-from barnabas.storage.log_state import OnRoll
+from barnabas.storage.log_directory import ConfigFor, LogDirectory, OnOffline, OnRoll
 from barnabas.storage.partition_metadata import write_partition_metadata
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
@@ -178,7 +177,7 @@ class LogDirectories:
         try:
             write_partition_metadata(self._files, log.directory, topic_id)
         except OSError as error:
-            log.raise_write_error(error, "writing the topic id of")
+            log.state.raise_write_error(error, "writing the topic id of")
         log.topic_id = topic_id
 
     def set_aside(self, topic_partition: TopicPartition) -> str:

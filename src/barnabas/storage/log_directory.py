@@ -35,7 +35,6 @@ from barnabas.storage.file_names import (
 )
 from barnabas.storage.files import Files, OpenFile
 from barnabas.storage.log import Log
-from barnabas.storage.log_state import OnRoll
 from barnabas.storage.meta_properties import (
     CorruptMetaPropertiesError,
     MetaProperties,
@@ -60,6 +59,7 @@ CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
 
 ConfigFor = Callable[[str], TopicConfig]
 OnOffline = Callable[["LogDirectory", StorageError], None]
+OnRoll = Callable[[Log], None]
 
 
 class LogDirectory:
@@ -103,7 +103,7 @@ class LogDirectory:
         self.failure = failure
         logger.error("log directory %s goes offline: %s", self.path, failure)
         for log in list(self.logs.values()):
-            log.failure = log.failure or failure
+            log.state.failure = log.failure or failure
         if self._on_offline is not None:
             self._on_offline(self, failure)
 
@@ -264,8 +264,13 @@ class LogDirectory:
             topic_id=topic_id,
             producer_id_expiration_ms=self._producer_id_expiration_ms,
             on_failure=self.fail,
-            on_roll=self._on_roll,
+            on_roll=self._log_rolled,
         )
+
+    def _log_rolled(self, topic_partition: TopicPartition) -> None:
+        log = self.logs.get(topic_partition)
+        if log is not None and self._on_roll is not None:
+            self._on_roll(log)
 
     # ---- logs come and go
 
@@ -277,9 +282,9 @@ class LogDirectory:
             self._files.make_directory(log.directory)
             if topic_id != NO_TOPIC_ID:
                 write_partition_metadata(self._files, log.directory, topic_id)
-            log.set_segments([log.create_segment(0, now_ms)])
+            log.segment_list.set([log.segment_list.create(0, now_ms)])
         except OSError as error:
-            log.raise_write_error(error, "creating")
+            log.state.raise_write_error(error, "creating")
         self.logs[topic_partition] = log
         return log
 
@@ -307,8 +312,8 @@ class LogDirectory:
         log = self.logs.pop(topic_partition)
         renamed = self._file(name)
         try:
-            log.failure = StorageError(f"{topic_partition} was {what}")
-            log.closed = True
+            log.state.failure = StorageError(f"{topic_partition} was {what}")
+            log.state.closed = True
             self._files.rename(log.directory, renamed)
         except OSError as error:
             failure = StorageError(f"renaming {log.directory}: {error}")
@@ -319,7 +324,7 @@ class LogDirectory:
     def lower_recovery_point(self, log: Log, offset: int) -> None:
         """Before a truncation: a checkpoint above the end of a log would look like damage after a crash."""
         if offset < log.recovery_point or offset < self._recovery_points.get(log.topic_partition, 0):
-            log.lower_recovery_point(offset)
+            log.flusher.lower_recovery_point(offset)
             self.checkpoint_recovery_points()
 
     # ---- checkpoints

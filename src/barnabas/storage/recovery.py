@@ -20,9 +20,9 @@ from barnabas.storage.file_names import (
     parse_file_name,
 )
 from barnabas.storage.leftovers import settle_leftovers
-from barnabas.storage.log_state import LogState
+from barnabas.storage.log import Log
 from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET
-from barnabas.storage.producer_replay import replay_batch, replay_producers
+from barnabas.storage.producer_history import replay_batch
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_scan import BrokenChainError, is_intact, walk_batches, walk_headers
 from barnabas.storage.shortages import passing_errors_logged
@@ -52,9 +52,9 @@ class LogCheckpoints(NamedTuple):
     """Listed in cleaner-offset-checkpoint: compaction may have left gaps between offsets."""
 
 
-def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms: int) -> None:
+def open_log(log: Log, checkpoints: LogCheckpoints, *, clean: bool, now_ms: int) -> None:
     """Fills a new `Log` from its folder. Raises DamagedLogError and OSError."""
-    log.was_cleaned = checkpoints.was_cleaned
+    log.state.was_cleaned = checkpoints.was_cleaned
     names = log.files.names(log.directory)
     if any(name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)) for name in names):
         settle_leftovers(log, now_ms)
@@ -62,7 +62,7 @@ def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms:
     _list_segments(log, names, checkpoints, now_ms)
     if TRANSACTION_INDEX_CHECKPOINT in names:
         _load_transaction_checksums(log)
-    log.log_start_offset = max(checkpoints.log_start_offset, log.segments[0].base_offset)
+    log.state.log_start_offset = max(checkpoints.log_start_offset, log.segments[0].base_offset)
     epochs_lost = _load_leader_epochs(log)
     if clean:
         _read_end(log, checkpoints, now_ms)
@@ -77,12 +77,12 @@ def open_log(log: LogState, checkpoints: LogCheckpoints, *, clean: bool, now_ms:
         log.leader_epochs.truncate_from_end(log.log_end_offset)
         if log.log_start_offset > 0:
             log.leader_epochs.truncate_from_start(log.log_start_offset)
-    log.high_watermark = min(max(checkpoints.high_watermark, log.log_start_offset), log.log_end_offset)
+    log.state.high_watermark = min(max(checkpoints.high_watermark, log.log_start_offset), log.log_end_offset)
     log.producers.on_high_watermark(log.high_watermark)
     _note_transaction_indexes(log, names)
 
 
-def _report_loss(log: LogState, names: list[str], checkpoints: LogCheckpoints) -> None:
+def _report_loss(log: Log, names: list[str], checkpoints: LogCheckpoints) -> None:
     """What had never been flushed may be gone after a crash, even a whole file; other files still tell of it."""
     parsed = [each for each in (parse_file_name(name) for name in names) if each is not None]
     known = [offset + (suffix != SNAPSHOT_SUFFIX) for offset, suffix, state in parsed if not state]
@@ -96,32 +96,32 @@ def _report_loss(log: LogState, names: list[str], checkpoints: LogCheckpoints) -
         )
 
 
-def _is_empty_tail(log: LogState, end: int) -> bool:
+def _is_empty_tail(log: Log, end: int) -> bool:
     """A last segment without records is named after the log end: it says that the log had come so far, no further."""
     return log.active.base_offset == log.log_end_offset == end - 1 and not log.active.size
 
 
-def _load_transaction_checksums(log: LogState) -> None:
+def _load_transaction_checksums(log: Log) -> None:
     try:
-        log.transaction_checksums.load()
+        log.transactions.checksums.load()
     except CorruptCheckpointError as error:
         logger.warning("the transaction indexes of %s are built again: %s", log.topic_partition, error)
 
 
-def _note_transaction_indexes(log: LogState, names: list[str]) -> None:
+def _note_transaction_indexes(log: Log, names: list[str]) -> None:
     """Indexes that nothing is known of yet: from Apache Kafka, or just built by recovery. Few logs have any."""
     indexes = {int(name[:20]) for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX) and parse_file_name(name)}
     for segment in log.segments:
-        if segment.base_offset in indexes and not log.transaction_checksums.knows(segment.base_offset):
+        if segment.base_offset in indexes and not log.transactions.checksums.knows(segment.base_offset):
             try:
                 segment.transaction_index.entries()
             except (CorruptIndexError, FileNotFoundError):
                 pass  # built again at the first use
     with passing_errors_logged(f"writing the checksums of the transaction indexes of {log.topic_partition}"):
-        log.note_transactions(log.segments)
+        log.transactions.note(log.segments)
 
 
-def _list_segments(log: LogState, names: list[str], checkpoints: LogCheckpoints, now_ms: int) -> None:
+def _list_segments(log: Log, names: list[str], checkpoints: LogCheckpoints, now_ms: int) -> None:
     segments: list[Segment] = []
     base_offsets = {int(name[:20]) for name in names if name.endswith(LOG_SUFFIX) and parse_file_name(name)}
     for name in names:
@@ -131,36 +131,27 @@ def _list_segments(log: LogState, names: list[str], checkpoints: LogCheckpoints,
         offset, suffix, _ = parsed
         if suffix == LOG_SUFFIX:
             status = log.files.status(f"{log.directory}/{name}")
-            segment = log.new_segment(offset, now_ms, size=status.size)
+            segment = log.segment_list.new(offset, now_ms, size=status.size)
             segment.modified_ms = segment.created_ms = status.modified_ms
             segments.append(segment)
         elif suffix == SNAPSHOT_SUFFIX:
-            log._snapshots.append(offset)
+            log.history.snapshots.append(offset)
         elif suffix in SEGMENT_SUFFIXES and offset not in base_offsets:
             logger.warning("%s: index %s has no log file, removed", log.topic_partition, name)
             log.files.remove(f"{log.directory}/{name}")
-    log._snapshots.sort()
+    log.history.snapshots.sort()
     segments.sort(key=lambda segment: segment.base_offset)
     if not segments:
         if checkpoints.recovery_point > checkpoints.log_start_offset:
             raise DamagedLogError(
                 f"{log.directory}: flushed up to {checkpoints.recovery_point}, but no segment is there"
             )
-        segments.append(log.create_segment(checkpoints.log_start_offset, now_ms))
-    log.set_segments(segments)
-    _remove_stray_snapshots(log)
+        segments.append(log.segment_list.create(checkpoints.log_start_offset, now_ms))
+    log.segment_list.set(segments)
+    log.history.remove_stray_snapshots()
 
 
-def _remove_stray_snapshots(log: LogState) -> None:
-    """Each clean shutdown leaves a snapshot at the log end; once there is a newer one it belongs to no segment."""
-    base_offsets = {segment.base_offset for segment in log.segments}
-    stray = [offset for offset in log._snapshots[:-1] if offset not in base_offsets]
-    for offset in stray:
-        log.files.remove(log.snapshot_path(offset))
-        log._snapshots.remove(offset)
-
-
-def _load_leader_epochs(log: LogState) -> bool:
+def _load_leader_epochs(log: Log) -> bool:
     """Whether the history has to be built anew from the batches."""
     try:
         log.leader_epochs.load()
@@ -170,39 +161,39 @@ def _load_leader_epochs(log: LogState) -> bool:
     return not log.leader_epochs.entries() and any(segment.size for segment in log.segments)
 
 
-def _rebuild_leader_epochs(log: LogState) -> None:
+def _rebuild_leader_epochs(log: Log) -> None:
     for segment in log.segments:
         for _, header in walk_headers(segment.file, 0, segment.size):
             if header.partition_leader_epoch > log.leader_epochs.latest:
                 log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
 
 
-def _read_end(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
+def _read_end(log: Log, checkpoints: LogCheckpoints, now_ms: int) -> None:
     """After a clean shutdown: the end of the last segment, and the snapshot that was taken there."""
     try:
         end = log.active.next_offset()
     except BrokenChainError as error:
         raise DamagedLogError(f"{error}, although the shutdown was clean") from error
     _check_flushed(log, end, checkpoints)
-    log.log_end_offset = log.recovery_point = end
-    replay_producers(log, now_ms)
+    log.state.log_end_offset = log.state.recovery_point = end
+    log.history.replay(now_ms)
     log.active.release()
 
 
-def _check_flushed(log: LogState, end: int, checkpoints: LogCheckpoints) -> None:
+def _check_flushed(log: Log, end: int, checkpoints: LogCheckpoints) -> None:
     if end < checkpoints.recovery_point and end >= checkpoints.log_start_offset:
         raise DamagedLogError(
             f"{log.directory}: flushed up to {checkpoints.recovery_point}, but the log ends at {end}", end
         )
 
 
-def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
+def _recover(log: Log, checkpoints: LogCheckpoints, now_ms: int) -> None:
     """Scans from the segment that holds the recovery point, cuts the first torn batch and all segments after it."""
-    first = log.segment_number(checkpoints.recovery_point)
-    replay_producers(log, now_ms, log.segments[first].base_offset)
+    first = log.segment_list.number(checkpoints.recovery_point)
+    log.history.replay(now_ms, log.segments[first].base_offset)
     end = log.segments[first].base_offset
     for number, segment in enumerate(log.segments[first:], first):
-        if segment.base_offset > end and not log.may_have_gaps:
+        if segment.base_offset > end and not log.state.may_have_gaps:
             # The file before it lost its last pages at a batch's end, so nothing in it looked torn.
             _check_flushed(log, end, checkpoints)
             logger.error(
@@ -212,29 +203,23 @@ def _recover(log: LogState, checkpoints: LogCheckpoints, now_ms: int) -> None:
                 end,
                 segment.base_offset,
             )
-            _drop_from(log, number, now_ms)
+            log.truncation.drop_from(number, now_ms)
             break
         end, whole = _recover_segment(log, segment, max(end, segment.base_offset), checkpoints)
         if not whole:
-            _drop_from(log, number + 1, now_ms)
+            log.truncation.drop_from(number + 1, now_ms)
             break
     _check_flushed(log, end, checkpoints)
-    log.log_end_offset = log.producers.end_offset = end
-    log.recovery_point = min(checkpoints.recovery_point, end)
-    log.remove_snapshots(0, end)
+    log.state.log_end_offset = log.producers.end_offset = end
+    log.state.recovery_point = min(checkpoints.recovery_point, end)
+    log.history.remove_snapshots(0, end)
     for segment in log.segments[first:-1]:
         # Without room they stay in memory, and the files are missing: whoever needs them next builds them again.
         with passing_errors_logged(f"writing the indexes of {log.topic_partition}"):
             segment.become_inactive(preallocated=False)
 
 
-def _drop_from(log: LogState, number: int, now_ms: int) -> None:
-    gone = log.segments[number:]
-    log.set_segments(log.segments[:number])
-    log.drop_segments(gone, now_ms)
-
-
-def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints: LogCheckpoints) -> tuple[int, bool]:
+def _recover_segment(log: Log, segment: Segment, expected: int, checkpoints: LogCheckpoints) -> tuple[int, bool]:
     """(offset after the last good batch, whether the file was whole). Indexes and state are built along the way."""
     segment.offset_index.reset()
     segment.time_index.reset()
@@ -242,7 +227,7 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
     aborted: list[AbortedTransaction] = []
     valid = last_entry = 0
     recovery_point = checkpoints.recovery_point
-    gaps = log.may_have_gaps
+    gaps = log.state.may_have_gaps
     try:
         for position, header, batch in walk_batches(segment.file, 0, segment.size):
             last_offset = header.last_offset
@@ -280,14 +265,8 @@ def _recover_segment(log: LogState, segment: Segment, expected: int, checkpoints
     return expected, whole
 
 
-def _start_anew(log: LogState, now_ms: int) -> None:
+def _start_anew(log: Log, now_ms: int) -> None:
     """DeleteRecords had gone beyond what reached the disk: the log goes on empty at its start offset."""
     logger.warning("%s ends at %d, below its start %d", log.topic_partition, log.log_end_offset, log.log_start_offset)
-    gone = log.segments
-    log.drop_segments(gone, now_ms)
-    log.set_segments([log.create_segment(log.log_start_offset, now_ms)])
-    log.leader_epochs.clear()
-    log.remove_snapshots(1, 0)
-    log.producers.clear(log.log_start_offset)
-    log.log_end_offset = log.log_start_offset
-    log.recovery_point = min(log.recovery_point, log.log_start_offset)
+    log.truncation.start_empty(log.log_start_offset, now_ms)
+    log.state.recovery_point = min(log.recovery_point, log.log_start_offset)

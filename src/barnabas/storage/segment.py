@@ -147,9 +147,10 @@ class Segment:
         if self._file is not None:
             self._file.truncate(self.size)
 
-    def must_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int, limits: tuple[int, int]) -> bool:
-        """Whether an append needs a new segment first; `limits` are segment.bytes and segment.ms."""
-        segment_bytes, segment_ms = limits
+    def must_roll(
+        self, size: int, last_offset: int, max_timestamp: int, now_ms: int, segment_bytes: int, segment_ms: int
+    ) -> bool:
+        """Whether an append needs a new segment first."""
         if self.size + size > segment_bytes or last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
             return True
         if not self.size:

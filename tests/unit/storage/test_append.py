@@ -3,7 +3,16 @@
 from pathlib import Path
 
 import pytest
-from storage_logs import NOW, append, make_batch, make_marker, open_test_log, read_all, small_config
+from storage_logs import (
+    NOW,
+    append,
+    make_batch,
+    make_marker,
+    offset_for_timestamp,
+    open_test_log,
+    read_all,
+    small_config,
+)
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.compression import CompressionType
@@ -103,7 +112,7 @@ def test_log_append_time(tmp_path: Path) -> None:
     header = read_header(data)
     assert header.timestamp_type == TimestampType.LOG_APPEND_TIME and header.max_timestamp == NOW + 7
     assert crc_matches(data, 0, header)
-    assert log.offset_for_timestamp(NOW) == (NOW + 7, 0, 0)
+    assert offset_for_timestamp(log, NOW) == (NOW + 7, 0, 0)
 
 
 def test_client_may_not_claim_log_append_time(tmp_path: Path) -> None:

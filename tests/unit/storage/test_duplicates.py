@@ -6,8 +6,9 @@ import pytest
 from storage_logs import NOW, append, make_batch, open_test_log, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.storage import producer_replay
+from barnabas.storage import producer_history
 from barnabas.storage.log import Log
+from barnabas.storage.producer_history import ProducerHistory
 
 
 def send(log: Log, sequence: int, producer_id: int = 1) -> tuple[int, bool]:
@@ -51,9 +52,9 @@ def test_a_wrong_sequence_makes_the_log_read_back_once(tmp_path: Path, monkeypat
         send(log, number * 2)
     log.close()
     again = open_test_log(tmp_path, clean=True)
-    reads: list[Log] = []
-    refill = producer_replay.refill_batches
-    monkeypatch.setattr("barnabas.storage.log_appends.refill_batches", lambda log: (reads.append(log), refill(log)))
+    reads: list[ProducerHistory] = []
+    refill = ProducerHistory.refill_batches
+    monkeypatch.setattr(ProducerHistory, "refill_batches", lambda self: (reads.append(self), refill(self)))
     for _ in range(3):
         assert refused(again, 100)
     assert len(reads) == 1
@@ -67,7 +68,7 @@ def test_only_the_last_stretch_is_read_back(tmp_path: Path, monkeypatch: pytest.
         append(log, make_batch(size=50, timestamp=NOW))
     send(log, 6)
     log.close()
-    monkeypatch.setattr(producer_replay, "REFILL_BYTES", 2000)
+    monkeypatch.setattr(producer_history, "REFILL_BYTES", 2000)
     again = open_test_log(tmp_path, log.config, clean=True)
     assert refused(again, 4)
     assert send(again, 6) == (106, True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from faulty_files import FaultyFiles
-from storage_logs import NOW, append, make_batch, read_all, small_config
+from storage_logs import NOW, append, make_batch, offset_for_timestamp, read_all, small_config
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError, StorageError
@@ -416,7 +416,7 @@ def test_a_stop_and_a_start_without_any_room(tmp_path: Path, operation: str, cap
     for number in range(30):
         append(log, make_batch(2, producer_id=1, epoch=0, sequence=number * 2, timestamp=NOW + number))
     expected = read_all(log)
-    times = [log.offset_for_timestamp(NOW + number) for number in range(30)]
+    times = [offset_for_timestamp(log, NOW + number) for number in range(30)]
     directories.shutdown()
     for _ in range(3):
         files = FaultyFiles()
@@ -425,7 +425,7 @@ def test_a_stop_and_a_start_without_any_room(tmp_path: Path, operation: str, cap
         found = again.get(tp(0))
         assert found is not None and not again.directories[0].is_offline
         assert read_all(found) == expected, "reading is possible"
-        assert [found.offset_for_timestamp(NOW + number) for number in range(30)] == times
+        assert [offset_for_timestamp(found, NOW + number) for number in range(30)] == times
         with pytest.raises(KafkaError) as caught:
             append(found, make_batch(size=900), epoch=3)
         assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR

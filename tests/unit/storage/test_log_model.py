@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from storage_logs import NOW, make_batch, open_test_log, small_config
+from storage_logs import NOW, make_batch, offset_for_timestamp, open_test_log, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import BatchHeader, iter_headers
@@ -90,7 +90,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(back_ms=st.integers(-30, 300))
     def look_up_a_time(self, back_ms: int) -> None:
         wanted = self.clock - back_ms
-        found = self.log.offset_for_timestamp(wanted)
+        found = offset_for_timestamp(self.log, wanted)
         records = [
             (batch.timestamp + number, batch.base_offset + number)
             for batch in self.batches
@@ -128,7 +128,7 @@ class LogMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.log.active.size)
     @rule()
     def roll(self) -> None:
-        self.log.roll(self.clock)
+        self.log.appender.roll(self.clock)
 
     @rule()
     def flush(self) -> None:

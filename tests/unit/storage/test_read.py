@@ -4,7 +4,18 @@ import random
 from pathlib import Path
 
 import pytest
-from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
+from storage_logs import (
+    NOW,
+    append,
+    append_marker,
+    make_batch,
+    make_marker,
+    max_timestamp_offset,
+    offset_for_timestamp,
+    open_test_log,
+    read_all,
+    small_config,
+)
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import iter_headers
@@ -25,7 +36,7 @@ def log(tmp_path: Path) -> Log:
 @pytest.mark.parametrize("max_bytes", [1, 100, 333, 5000])
 def test_every_offset_is_found(log: Log, max_bytes: int) -> None:
     for offset in range(log.log_end_offset):
-        log._positions.clear()
+        log.segment_list.positions.clear()
         data = log.read(offset, max_bytes, log.log_end_offset, True)
         assert data.slice is not None
         headers = [header for _, header in iter_headers(data.slice.read())]
@@ -44,7 +55,7 @@ def test_sequential_reader_sees_everything_once(log: Log, max_bytes: int) -> Non
 def test_upper_bound_is_kept(log: Log) -> None:
     boundaries = [header.next_offset for header in read_all(log)]
     for upper in boundaries:
-        log._positions.clear()
+        log.segment_list.positions.clear()
         offset = max(upper - 7, 0)
         reached = offset
         while reached < upper:
@@ -90,21 +101,21 @@ def test_slice_outlives_its_segment(log: Log) -> None:
 def test_by_timestamp(log: Log) -> None:
     times = [(header.base_timestamp, header) for header in read_all(log)]
     for timestamp, header in times:
-        found = log.offset_for_timestamp(timestamp)
+        found = offset_for_timestamp(log, timestamp)
         assert found == (timestamp, header.base_offset, 0)
-        assert log.offset_for_timestamp(timestamp - 5) == found
-    assert log.offset_for_timestamp(times[-1][1].max_timestamp + 1) is None
-    assert log.offset_for_timestamp(0) == (times[0][0], 0, 0)
-    newest = log.max_timestamp_offset()
+        assert offset_for_timestamp(log, timestamp - 5) == found
+    assert offset_for_timestamp(log, times[-1][1].max_timestamp + 1) is None
+    assert offset_for_timestamp(log, 0) == (times[0][0], 0, 0)
+    newest = max_timestamp_offset(log)
     assert newest is not None and newest.timestamp == max(header.max_timestamp for _, header in times)
 
 
 def test_by_timestamp_after_deletion_and_on_an_empty_log(log: Log, tmp_path: Path) -> None:
     log.delete_records_before(100)
-    found = log.offset_for_timestamp(0)
+    found = offset_for_timestamp(log, 0)
     assert found is not None and found.offset == 100
     empty = open_test_log(tmp_path / "empty")
-    assert empty.offset_for_timestamp(0) is None and empty.max_timestamp_offset() is None
+    assert offset_for_timestamp(empty, 0) is None and max_timestamp_offset(empty) is None
 
 
 def test_last_stable_offset_and_aborted_transactions(tmp_path: Path) -> None:
@@ -145,7 +156,7 @@ def test_damaged_index_is_built_anew(log: Log) -> None:
         Path(segment.time_index.path).write_bytes(content[:12])
         again = open_test_log(log.directory, clean=True)
         for header in expected:
-            again._positions.clear()
+            again.segment_list.positions.clear()
             data = again.read(header.base_offset, 1, again.log_end_offset, True)
             assert data.slice is not None
             assert next(iter_headers(data.slice.read()))[1] == header
@@ -158,7 +169,7 @@ def test_missing_index_is_built_anew(log: Log) -> None:
         Path(segment.time_index.path).unlink()
     again = open_test_log(log.directory, clean=True)
     assert len(read_all(again)) == 200
-    assert again.offset_for_timestamp(NOW - 10_000 + 1500) == log.offset_for_timestamp(NOW - 10_000 + 1500)
+    assert offset_for_timestamp(again, NOW - 10_000 + 1500) == offset_for_timestamp(log, NOW - 10_000 + 1500)
 
 
 def test_broken_chain_is_an_error_to_the_reader_not_a_loop(log: Log) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import cramjam
 import pytest
-from storage_logs import NOW, append, make_batch, open_test_log, read_all, small_config
+from storage_logs import NOW, append, make_batch, offset_for_timestamp, open_test_log, read_all, small_config
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.builder import BatchBuilder, assemble
@@ -114,7 +114,7 @@ def test_a_wrong_highest_timestamp_is_put_right(tmp_path: Path, codec: Compressi
     log = open_test_log(tmp_path)
     append(log, memoryview(batch))
     assert read_all(log)[0].max_timestamp == NOW
-    found = log.offset_for_timestamp(NOW)
+    found = offset_for_timestamp(log, NOW)
     assert found is not None and found.offset == 0
 
 

@@ -11,6 +11,8 @@ from storage_logs import (
     append_marker,
     make_batch,
     make_marker,
+    max_timestamp_offset,
+    offset_for_timestamp,
     open_test_log,
     read_all,
     small_config,
@@ -218,20 +220,20 @@ def test_look_ups_with_garbage_in_the_indexes(tmp_path: Path, names: str, garbag
     for number in range(80):
         append(log, make_batch(1, timestamp=NOW + number * 10))
     times = [*range(NOW - 5, NOW + 800, 7)]
-    expected = [log.offset_for_timestamp(time) for time in times]
-    newest, read = log.max_timestamp_offset(), read_all(log)
+    expected = [offset_for_timestamp(log, time) for time in times]
+    newest, read = max_timestamp_offset(log), read_all(log)
     log.close()
     for path in tmp_path.glob(names):
         path.write_bytes(garbage(path.read_bytes()))
     for seed in range(3):
         again = open_test_log(tmp_path, log.config, clean=True)
         if seed == 0:
-            assert [again.offset_for_timestamp(time) for time in times] == expected
-        assert again.max_timestamp_offset() == newest
+            assert [offset_for_timestamp(again, time) for time in times] == expected
+        assert max_timestamp_offset(again) == newest
         assert [segment.max_timestamp() for segment in again.segments] == [
             segment.max_timestamp() for segment in log.segments
         ]
-        assert [again.offset_for_timestamp(time) for time in times] == expected
+        assert [offset_for_timestamp(again, time) for time in times] == expected
         assert read_all(again) == read
         again.close()
 
@@ -241,7 +243,7 @@ def test_every_entry_of_a_time_index_flipped(tmp_path: Path) -> None:
     for number in range(20):
         append(log, make_batch(1, timestamp=NOW + number * 10))
     times = [*range(NOW - 5, NOW + 210, 10)]
-    expected = [log.offset_for_timestamp(time) for time in times]
+    expected = [offset_for_timestamp(log, time) for time in times]
     log.close()
     path = min(tmp_path.glob("*.timeindex"))
     content = path.read_bytes()
@@ -251,7 +253,7 @@ def test_every_entry_of_a_time_index_flipped(tmp_path: Path) -> None:
             changed[number] ^= bit
             path.write_bytes(changed)
             again = open_test_log(tmp_path, log.config, clean=True)
-            assert [again.offset_for_timestamp(time) for time in times] == expected, (number, bit)
+            assert [offset_for_timestamp(again, time) for time in times] == expected, (number, bit)
 
 
 @pytest.mark.parametrize("gone", [-1, -2])

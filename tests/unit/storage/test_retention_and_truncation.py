@@ -68,7 +68,7 @@ def test_no_limits_and_compacted_only(tmp_path: Path) -> None:
 
 def test_nothing_above_the_high_watermark(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=1)
-    log.high_watermark = log.segments[2].base_offset
+    log.state.high_watermark = log.segments[2].base_offset
     log.delete_old_segments(NOW + DAY_MS)
     assert log.log_start_offset == log.high_watermark
 
@@ -82,7 +82,7 @@ def test_records_without_timestamp_age_by_the_file(tmp_path: Path) -> None:
 
 def test_delete_records(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=-1)
-    log.high_watermark = 100
+    log.state.high_watermark = 100
     with pytest.raises(KafkaError) as caught:
         log.delete_records_before(101)
     assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -126,7 +126,7 @@ def test_roll_by_full_index_and_relative_offset(tmp_path: Path) -> None:
     assert len(read_all(log)) == 40
     far = open_test_log(tmp_path / "b", small_config(segment_bytes=1 << 20))
     append(far, make_batch())
-    far.log_end_offset = 1 << 31
+    far.state.log_end_offset = 1 << 31
     append(far, make_batch())
     assert [segment.base_offset for segment in far.segments] == [0, 1 << 31]
 

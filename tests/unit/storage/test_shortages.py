@@ -4,7 +4,17 @@ import errno
 from pathlib import Path
 
 import pytest
-from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, read_all, small_config
+from storage_logs import (
+    NOW,
+    append,
+    append_marker,
+    make_batch,
+    make_marker,
+    offset_for_timestamp,
+    open_test_log,
+    read_all,
+    small_config,
+)
 
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.storage.files import Files, OpenFile
@@ -86,7 +96,7 @@ def test_reads_can_be_tried_again(tmp_path: Path) -> None:
     files.error = errno.EMFILE
     for read in (
         lambda: log.read(5, 1000, 12, True),
-        lambda: log.offset_for_timestamp(NOW),
+        lambda: offset_for_timestamp(log, NOW),
         log.max_timestamp_offset,
     ):
         with pytest.raises(KafkaError) as caught:

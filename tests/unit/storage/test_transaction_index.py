@@ -129,7 +129,7 @@ def test_a_flush_takes_the_transaction_index_along(tmp_path: Path, way: str) -> 
     else:
         log.flush()
     if "roll" in way:
-        log.roll(NOW)
+        log.appender.roll(NOW)
         append(log, make_batch(1))
         log.flush()
     assert is_durable(files, path)
@@ -139,7 +139,7 @@ def test_a_flush_of_entries_that_came_before_a_roll(tmp_path: Path) -> None:
     files = FaultyFiles()
     log = open_test_log(tmp_path, files=files)
     transaction(log, 1)
-    log.roll(NOW)
+    log.appender.roll(NOW)
     log.active.release()
     log.flush()
     (path,) = tmp_path.glob("*.txnindex")
@@ -158,7 +158,7 @@ def test_a_truncated_index_is_durable_after_closing(tmp_path: Path) -> None:
 
 
 def test_a_flush_in_the_middle_of_retention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`set_segments` has put the shorter list in place but not yet its base offsets: no segment may be left out."""
+    """`SegmentList.set` has put the shorter list in place but not yet its base offsets: no segment may be left out."""
     log = open_test_log(tmp_path, small_config(segment_bytes=200))
     for _ in range(6):
         append(log, make_batch(1, size=100))
@@ -170,8 +170,8 @@ def test_a_flush_in_the_middle_of_retention(tmp_path: Path, monkeypatch: pytest.
         return False
 
     monkeypatch.setattr(Segment, "sync", sync)
-    log.recovery_point = 3
-    log.segments = log.segments[2:]
+    log.state.recovery_point = 3
+    log.segment_list.all = log.segments[2:]
     log.flush()
     assert synced == [3, 4, 5]
 

@@ -146,7 +146,7 @@ class Cleaner:
     ) -> None:
         log = target.log
         cleaned = self._call_on_loop(
-            lambda: log.new_segment(group[0].segment.base_offset, now_ms, state_suffix=CLEANED_SUFFIX)
+            lambda: log.segment_list.new(group[0].segment.base_offset, now_ms, state_suffix=CLEANED_SUFFIX)
         )
         try:
             cleaned.create()
@@ -225,15 +225,15 @@ class Cleaner:
         self._check_may_go_on(log)
         live = {id(segment) for segment in log.segments[:-1]}
         for source in group:
-            if id(source.segment) not in live or source.truncations != log._flush_generation:
+            if id(source.segment) not in live or source.truncations != log.flusher.truncations:
                 raise CleaningAbortedError(f"{log.topic_partition}: a segment was deleted or cut meanwhile")
         log.replace_segments([cleaned], [source.segment for source in group], now_ms)
 
     def _finish_swap(self, log: Log, now_ms: int) -> None:
         try:
-            log.finish_replacing(now_ms)
+            log.segment_list.finish_replacing(now_ms)
         except OSError as error:
-            raise log.fail(error, "swapping cleaned segments of") from error
+            raise log.state.fail(error, "swapping cleaned segments of") from error
 
     def _discard(self, files: Files, cleaned: Segment) -> None:
         for path in cleaned.existing_paths():
@@ -244,7 +244,7 @@ class Cleaner:
 
 
 def _sources(target: LogToClean) -> list[Source]:
-    truncations = target.log._flush_generation
+    truncations = target.log.flusher.truncations
     return [Source(segment, segment.file, segment.size, truncations) for segment in target.segments]
 
 

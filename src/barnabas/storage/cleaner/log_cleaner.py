@@ -213,7 +213,7 @@ class LogCleaner:
             logger.warning("cleaning of %s was given up for now: %s", log.topic_partition, error)
         else:
             self._uncleanable.add(log.topic_partition)
-            log.fail(error, "compacting")
+            log.state.fail(error, "compacting")
         return False
 
     def _write_checkpoints(self) -> None:

@@ -54,7 +54,7 @@ def aborted_transactions(log: Log, upper_offset: int) -> list[AbortedTransaction
     found = [
         entry
         for segment in log.segments
-        for entry in log.transaction_index(segment).entries()
+        for entry in log.transactions.index(segment).entries()
         if entry.first_offset < upper_offset
     ]
     return sorted(found, key=lambda entry: entry.first_offset)

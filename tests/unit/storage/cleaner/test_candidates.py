@@ -64,7 +64,7 @@ def test_young_records_are_left_for_min_compaction_lag(tmp_path: Path) -> None:
 
 def test_the_segment_with_the_last_stable_offset_is_not_cleaned(tmp_path: Path) -> None:
     compacted = make(tmp_path)
-    compacted.log.high_watermark = 3
+    compacted.log.state.high_watermark = 3
     assert candidate(compacted).first_uncleanable_offset == 2
     assert cleanable_offsets(compacted.log, 4, 0)[:2] == (4, 4)  # cleaned before the high watermark was lost
 
@@ -72,7 +72,7 @@ def test_the_segment_with_the_last_stable_offset_is_not_cleaned(tmp_path: Path) 
 def test_a_checkpoint_outside_the_log_is_put_right(tmp_path: Path) -> None:
     compacted = make(tmp_path)
     assert cleanable_offsets(compacted.log, 100, 0)[::2] == (0, True)
-    compacted.log.increase_log_start_offset(4)
+    compacted.log.retention.increase_log_start_offset(4)
     assert cleanable_offsets(compacted.log, 1, 0)[::2] == (4, True)
     assert cleanable_offsets(compacted.log, 5, 0)[::2] == (5, False)
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 from compacted_log import DELETE_RETENTION_MS, CompactedLog
+from storage_logs import offset_for_timestamp
 
 from barnabas.records import BatchBuilder, CompressionType, TimestampType, read_header, read_records
 from barnabas.storage.cleaner.batch_filter import BatchFilter
@@ -224,6 +225,6 @@ def test_look_ups_by_time_and_offset_work_on_the_cleaned_log(tmp_path: Path) -> 
     indexes = sorted(Path(compacted.directory).glob("*.index"))[:-1]
     assert any(index.stat().st_size for index in indexes)
     for offset, time in times.items():
-        found = compacted.log.offset_for_timestamp(time)
+        found = offset_for_timestamp(compacted.log, time)
         assert found is not None and found.offset == max(offset, 25)
         assert compacted.records(offset)[0].offset == max(offset, 25)

@@ -111,7 +111,10 @@ def test_a_log_that_changes_under_the_cleaner_is_left_as_it_is(
     actions: dict[str, Callable[[], object]] = {
         "pause": lambda: cleaner.pause(TOPIC_PARTITION),
         "truncate": lambda: log.truncate_to(2, compacted.clock.now_ms()),
-        "delete": lambda: (log.increase_log_start_offset(4), log.delete_old_segments(compacted.clock.now_ms())),
+        "delete": lambda: (
+            log.retention.increase_log_start_offset(4),
+            log.delete_old_segments(compacted.clock.now_ms()),
+        ),
         "stop": cleaner.stop,
         "close": log.close,
     }

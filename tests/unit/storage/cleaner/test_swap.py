@@ -10,7 +10,7 @@ from compacted_log import CompactedLog
 
 from barnabas.storage.cleaner.log_cleaner import LogCleaner
 from barnabas.storage.files import Files, OpenFile
-from barnabas.storage.log import Log
+from barnabas.storage.segment_list import SegmentList
 
 Result = TypeVar("Result")
 
@@ -87,7 +87,7 @@ def test_reads_and_a_crash_between_the_two_steps(tmp_path: Path, monkeypatch: py
 
     def crash() -> None:
         seen.append(compacted.last_values())
-        monkeypatch.setattr(Log, "finish_replacing", lambda *_: None)
+        monkeypatch.setattr(SegmentList, "finish_replacing", lambda *_: None)
         raise KeyboardInterrupt
 
     loop.in_between = crash

@@ -1,26 +1,27 @@
-"""Reading a log: stretches of files for fetches, look-ups by time, aborted transactions.
+"""Reading one log: slices of files for fetches, look-ups by time, aborted transactions.
 
-A reader that goes on where it stopped costs one dictionary look-up: `read` ends its slice where a batch starts and
-remembers that place. Runs on the event-loop thread.
+A reader that continues where it stopped costs one dictionary look-up: `read` ends its slice where a batch starts and
+remembers that position. Runs on the event-loop thread.
 """
 
 import logging
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CURRENT_MAGIC, MAGIC_OFFSET
-from barnabas.storage.by_time import BatchByTime, TimestampOffset, first_at_or_after
+from barnabas.storage.by_time import BatchByTime
 from barnabas.storage.file_slice import FileSlice
-from barnabas.storage.log_transactions import LogTransactions
+from barnabas.storage.log_state import LogState
 from barnabas.storage.segment import Segment
+from barnabas.storage.segment_list import SegmentList
 from barnabas.storage.segment_scan import BrokenChainError, walk_headers
 from barnabas.storage.shortages import PASSING
 from barnabas.storage.sparse_index import CorruptIndexError
 from barnabas.storage.transaction_index import AbortedTransaction
+from barnabas.storage.transaction_indexes import TransactionIndexes
 
 logger = logging.getLogger(__name__)
-
-POSITIONS_REMEMBERED = 64
 
 
 class FetchData(NamedTuple):
@@ -28,30 +29,32 @@ class FetchData(NamedTuple):
     next_offset: int
     """The offset after the slice: the upper bound for its aborted transactions."""
     first_entry_incomplete: bool
-    """There is data, but its first batch alone exceeds max_bytes, and no exception was asked for."""
+    """There is data, but its first batch alone exceeds max_bytes, and min_one_message was not set."""
 
     @property
     def size(self) -> int:
         return 0 if self.slice is None else self.slice.length
 
 
-class LogReads(LogTransactions):
-    __slots__ = ()
+@dataclass(slots=True, eq=False)
+class LogReader:
+    state: LogState
+    segments: SegmentList
+    transactions: TransactionIndexes
 
     def read(self, offset: int, max_bytes: int, upper_bound_offset: int, min_one_message: bool) -> FetchData:
-        """Whole batches from the one that holds `offset`, below `upper_bound_offset`, from one segment.
-
-        Raises KafkaError (OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE) and StorageError.
-        """
-        log_end_offset = self.log_end_offset
-        if not self.log_start_offset <= offset <= log_end_offset:
+        """See `Log.read`."""
+        state = self.state
+        log_end_offset = state.log_end_offset
+        if not state.log_start_offset <= offset <= log_end_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset}, the log has {self.log_start_offset} to {log_end_offset}",
+                f"offset {offset}, the log has {state.log_start_offset} to {log_end_offset}",
             )
         if offset >= upper_bound_offset or offset == log_end_offset:
             if offset == log_end_offset:
-                self.remember(offset, self.active, self.active.size)
+                active = self.segments.active
+                self.segments.remember(offset, active, active.size)
             return FetchData(None, offset, False)
         try:
             return self._read(offset, max_bytes, min(upper_bound_offset, log_end_offset), min_one_message)
@@ -59,16 +62,17 @@ class LogReads(LogTransactions):
             self._raise_read_error(error)
 
     def _raise_read_error(self, error: BrokenChainError | OSError) -> NoReturn:
-        """Damage is told to the reader, a shortage too; a disk that cannot be read takes the directory offline."""
+        """Damage and shortages are errors for the reader; a disk that cannot be read takes the directory offline."""
         if isinstance(error, OSError):
             if error.errno in PASSING:
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.topic_partition}: {error}") from error
-            raise self.fail(error, "reading") from error
-        logger.error("damage found while reading %s: %s", self.topic_partition, error)
+                message = f"reading {self.state.topic_partition}: {error}"
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message) from error
+            raise self.state.fail(error, "reading") from error
+        logger.error("damage found while reading %s: %s", self.state.topic_partition, error)
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
 
     def _read(self, offset: int, max_bytes: int, upper: int, min_one_message: bool) -> FetchData:
-        segment, position = self._positions.get(offset) or self._locate(offset)
+        segment, position = self.segments.positions.get(offset) or self._locate(offset)
         if position >= segment.size:
             segment, position = self._locate(offset)
         end, next_offset = self._end_in(segment, upper)
@@ -82,48 +86,44 @@ class LogReads(LogTransactions):
                 length, next_offset = header.batch_length + 12, header.next_offset
         if length <= 0:
             return FetchData(None, offset, False)
-        self.remember(next_offset, segment, position + length)
+        self.segments.remember(next_offset, segment, position + length)
         return FetchData(FileSlice(segment.file, position, length), next_offset, False)
-
-    def remember(self, offset: int, segment: Segment, position: int) -> None:
-        positions = self._positions
-        positions[offset] = (segment, position)
-        if len(positions) > POSITIONS_REMEMBERED:
-            del positions[next(iter(positions))]
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
         """Segment and position of the first batch that reaches to `offset`; later segments if compaction left a gap.
 
         Raises BrokenChainError for a closed segment that ends below the next one, although nothing was compacted away.
         """
-        for segment in self.segments[self.segment_number(offset) :]:
+        active = self.segments.active
+        for segment in self.segments.starting_at(offset):
             if segment.size:
                 if offset <= segment.base_offset:
                     return segment, 0
                 found = segment.find(offset)
                 if found is not None:
                     return segment, found.position
-            if segment is not self.active and not self.may_have_gaps:
+            if segment is not active and not self.state.may_have_gaps:
                 raise BrokenChainError(
                     segment.file, segment.size, f"offset {offset} was in this file, but it has ended"
                 )
-        return self.active, self.active.size
+        return active, active.size
 
     def _end_in(self, segment: Segment, upper: int) -> tuple[int, int]:
         """Where the readable part of a segment ends, and the offset after it."""
-        if segment is self.active:
-            if upper >= self.log_end_offset:
+        segments = self.segments
+        if segment is segments.active:
+            if upper >= self.state.log_end_offset:
                 return segment.size, upper
         else:
-            following = self._base_offsets[self.segment_number(segment.base_offset) + 1]
+            following = segments.base_offsets[segments.number(segment.base_offset) + 1]
             if upper >= following:
                 return segment.size, following
-        remembered = self._positions.get(upper)
+        remembered = self.segments.positions.get(upper)
         if remembered is not None and remembered[0] is segment:
             return remembered[1], upper
         found = segment.find(upper)
         position = segment.size if found is None else found.position
-        self.remember(upper, segment, position)
+        self.segments.remember(upper, segment, position)
         return position, upper
 
     def _fit(self, segment: Segment, position: int, end: int, max_bytes: int, next_offset: int) -> tuple[int, int]:
@@ -147,28 +147,10 @@ class LogReads(LogTransactions):
             found = header.next_offset
         return reached - position, found
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record with that timestamp or a later one. Decodes a batch, which can take long: see `by_time`."""
-        return self._search(timestamp)
-
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record that has the highest timestamp of the log."""
-        newest = self.max_timestamp()
-        return None if newest is None else self._search(newest)
-
-    def _search(self, timestamp: int) -> TimestampOffset | None:
-        after = -1
-        while (batch := self.batch_for_timestamp(timestamp, after)) is not None:
-            found = first_at_or_after(batch, timestamp)
-            if found is not None:
-                return found
-            after = batch.header.last_offset
-        return None
-
     def max_timestamp(self) -> int | None:
         """The highest timestamp of the log; None if it is empty."""
         try:
-            return max((segment.max_timestamp()[0] for segment in self.segments if segment.size), default=None)
+            return max((segment.max_timestamp()[0] for segment in self.segments.all if segment.size), default=None)
         except (BrokenChainError, OSError) as error:
             self._raise_read_error(error)
 
@@ -179,9 +161,11 @@ class LogReads(LogTransactions):
         DeleteRecords), the caller asks for the next one.
         """
         try:
-            for segment in self.segments:
+            for segment in self.segments.all:
                 if segment.size and segment.max_timestamp()[0] >= timestamp:
-                    offset = max(segment.offset_before_timestamp(timestamp), self.log_start_offset, after_offset + 1)
+                    offset = max(
+                        segment.offset_before_timestamp(timestamp), self.state.log_start_offset, after_offset + 1
+                    )
                     found = self._batch_as_late_as(segment, timestamp, offset)
                     if found is not None:
                         return found
@@ -195,22 +179,14 @@ class LogReads(LogTransactions):
             return None
         for position, header in walk_headers(segment.file, start.position, segment.size):
             if header.max_timestamp >= timestamp and header.record_count:
-                return BatchByTime(header, segment.file.pread(header.size_in_bytes, position), self.log_start_offset)
+                return BatchByTime(
+                    header, segment.file.pread(header.size_in_bytes, position), self.state.log_start_offset
+                )
         return None
 
     def aborted_transactions(self, first_offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Those that overlap the offsets, as a read_committed consumer needs them to drop their records."""
-        found: list[AbortedTransaction] = []
         try:
-            for segment in self.segments[self.segment_number(first_offset) :]:
-                some, complete = self.transaction_index(segment).collect(first_offset, upper_offset)
-                found += some
-                if complete:
-                    break
+            return self.transactions.collect(first_offset, upper_offset)
         except (BrokenChainError, OSError) as error:
             self._raise_read_error(error)
-        return found
-
-    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
-        """(epoch, end offset) of the largest epoch up to the one given; (-1, -1) if it is not known."""
-        return self.leader_epochs.end_offset_for(leader_epoch, self.log_end_offset)

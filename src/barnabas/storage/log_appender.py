@@ -1,22 +1,29 @@
-"""Appending to a log, as leader or as follower: one write a call, all checks before it, all state changes after it.
+"""Appending to one log, as leader or as follower: one write per call, all checks before it, all state changes after it.
 
-So a refused or failed append leaves the log as it was: in memory because nothing had changed yet, on disk because
-bytes of a torn write are cut off again.
+So a rejected or failed append leaves the log unchanged: in memory because nothing was changed yet, on disk because the
+bytes of a torn write are truncated.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import CONTROL_MASK, BatchHeader, crc_matches, iter_headers, patch_in_place, read_header
 from barnabas.storage.append_checks import PreparedBatch, check_batch, check_timestamps, convert
-from barnabas.storage.log_transactions import LogTransactions
+from barnabas.storage.leader_epoch import LeaderEpochs
+from barnabas.storage.log_state import LogState
 from barnabas.storage.plain_batch import read_plain_header
-from barnabas.storage.producer_replay import refill_batches
-from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker, end_marker
+from barnabas.storage.producer_history import ProducerHistory
+from barnabas.storage.producer_state import AppendOrigin, BatchMetadata, EndTransactionMarker, ProducerState, end_marker
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_list import SegmentList
 from barnabas.storage.segment_scan import BrokenChainError
-from barnabas.types import NO_LEADER_EPOCH, NO_TIMESTAMP
+from barnabas.storage.transaction_indexes import TransactionIndexes
+from barnabas.types import NO_LEADER_EPOCH, NO_TIMESTAMP, TopicPartition
 
 CLIENT = AppendOrigin.CLIENT
+OnRoll = Callable[[TopicPartition], None]
 
 
 class AppendInfo(NamedTuple):
@@ -27,8 +34,17 @@ class AppendInfo(NamedTuple):
     duplicate: bool
 
 
-class LogAppends(LogTransactions):
-    __slots__ = ()
+@dataclass(slots=True, eq=False)
+class LogAppender:
+    state: LogState
+    segments: SegmentList
+    producers: ProducerState
+    history: ProducerHistory
+    leader_epochs: LeaderEpochs
+    transactions: TransactionIndexes
+    on_roll: OnRoll | None
+
+    # ---- as leader
 
     def append_as_leader(
         self,
@@ -38,14 +54,11 @@ class LogAppends(LogTransactions):
         origin: AppendOrigin = CLIENT,
         prepared: PreparedBatch | None = None,
     ) -> AppendInfo:
-        """Appends one batch at the log end; base offset and leader epoch are patched into `data`, a writable view.
-
-        Raises KafkaError with the code to answer, StorageError if the disk failed, TakesLongerError if the records must
-        be looked at in a thread (`append_checks.prepare`) and given as `prepared` then.
-        """
-        if self.failure is not None:
-            self.check_online()
-        config = self.config
+        """See `Log.append_as_leader`."""
+        state = self.state
+        if state.failure is not None:
+            state.check_online()
+        config = state.config
         append_time_ms = NO_TIMESTAMP
         if prepared is not None:
             data, header, append_time_ms = prepared
@@ -57,14 +70,15 @@ class LogAppends(LogTransactions):
                 header = read_header(data)
                 check_batch(data, header, config, origin)
             if origin is CLIENT:
-                if plain is None or plain.attributes or self.converts:
+                if plain is None or plain.attributes or state.checks_records:
                     data, header, append_time_ms = convert(data, header, config, now_ms)
                 else:
                     check_timestamps(header, config, now_ms)
+        producers = self.producers
         marker = None
         if header.producer_id >= 0:
             try:
-                duplicate = self.producers.check(header, origin)
+                duplicate = producers.check(header, origin)
             except KafkaError:
                 duplicate = self._find_older_duplicate(header)
                 if duplicate is None:
@@ -74,8 +88,8 @@ class LogAppends(LogTransactions):
             if header.attributes & CONTROL_MASK:
                 marker = end_marker(data)
                 if marker is not None:
-                    self.producers.check_marker(header.producer_id, marker)
-        base_offset = self.log_end_offset
+                    producers.check_marker(header.producer_id, marker)
+        base_offset = state.log_end_offset
         last_offset = base_offset + header.last_offset_delta
         if marker is not None and marker.is_abort:
             self._prepare_to_index(len(data), last_offset, header.max_timestamp, now_ms)
@@ -86,24 +100,25 @@ class LogAppends(LogTransactions):
                 self._on_producer_batch(header, base_offset, marker)
         finally:
             # Whatever went wrong, these bytes are in the file: no other batch may get their offsets.
-            self.log_end_offset = self.producers.end_offset = last_offset + 1
-        return tuple.__new__(AppendInfo, (base_offset, last_offset, append_time_ms, self.log_start_offset, False))
+            state.log_end_offset = producers.end_offset = last_offset + 1
+        return tuple.__new__(AppendInfo, (base_offset, last_offset, append_time_ms, state.log_start_offset, False))
 
     def _find_older_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
-        """Looks for a refused batch among those from before the last start, which are read at the first such need."""
+        """Searches batches from before the last start for a rejected one. They are read when first needed."""
         if not self.producers.may_lack_batches:
             return None
         try:
-            refill_batches(self)
+            self.history.refill_batches()
         except (BrokenChainError, OSError) as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading back {self.topic_partition}: {error}") from error
+            message = f"reading back {self.state.topic_partition}: {error}"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message) from error
         entry = self.producers.producers.get(header.producer_id)
         return None if entry is None else entry.find_duplicate(header)
 
     def _duplicate(self, batch: BatchMetadata, append_time_ms: int) -> AppendInfo:
-        """A retry of a batch that was written before is answered as the first time."""
+        """A retry of a batch that was written before gets the same response."""
         timestamp = NO_TIMESTAMP if append_time_ms == NO_TIMESTAMP else batch.timestamp
-        return AppendInfo(batch.first_offset, batch.last_offset, timestamp, self.log_start_offset, True)
+        return AppendInfo(batch.first_offset, batch.last_offset, timestamp, self.state.log_start_offset, True)
 
     def _write(
         self,
@@ -115,38 +130,39 @@ class LogAppends(LogTransactions):
         leader_epoch: int,
         now_ms: int,
     ) -> None:
-        segment = self.active
-        config = self.config
-        limits = (config.segment_bytes, self.max_segment_ms)
+        state = self.state
+        segment = self.segments.active
+        segment_bytes = state.config.segment_bytes
         try:
-            if segment.must_roll(len(data), last_offset, max_timestamp, now_ms, limits):
+            if segment.must_roll(len(data), last_offset, max_timestamp, now_ms, segment_bytes, state.max_segment_ms):
                 segment = self.roll(now_ms)
             if leader_epoch != self.leader_epochs.latest and leader_epoch != NO_LEADER_EPOCH:
                 self.leader_epochs.assign(leader_epoch, first_offset)
             segment.append(data, last_offset, max_timestamp, max_timestamp_offset)
         except OSError as error:
             self._undo_write(error)
-            self.raise_write_error(error, "appending to")
+            state.raise_write_error(error, "appending to")
 
     def _prepare_to_index(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
-        """Before an abort marker is written: its entry will go into an index that is whole and open."""
+        """Before an abort marker is written: its entry will go into an index that is intact and open."""
+        state = self.state
+        segment = self.segments.active
+        segment_bytes = state.config.segment_bytes
         try:
-            if self.active.must_roll(
-                size, last_offset, max_timestamp, now_ms, (self.config.segment_bytes, self.max_segment_ms)
-            ):
-                self.roll(now_ms)
-            self.transaction_index(self.active).open()
+            if segment.must_roll(size, last_offset, max_timestamp, now_ms, segment_bytes, state.max_segment_ms):
+                segment = self.roll(now_ms)
+            self.transactions.index(segment).open()
         except OSError as error:
-            self.raise_write_error(error, "indexing an aborted transaction of")
+            state.raise_write_error(error, "indexing an aborted transaction of")
         except BrokenChainError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def _undo_write(self, error: OSError) -> None:
         try:
-            self.active.undo_torn_write()
+            self.segments.active.undo_torn_write()
         except OSError as second:
             # Bytes of half a batch would stay in the file and the next append would not cover them all.
-            raise self.fail(second, "cutting a torn write from") from error
+            raise self.state.fail(second, "cutting a torn write from") from error
 
     def _on_producer_batch(self, header: BatchHeader, base_offset: int, marker: EndTransactionMarker | None) -> None:
         if not header.attributes & CONTROL_MASK:
@@ -155,19 +171,16 @@ class LogAppends(LogTransactions):
             aborted = self.producers.complete(header, marker, base_offset, header.max_timestamp)
             if aborted is not None:
                 try:
-                    self.active.transaction_index.append(aborted)
+                    self.segments.active.transaction_index.append(aborted)
                 except OSError as error:
-                    # The marker is written, but consumers would see the aborted records: recovery mends that.
-                    raise self.fail(error, "indexing an aborted transaction of") from error
+                    # The marker is written, but consumers would see the aborted records: recovery repairs that.
+                    raise self.state.fail(error, "indexing an aborted transaction of") from error
+
+    # ---- as follower
 
     def append_as_follower(self, data: memoryview, now_ms: int) -> AppendInfo | None:
-        """Appends batches as the leader wrote them, offsets and epochs included; a partial last batch is left out.
-
-        Each CRC is checked. Raises KafkaError (CORRUPT_MESSAGE, or OFFSET_OUT_OF_RANGE for offsets that do not follow
-        on) and StorageError. None if there was no whole batch.
-        """
-        if self.failure is not None:
-            self.check_online()
+        """See `Log.append_as_follower`."""
+        self.state.check_online()
         batches = self._check_follower_batches(data)
         if not batches:
             return None
@@ -178,17 +191,17 @@ class LogAppends(LogTransactions):
             if (
                 following is None
                 or following[1].partition_leader_epoch != header.partition_leader_epoch
-                or end + following[1].size_in_bytes - batches[start][0] > self.config.segment_bytes
+                or end + following[1].size_in_bytes - batches[start][0] > self.state.config.segment_bytes
             ):
                 self._append_run(
                     data[batches[start][0] : end], [header for _, header in batches[start : number + 1]], now_ms
                 )
                 start = number + 1
         first, last = batches[0][1], batches[-1][1]
-        return AppendInfo(first.base_offset, last.last_offset, NO_TIMESTAMP, self.log_start_offset, False)
+        return AppendInfo(first.base_offset, last.last_offset, NO_TIMESTAMP, self.state.log_start_offset, False)
 
     def _check_follower_batches(self, data: memoryview) -> list[tuple[int, BatchHeader]]:
-        expected = self.log_end_offset
+        expected = self.state.log_end_offset
         batches = list(iter_headers(data))
         for position, header in batches:
             if not crc_matches(data, position, header) or header.last_offset_delta < 0:
@@ -201,7 +214,7 @@ class LogAppends(LogTransactions):
         return batches
 
     def _append_run(self, data: memoryview, headers: list[BatchHeader], now_ms: int) -> None:
-        """Batches of one leader epoch, in one write. Nothing below this may refuse them: the leader has decided."""
+        """Batches of one leader epoch, in one write. They are not rejected from here on: the leader has decided."""
         first, last = headers[0], headers[-1]
         newest = max(headers, key=lambda header: header.max_timestamp)
         markers = _markers(data, headers)
@@ -221,7 +234,34 @@ class LogAppends(LogTransactions):
                 if header.producer_id >= 0:
                     self._on_producer_batch(header, header.base_offset, marker)
         finally:
-            self.log_end_offset = self.producers.end_offset = last.next_offset
+            self.state.log_end_offset = self.producers.end_offset = last.next_offset
+
+    # ---- rolling
+
+    def roll(self, now_ms: int) -> Segment:
+        """Closes the active segment for writing and starts the next at the log end. OSError: nothing has changed."""
+        state, segments = self.state, self.segments
+        old = segments.active
+        old.become_inactive(preallocated=state.config.preallocate)
+        self.history.take_snapshot()
+        self.transactions.note([old])
+        segment = segments.create(state.log_end_offset, now_ms)
+        segments.set([*segments.all, segment])
+        if self.on_roll is not None:
+            self.on_roll(state.topic_partition)
+        return segment
+
+    def maybe_roll(self, now_ms: int) -> bool:
+        """Rolls a segment older than segment.ms although nothing is written to it, so that it can be deleted."""
+        active = self.segments.active
+        limit = self.state.max_segment_ms - active.roll_jitter_ms
+        if not active.size or now_ms - active.created_ms <= limit or active.time_waited(now_ms, now_ms) <= limit:
+            return False
+        try:
+            self.roll(now_ms)
+        except OSError as error:
+            self.state.raise_write_error(error, "rolling")
+        return True
 
 
 def _markers(data: memoryview, headers: list[BatchHeader]) -> list[EndTransactionMarker | None]:
