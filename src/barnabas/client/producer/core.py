@@ -6,9 +6,7 @@ I/O thread.
 
 import asyncio
 import logging
-import os
 import threading
-import weakref
 from collections.abc import Mapping
 
 from barnabas.client.cluster import ClusterClient
@@ -20,8 +18,8 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.metadata import MetadataCache, PartitionMetadata
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.plugins import close_plugins
+from barnabas.client.producer import at_exit
 from barnabas.client.producer.accumulator import Accumulator, Limits
-from barnabas.client.producer.at_exit import finish_at_exit
 from barnabas.client.producer.batch import FlushGroup, ProducerBatch
 from barnabas.client.producer.gates import Gate, IdempotenceGate, OpenGate
 from barnabas.client.producer.identity import ProducerIdentity
@@ -56,7 +54,7 @@ class ProducerCore:
         self.accumulator = Accumulator(_limits(options), self.clock, wake_sender=lambda: io.call(self._wake))
         self.intake = Intake(options, self.accumulator)
         self.meters = ProducerMeters()
-        self._io = io
+        self.io = io
         self._identity = (
             ProducerIdentity(transactional=options.transactional_id is not None) if options.enable_idempotence else None
         )
@@ -80,8 +78,7 @@ class ProducerCore:
         self._finishing: asyncio.Task[None] | None = None
         self.cluster.on_metadata(self._on_metadata)
         io.call(self._start)
-        _refuse_after_fork(self.intake)
-        finish_at_exit(self, io)
+        at_exit.watch(self)
 
     async def load_topic(self, topic: str, deadline: Deadline, partition: int | None = None) -> None:
         """Waits until the topic is known, and creates its queues. Raises UnknownTopicError at the deadline.
@@ -196,7 +193,7 @@ class ProducerCore:
             self._finishing.cancel()
         elif self._closing is None:
             self._closing = asyncio.ensure_future(self._close(Deadline(0, self.clock)))
-        self._io.stop_after(self.close)
+        self.io.stop_after(self.close)
 
     def metrics(self) -> dict[str, float]:
         pool = self.accumulator.pool
@@ -329,16 +326,3 @@ def _limits(options: ProducerOptions) -> Limits:
         adaptive_partitioning=options.partitioner_adaptive_partitioning_enable,
         fills_while_busy="batch_size" not in options.given,
     )
-
-
-def _refuse_after_fork(intake: Intake) -> None:
-    """A child process has the object but not the thread: it is told so instead of waiting for ever."""
-    reference = weakref.ref(intake)
-
-    def in_child() -> None:
-        found = reference()
-        if found is not None:
-            found.forked()
-
-    if hasattr(os, "register_at_fork"):  # there is no fork on Windows
-        os.register_at_fork(after_in_child=in_child)
