@@ -17,7 +17,7 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import ProducerRecord
 from barnabas.client.retry import Deadline
 
 

@@ -16,11 +16,10 @@ from typing import Final
 from barnabas.client.environment import environment
 from barnabas.client.errors import IllegalStateError
 from barnabas.client.producer.batch import ProducerBatch
-from barnabas.client.producer.buffer_pool import BufferPool
+from barnabas.client.producer.buffer_pool import BufferPool, SpareBuffers
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.partitioner import StickyPartition
 from barnabas.client.producer.queues import PartitionQueue, TopicQueues
-from barnabas.client.producer.spare_buffers import SpareBuffers
 from barnabas.clock import Clock
 from barnabas.records.codec import BatchBuffer
 from barnabas.records.header import HEADER_SIZE

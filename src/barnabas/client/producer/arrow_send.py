@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from barnabas.client.errors import ClientTimeoutError
 from barnabas.client.producer.arrow_rows import ArrowRows
 from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import ProducerRecord
 from barnabas.client.retry import Deadline
 from barnabas.errors import KafkaError
 from barnabas.records.codec import NATIVE

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.client.errors import IllegalStateError
+from barnabas.client.producer.delivery import UNKNOWN_OFFSET, RecordMetadata
 from barnabas.client.producer.fast_path import BatchSlot
-from barnabas.client.producer.record_metadata import UNKNOWN_OFFSET, RecordMetadata
 from barnabas.errors import KafkaError
 from barnabas.records.codec import BatchBuffer
 from barnabas.records.compression import CompressionType
@@ -59,6 +59,7 @@ class ProducerBatch(BatchSlot):
         "error",
         "flushes",
         "in_flight",
+        "last_error",
         "log_append_time",
         "not_before_ms",
         "parts",
@@ -72,7 +73,6 @@ class ProducerBatch(BatchSlot):
         "signalled",
         "size",
         "tp",
-        "trouble",
         "wire",
     )
 
@@ -89,7 +89,7 @@ class ProducerBatch(BatchSlot):
         self.size = 0
         self.record_count = 0
         self.attempts = 0
-        self.trouble = ""
+        self.last_error = ""
         """What the last attempt failed with."""
         self.not_before_ms = 0
         self.in_flight = False

@@ -30,8 +30,7 @@ from barnabas.client.producer.produce_client import ProduceClient
 from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.producer.transactions import Transactions
-from barnabas.client.producer.trouble import last_trouble
-from barnabas.client.retry import Deadline
+from barnabas.client.retry import Deadline, last_error_suffix
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
@@ -121,7 +120,7 @@ class ProducerCore:
         except TimeoutError:
             raise ClientTimeoutError(
                 f"not all records were acknowledged within {timeout} s: they are still on their way, flush again"
-                f"{last_trouble(self._trouble())}"
+                f"{last_error_suffix(self._last_error())}"
             ) from None
         finally:
             with self.accumulator.lock:
@@ -266,7 +265,7 @@ class ProducerCore:
             fail_waiting=self._fail_waiting,
             on_protocol=self._on_protocol,
             end_fast_path=self.intake.end_fast_path,
-            delivery_trouble=self._trouble,
+            delivery_error=self._last_error,
         )
         self.intake.check_may_send = self.transactions.state.check_may_send
         return self.transactions
@@ -278,11 +277,11 @@ class ProducerCore:
         if self.transactions is not None:
             self.transactions.fail(error)
 
-    def _trouble(self) -> str:
+    def _last_error(self) -> str:
         """Why the oldest record that is not delivered yet is not."""
         with self.accumulator.lock:
             oldest = next((batch for batch in self.accumulator.incomplete if not batch.done), None)
-        return "" if oldest is None else self._sender.trouble(oldest)
+        return "" if oldest is None else self._sender.last_error(oldest)
 
     def _on_metadata(self, metadata: MetadataCache) -> None:
         self._sender.on_metadata(metadata)

@@ -10,7 +10,7 @@ from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.outcomes import Outcomes
-from barnabas.client.producer.trouble import last_trouble
+from barnabas.client.retry import last_error_suffix
 from barnabas.errors import KafkaError
 
 
@@ -22,14 +22,14 @@ class Expiry:
         outcomes: Outcomes,
         *,
         in_flight: Collection[ProducerBatch],
-        trouble: Callable[[ProducerBatch], str],
+        last_error: Callable[[ProducerBatch], str],
     ) -> None:
-        """`trouble`: why nothing came of a batch so far, as far as it is known."""
+        """`last_error`: why nothing came of a batch so far, as far as it is known."""
         self._timeout_ms = options.delivery_timeout_ms
         self._accumulator = accumulator
         self._outcomes = outcomes
         self._in_flight = in_flight
-        self._trouble = trouble
+        self._last_error = last_error
 
     def expire(self, now_ms: int) -> None:
         with self._accumulator.lock:
@@ -41,10 +41,10 @@ class Expiry:
                 self._outcomes.give_up(batch, _gone(batch), leaves_gap=False)
                 continue
             waiting_for = "" if batch.queue.leader >= 0 else ", no leader of the partition is known"
-            self._outcomes.expire(batch, waiting_for, last_trouble(self._trouble(batch)))
+            self._outcomes.expire(batch, waiting_for, last_error_suffix(self._last_error(batch)))
         oldest = now_ms - self._timeout_ms
         for batch in [each for each in self._in_flight if each.created_ms <= oldest and not each.done]:
-            self._outcomes.expire(batch, ", the last not answered yet", last_trouble(self._trouble(batch)))
+            self._outcomes.expire(batch, ", the last not answered yet", last_error_suffix(self._last_error(batch)))
 
     def next_look_ms(self) -> int:
         """When the oldest batch fails at the latest."""

@@ -14,7 +14,7 @@ from barnabas.client.errors import UnsupportedVersionError, error_for
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
 from barnabas.client.producer.identity import ProducerIdentity
-from barnabas.client.retry import Backoff
+from barnabas.client.retry import retry_backoff
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.types import TopicPartition
@@ -33,7 +33,7 @@ class Gate(Protocol):
 
     def next_look_ms(self) -> int: ...
 
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         """Why it could not be settled the last time; nothing if nothing is known."""
         ...
 
@@ -50,7 +50,7 @@ class OpenGate:
     def next_look_ms(self) -> int:
         return NEVER_MS
 
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         return ""
 
 
@@ -76,7 +76,7 @@ class IdempotenceGate:
         self._fail_waiting = fail_waiting
         self._background = Background()
         self._task: asyncio.Task[None] | None = None
-        self._trouble = ""
+        self._last_error = ""
 
     def prepare(self) -> bool:
         self._identity.resolve()
@@ -92,11 +92,11 @@ class IdempotenceGate:
     def next_look_ms(self) -> int:
         return NEVER_MS
 
-    def trouble(self) -> str:
-        return self._trouble
+    def last_error(self) -> str:
+        return self._last_error
 
     async def _ask(self) -> None:
-        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        backoff = retry_backoff(self._options)
         try:
             while self._accumulator.active:
                 try:
@@ -107,7 +107,7 @@ class IdempotenceGate:
                         self._fail_waiting(_advised(error))
                         break
                     logger.info("no producer id yet: %s", error.message)
-                    self._trouble = error.message
+                    self._last_error = error.message
                 await asyncio.sleep(backoff.next_ms() / 1000)
         finally:
             self._task = None
@@ -123,7 +123,7 @@ class IdempotenceGate:
             raise error_for(answer.error_code)
         self._identity.assign(answer.producer_id, answer.producer_epoch)
         self._identity.begin_epoch()
-        self._trouble = ""
+        self._last_error = ""
 
 
 def _advised(error: KafkaError) -> KafkaError:

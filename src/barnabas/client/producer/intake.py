@@ -14,10 +14,9 @@ from barnabas.client.options.plugins import Serializer
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator, size_bound
 from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.interceptors import ProducerInterceptors
 from barnabas.client.producer.partitioner import Partitioner
-from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.queues import TopicQueues
+from barnabas.client.producer.record import ProducerInterceptors, ProducerRecord
 from barnabas.records.codec import partition_for_key
 
 Headers = Sequence[tuple[str, bytes | None]]

@@ -71,7 +71,9 @@ class Sender:
         self._background = Background()
         self._metadata = WantedMetadata(options, client, self._background, on_done=self.wake)
         self._in_flight: dict[ProducerBatch, None] = {}
-        self._expiry = Expiry(options, accumulator, outcomes, in_flight=self._in_flight.keys(), trouble=self.trouble)
+        self._expiry = Expiry(
+            options, accumulator, outcomes, in_flight=self._in_flight.keys(), last_error=self.last_error
+        )
         self._awake = asyncio.Event()
         self._load_not_before_ms = 0
         self._halted = False
@@ -101,11 +103,11 @@ class Sender:
         """Ends every request in flight; what was not acknowledged stays incomplete for the caller to fail."""
         await self._background.close()
 
-    def trouble(self, batch: ProducerBatch) -> str:
+    def last_error(self, batch: ProducerBatch) -> str:
         """Why this batch has not been delivered yet: what was wrong the last time, nothing if nothing is known."""
         leader = batch.queue.leader
         node = self._nodes.of(leader).failure if leader >= 0 else ""
-        return node or batch.trouble or self._gate.trouble() or self._metadata.trouble
+        return node or batch.last_error or self._gate.last_error() or self._metadata.last_error
 
     def on_metadata(self, metadata: MetadataCache) -> None:
         """Leaders may have moved, topics grown, or been made anew with fewer partitions."""

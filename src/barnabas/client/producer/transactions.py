@@ -27,10 +27,9 @@ from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.pending_call import PendingCall
 from barnabas.client.producer.queues import PartitionQueue
-from barnabas.client.producer.transaction_errors import is_fatal, needs_new_epoch
 from barnabas.client.producer.transaction_requests import GroupMetadata, TransactionRequests
-from barnabas.client.producer.transaction_state import TransactionState, TransactionStatus
-from barnabas.client.retry import Backoff
+from barnabas.client.producer.transaction_state import TransactionState, TransactionStatus, is_fatal, needs_new_epoch
+from barnabas.client.retry import retry_backoff
 from barnabas.errors import KafkaError
 from barnabas.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 
@@ -53,11 +52,11 @@ class Transactions:
         fail_waiting: Callable[[KafkaError], None],
         on_protocol: Callable[[bool], None],
         end_fast_path: Callable[[], None],
-        delivery_trouble: Callable[[], str],
+        delivery_error: Callable[[], str],
     ) -> None:
         """`flush` waits for every batch; `on_protocol` hears whether writing adds partitions by itself.
 
-        `end_fast_path`: from now on `send` asks for the state of the transaction. `delivery_trouble`: why batches that
+        `end_fast_path`: from now on `send` asks for the state of the transaction. `delivery_error`: why batches that
         `flush` waits for were not delivered yet.
         """
         assert options.transactional_id is not None
@@ -80,7 +79,7 @@ class Transactions:
         self._background = Background()
         self._adding: asyncio.Task[None] | None = None
         self._sending_offsets: asyncio.Task[Any] | None = None
-        self._pending = PendingCall(options.max_block_ms, lambda: self.trouble() or delivery_trouble())
+        self._pending = PendingCall(options.max_block_ms, lambda: self.last_error() or delivery_error())
         accumulator.on_new_batch = self._on_new_batch
 
     # What the sender asks
@@ -101,8 +100,8 @@ class Transactions:
     def next_look_ms(self) -> int:
         return NEVER_MS
 
-    def trouble(self) -> str:
-        return self._requests.trouble()
+    def last_error(self) -> str:
+        return self._requests.last_error()
 
     def fail(self, error: KafkaError) -> None:
         """A batch or a request failed: the transaction has, and after some errors the producer as well."""
@@ -275,7 +274,7 @@ class Transactions:
     async def _add_partitions(self) -> None:
         with self._accumulator.lock:
             adding, self._to_add = self._to_add, set()
-        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        backoff = retry_backoff(self._options)
         try:
             pause_ms = None if self._partitions else _FIRST_PARTITIONS_PAUSE_MS
             await self._requests.add_partitions(self._identity.producer, adding, backoff, pause_ms)

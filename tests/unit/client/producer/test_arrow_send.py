@@ -337,6 +337,6 @@ def test_others_may_send_meanwhile() -> None:
 
 
 def record_of(value: bytes) -> Any:
-    from barnabas.client.producer.producer_record import ProducerRecord
+    from barnabas.client.producer.record import ProducerRecord
 
     return ProducerRecord("t", value, None, 0)

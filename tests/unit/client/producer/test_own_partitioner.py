@@ -11,7 +11,7 @@ from sending import Sending
 
 from barnabas import Producer
 from barnabas.client.errors import IllegalStateError
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import ProducerRecord
 
 
 @pytest.fixture
