@@ -44,7 +44,7 @@ class Sending:
         made = Producer.__new__(Producer)
         made._io, made._core, made._intake = self.io, self.core, self.core.intake
         made._max_block_ms = self.core.options.max_block_ms
-        made._open_path(self.core.intake.fast, self.core.accumulator.lock)
+        self.core.accumulator.open_path(made)
         return made
 
     def aio_producer(self) -> aio.Producer:

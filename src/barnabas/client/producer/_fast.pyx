@@ -168,5 +168,5 @@ cdef class SendPath:
             except (TypeError, ValueError):
                 return None  # the long way says what is wrong with them
             if delivery is not None and on_delivery is not None:
-                batch.hang_on_locked(delivery, on_delivery)
+                batch.add_callback(delivery, on_delivery)
         return delivery

@@ -110,7 +110,7 @@ class SendPath:
                     delivery = _append(batch, key, value, headers, timestamp)
                     if delivery is not None:
                         if on_delivery is not None:
-                            batch.hang_on_locked(delivery, on_delivery)
+                            batch.add_callback(delivery, on_delivery)
                         return delivery
         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
 

@@ -6,12 +6,37 @@ queue until it is satisfied, so that a caller who needs much is not overtaken fo
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from barnabas.records.codec import BatchBuffer
+from barnabas.records.header import HEADER_SIZE
+
+Headers = Sequence[tuple[str, bytes | None]]
 
 MAX_KEPT_BYTES: Final = 8 * 1024 * 1024
+_RECORD_OVERHEAD: Final = 22
+_HEADER_OVERHEAD: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    batch_size: int
+    linger_ms: int
+    buffer_memory: int
+    max_request_size: int
+    delivery_timeout_ms: int
+    adaptive_partitioning: bool = True
+    fills_while_busy: bool = True
+    """Whether a batch may grow beyond batch_size, up to max_request_size, until the sender takes it."""
+
+    @property
+    def max_batch_bytes(self) -> int:
+        """No second record is added beyond this; a single larger record still goes alone."""
+        if self.batch_size == 0:
+            return 0
+        return self.max_request_size if self.fills_while_busy else min(self.batch_size, self.max_request_size)
 
 
 class MemoryWaiter:
@@ -115,3 +140,11 @@ class SpareBuffers:
             buffer.reset()
             self._kept.append((size, buffer))
             self._kept_bytes += size
+
+
+def size_bound(key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
+    """At most the size of a batch with just this record, uncompressed."""
+    bound = HEADER_SIZE + _RECORD_OVERHEAD + len(key or b"") + len(value or b"")
+    for name, data in headers or ():
+        bound += _HEADER_OVERHEAD + 4 * len(name) + len(data or b"")
+    return bound

@@ -19,11 +19,12 @@ from barnabas.client.metadata import MetadataCache, PartitionMetadata
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.plugins import close_plugins
 from barnabas.client.producer import at_exit
-from barnabas.client.producer.accumulator import Accumulator, Limits
-from barnabas.client.producer.batch import FlushGroup, ProducerBatch
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.buffer_pool import Limits
 from barnabas.client.producer.gates import Gate, IdempotenceGate, OpenGate
 from barnabas.client.producer.identity import ProducerIdentity
-from barnabas.client.producer.intake import Intake
+from barnabas.client.producer.intake import Intake, closed_error
 from barnabas.client.producer.meters import ProducerMeters
 from barnabas.client.producer.outcomes import Outcomes
 from barnabas.client.producer.produce_client import ProduceClient
@@ -91,8 +92,7 @@ class ProducerCore:
             if partition >= known.partition_count:
                 count = known.partition_count
                 raise UnknownTopicError(f"topic {topic} has no partition {partition}, it has 0 to {count - 1}")
-        with self.accumulator.lock:
-            self.accumulator.topic(topic, known.partition_count)
+        self.accumulator.add_topic(topic, known.partition_count)
         self._sender.on_metadata(self.cluster.metadata)
 
     async def flush(self, timeout: float | None = None) -> None:
@@ -105,14 +105,7 @@ class ProducerCore:
 
     async def _flush(self, timeout: float | None = None) -> None:
         flushed = asyncio.Event()
-        group = FlushGroup(0, flushed.set)
-        with self.accumulator.lock:
-            # One that was given up while its request is on its way keeps its memory, but is done.
-            waiting = [batch for batch in self.accumulator.incomplete if not batch.done]
-            group.remaining = len(waiting)
-            for batch in waiting:
-                batch.flushes.append(group)
-            self.accumulator.flushing += 1
+        waiting = self.accumulator.begin_flush(flushed.set)
         try:
             self._sender.wake()
             if waiting:
@@ -123,8 +116,7 @@ class ProducerCore:
                 f"{last_error_suffix(self._last_error())}"
             ) from None
         finally:
-            with self.accumulator.lock:
-                self.accumulator.flushing -= 1
+            self.accumulator.end_flush()
 
     async def partitions_for(self, topic: str) -> list[PartitionMetadata]:
         """The partitions of a topic with their leaders and replicas; waits up to max.block.ms for them."""
@@ -184,8 +176,7 @@ class ProducerCore:
                 "close() in a callback cannot wait for what is buffered, since callbacks run on the thread that sends:"
                 " it fails; call close(0) if that is what you want, or close in another thread"
             )
-        with self.accumulator.lock:
-            self.intake.close()
+        self.intake.close()
         self._sender.halt()
         self.cluster.disconnect()
         if self._finishing is not None:
@@ -195,25 +186,21 @@ class ProducerCore:
         self.io.stop_after(self.close)
 
     def metrics(self) -> dict[str, float]:
-        pool = self.accumulator.pool
+        pool = self.accumulator.batches.pool
         return {
             **self.meters.totals(),
             "buffer-total-bytes": pool.total_bytes,
             "buffer-available-bytes": pool.available_bytes,
             "waiting-threads": pool.waiting_count,
-            "incomplete-batches": len(self.accumulator.incomplete),
+            "incomplete-batches": len(self.accumulator.batches.incomplete),
         }
 
     def unacknowledged(self) -> int:
         """How many records are neither acknowledged nor given up. Any thread."""
-        with self.accumulator.lock:
-            waiting = [batch for batch in self.accumulator.incomplete if not batch.done]
-            return sum(batch.record_count if batch.buffer is None else batch.buffer.count for batch in waiting)
+        return self.accumulator.unacknowledged()
 
     async def _close(self, deadline: Deadline) -> None:
-        with self.accumulator.lock:
-            self.intake.close()
-            self.accumulator.closing = True
+        self.accumulator.close(closed_error())
         try:
             if not deadline.expired:
                 self._finishing = asyncio.ensure_future(self._finish(deadline))
@@ -264,10 +251,10 @@ class ProducerCore:
             flush=self._flush,
             fail_waiting=self._fail_waiting,
             on_protocol=self._on_protocol,
-            end_fast_path=self.intake.end_fast_path,
+            end_fast_path=self.accumulator.end_fast_path,
             delivery_error=self._last_error,
         )
-        self.intake.check_may_send = self.transactions.state.check_may_send
+        self.accumulator.check_may_send = self.transactions.state.check_may_send
         return self.transactions
 
     def _on_protocol(self, transactions_v2: bool) -> None:
@@ -279,8 +266,7 @@ class ProducerCore:
 
     def _last_error(self) -> str:
         """Why the oldest record that is not delivered yet is not."""
-        with self.accumulator.lock:
-            oldest = next((batch for batch in self.accumulator.incomplete if not batch.done), None)
+        oldest = self.accumulator.oldest_undone()
         return "" if oldest is None else self._sender.last_error(oldest)
 
     def _on_metadata(self, metadata: MetadataCache) -> None:
@@ -288,20 +274,11 @@ class ProducerCore:
 
     def _fail_waiting(self, error: KafkaError) -> None:
         """Batches that were never sent fail; those that have a sequence have to be settled with the broker."""
-        with self.accumulator.lock:
-            batches = [each for queue in self.accumulator.active for each in queue if not each.has_sequence]
-            for batch in batches:
-                self.accumulator.remove(batch)
-        for batch in batches:
+        for batch in self.accumulator.remove_where(lambda batch: not batch.has_sequence):
             self._outcomes.give_up(batch, error, leaves_gap=False)
 
     def _fail_all(self, error: KafkaError) -> None:
-        with self.accumulator.lock:
-            batches = list(self.accumulator.incomplete)
-            for batch in batches:
-                self.accumulator.remove(batch)
-                batch.in_flight = False
-        for batch in batches:
+        for batch in self.accumulator.remove_all():
             if not batch.done:
                 self._outcomes.give_up(batch, error, leaves_gap=False)
 
@@ -312,7 +289,7 @@ class ProducerCore:
         return self.transactions
 
     def _check_open(self) -> None:
-        self.intake.check_open()
+        self.accumulator.check_open()
 
 
 def _limits(options: ProducerOptions) -> Limits:

@@ -51,7 +51,7 @@ def exception(delivery: "Delivery", timeout: float | None) -> KafkaError | None:
 
 def add_callback(delivery: "Delivery", callback: Callable[["Delivery"], object]) -> None:
     batch, _ = _owner(delivery)
-    if not batch.hang_on(delivery, callback):
+    if batch.done or not batch.accumulator.add_callback(batch, delivery, callback):
         callback(delivery)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection
 
 from barnabas.client.errors import UnknownTopicError
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.outcomes import Outcomes
 from barnabas.client.retry import last_error_suffix
 from barnabas.errors import KafkaError
@@ -32,11 +33,7 @@ class Expiry:
         self._last_error = last_error
 
     def expire(self, now_ms: int) -> None:
-        with self._accumulator.lock:
-            late = self._accumulator.expired(now_ms)
-            for batch in late:
-                self._accumulator.remove(batch)
-        for batch in late:
+        for batch in self._accumulator.remove_expired(now_ms):
             if batch.queue.gone:
                 self._outcomes.give_up(batch, _gone(batch), leaves_gap=False)
                 continue
@@ -48,8 +45,7 @@ class Expiry:
 
     def next_look_ms(self) -> int:
         """When the oldest batch fails at the latest."""
-        with self._accumulator.lock:
-            oldest = [queue.batches[0].created_ms for queue in self._accumulator.active]
+        oldest = self._accumulator.oldest_created_ms()
         oldest += [batch.created_ms for batch in self._in_flight if not batch.done]
         return min(oldest, default=NEVER_MS) + self._timeout_ms
 

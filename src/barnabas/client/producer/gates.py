@@ -12,7 +12,9 @@ from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import UnsupportedVersionError, error_for
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.retry import retry_backoff
 from barnabas.errors import ErrorCode, KafkaError
@@ -36,6 +38,27 @@ class Gate(Protocol):
     def last_error(self) -> str:
         """Why it could not be settled the last time; nothing if nothing is known."""
         ...
+
+
+class SendOrder:
+    """Which batches may go without breaking the order of their partition, and their numbers. For the accumulator."""
+
+    def __init__(self, options: ProducerOptions, identity: ProducerIdentity | None, gate: Gate) -> None:
+        self.max_request_size = options.max_request_size
+        self._identity = identity
+        self._gate = gate
+        self._mute = identity is None and options.max_in_flight_requests_per_connection == 1
+        """Without sequence numbers only one batch of a partition may be in flight, wherever its leader is."""
+
+    def may_take(self, batch: ProducerBatch) -> bool:
+        if not self._gate.may_send(batch.tp):
+            return False
+        return self._identity is None or self._identity.may_send(batch)
+
+    def on_taken(self, batch: ProducerBatch) -> None:
+        if self._identity is not None:
+            self._identity.give_sequence(batch)
+        batch.queue.muted = self._mute
 
 
 class OpenGate:
@@ -82,7 +105,7 @@ class IdempotenceGate:
         self._identity.resolve()
         if self._identity.maybe_bump() and self._identity.known:
             return True
-        if self._task is None and self._accumulator.active:
+        if self._task is None and self._accumulator.batches.active:
             self._task = self._background.start("asking for a producer id", self._ask(), self._fail_waiting)
         return False
 
@@ -98,7 +121,7 @@ class IdempotenceGate:
     async def _ask(self) -> None:
         backoff = retry_backoff(self._options)
         try:
-            while self._accumulator.active:
+            while self._accumulator.batches.active:
                 try:
                     await self._ask_once()
                     break

@@ -126,22 +126,17 @@ class Outcomes:
         self._meters.retried(batch)
         pause = 0.0 if at_once else retry_backoff(self._options, batch.attempts).next_ms()
         batch.not_before_ms = self._clock.monotonic_ms() + round(pause)
-        with self._accumulator.lock:
-            self._accumulator.put_back(batch)
+        self._accumulator.put_back([batch])
 
     def _split(self, batch: ProducerBatch) -> None:
         """Half the size, from now on for every batch of the topic: the broker has said what it takes."""
-        topic = batch.queue.topic
         target = max(1, batch.size // 2)
         logger.info("%s: a batch of %d bytes is too large for the topic, sending it in parts", batch.tp, batch.size)
         self._meters.split()
-        with self._accumulator.lock:
-            topic.max_batch_bytes = min(topic.max_batch_bytes, target)
-            parts = self._accumulator.split(batch, target)
-            if self._identity is not None:
-                self._identity.on_split(batch, parts)
-            for part in reversed(parts):
-                self._accumulator.put_back(part)
+        parts = self._accumulator.split(batch, target)
+        if self._identity is not None:
+            self._identity.on_split(batch, parts)
+        self._accumulator.put_back(parts)
 
     def _on_late_answer(self, batch: ProducerBatch, code: ErrorCode, base_offset: int) -> None:
         if self._identity is not None and code == ErrorCode.NONE:
@@ -154,8 +149,7 @@ class Outcomes:
 
     def _free(self, batch: ProducerBatch) -> None:
         if not batch.in_flight:
-            with self._accumulator.lock:
-                self._accumulator.finish(batch)
+            self._accumulator.finish(batch)
 
 
 def _record_errors(batch: ProducerBatch, answer: PartitionProduceResponse | None) -> dict[int, KafkaError] | None:

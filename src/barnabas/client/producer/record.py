@@ -6,12 +6,14 @@ spoil neither a record nor another interceptor.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from barnabas.client.producer._fast_pure import Delivery
 
+Headers = Sequence[tuple[str, bytes | None]]
+OnDelivery = Callable[["Delivery"], object]
 logger = logging.getLogger(__name__)
 
 
@@ -23,7 +25,19 @@ class ProducerRecord(NamedTuple):
     key: Any = None
     partition: int | None = None
     timestamp: int | None = None
-    headers: Sequence[tuple[str, bytes | None]] | None = None
+    headers: Headers | None = None
+
+
+class PreparedRecord(NamedTuple):
+    """A record that was intercepted, serialized and checked."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    partition: int | None
+    timestamp: int
+    headers: Headers | None
+    callbacks: "tuple[OnDelivery, ...]"
 
 
 class ProducerInterceptors:

@@ -23,7 +23,8 @@ from barnabas.client.errors import (
     TransactionAbortedError,
 )
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.pending_call import PendingCall
 from barnabas.client.producer.queues import PartitionQueue
@@ -80,7 +81,7 @@ class Transactions:
         self._adding: asyncio.Task[None] | None = None
         self._sending_offsets: asyncio.Task[Any] | None = None
         self._pending = PendingCall(options.max_block_ms, lambda: self.last_error() or delivery_error())
-        accumulator.on_new_batch = self._on_new_batch
+        accumulator.batches.on_new_batch = self._on_new_batch
 
     # What the sender asks
 
@@ -135,12 +136,14 @@ class Transactions:
 
     def abandon(self) -> None:
         """Whoever began was cancelled and may not know that it has: a transaction with nothing in it ends at once."""
-        with self._accumulator.lock:
-            is_empty = not (self._started or self._partitions or self._to_add or self._pending.is_("send_offsets"))
-            if is_empty and self.state.status is S.IN_TRANSACTION:
-                self.state.move_to(S.ABORTING)
-                self.state.move_to(S.READY)
-                self._end_fast_path()
+        self._accumulator.atomically(self._abandon_if_empty)
+
+    def _abandon_if_empty(self) -> None:
+        is_empty = not (self._started or self._partitions or self._to_add or self._pending.is_("send_offsets"))
+        if is_empty and self.state.status is S.IN_TRANSACTION:
+            self.state.move_to(S.ABORTING)
+            self.state.move_to(S.READY)
+            self._end_fast_path()
 
     async def commit(self) -> None:
         if not self._pending.is_("commit_transaction"):
@@ -197,8 +200,7 @@ class Transactions:
     async def _abort(self) -> None:
         self._stop_sends(S.ABORTING)
         self._fail_waiting(TransactionAbortedError("not sent: its transaction was aborted"))
-        with self._accumulator.lock:
-            self._to_add.clear()
+        self._accumulator.atomically(self._to_add.clear)
         unfinished = [task for task in (self._adding, self._sending_offsets) if task is not None]
         if unfinished:
             await asyncio.wait(unfinished)
@@ -206,11 +208,14 @@ class Transactions:
         await self._end(committed=False)
 
     def _stop_sends(self, status: TransactionStatus) -> None:
-        """Under the lock that `send` takes: no record can slip into a transaction that is about to end."""
-        with self._accumulator.lock:
+        """No record can slip into a transaction that is about to end."""
+
+        def stop() -> None:
             self.state.move_to(status)
-            self._accumulator.close_all()
+            self._accumulator.batches.close_all()
             self._end_fast_path()
+
+        self._accumulator.atomically(stop)
 
     async def _end(self, *, committed: bool) -> None:
         try:
@@ -218,11 +223,13 @@ class Transactions:
         except KafkaError as error:
             self._fail_end(error)
             raise
-        with self._accumulator.lock:
-            self._partitions.clear()
-            self._to_add.clear()
-            self._started = False
+        self._accumulator.atomically(self._forget_partitions)
         self.state.move_to(S.READY)
+
+    def _forget_partitions(self) -> None:
+        self._partitions.clear()
+        self._to_add.clear()
+        self._started = False
 
     async def _end_at_coordinator(self, committed: bool) -> None:
         try:
@@ -272,18 +279,20 @@ class Transactions:
         return self.state.status is S.IN_TRANSACTION
 
     async def _add_partitions(self) -> None:
-        with self._accumulator.lock:
-            adding, self._to_add = self._to_add, set()
+        adding = self._accumulator.atomically(self._take_to_add)
         backoff = retry_backoff(self._options)
         try:
             pause_ms = None if self._partitions else _FIRST_PARTITIONS_PAUSE_MS
             await self._requests.add_partitions(self._identity.producer, adding, backoff, pause_ms)
-            with self._accumulator.lock:
-                self._partitions |= adding
+            self._accumulator.atomically(lambda: self._partitions.update(adding))
             self._started = True
         finally:
             self._adding = None
             self._wake()
+
+    def _take_to_add(self) -> set[TopicPartition]:
+        taken, self._to_add = self._to_add, set()
+        return taken
 
     def _on_not_added(self, error: KafkaError) -> None:
         self.fail(error)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from barnabas.client.background import Background
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.produce_client import ProduceClient
 from barnabas.errors import KafkaError
 
