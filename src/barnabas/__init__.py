@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     )
     from barnabas.client.producer import Producer
     from barnabas.client.producer._fast_pure import Delivery
-    from barnabas.client.producer.record_metadata import RecordMetadata
+    from barnabas.client.producer.delivery import RecordMetadata
     from barnabas.errors import ErrorCode, KafkaError
     from barnabas.testing import Broker
     from barnabas.types import TopicPartition
@@ -150,7 +150,7 @@ _HOMES = {
     "OffsetSpec": "barnabas.client.admin.types",
     "Producer": "barnabas.client.producer",
     "RebalanceListener": "barnabas.client.consumer",
-    "RecordMetadata": "barnabas.client.producer.record_metadata",
+    "RecordMetadata": "barnabas.client.producer.delivery",
     "TopicPartition": "barnabas.types",
 }
 

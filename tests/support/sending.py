@@ -17,7 +17,7 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import ProducerRecord
 from barnabas.client.retry import Deadline
 
 
@@ -44,7 +44,7 @@ class Sending:
         made = Producer.__new__(Producer)
         made._io, made._core, made._intake = self.io, self.core, self.core.intake
         made._max_block_ms = self.core.options.max_block_ms
-        made._open_path(self.core.intake.fast, self.core.accumulator.lock)
+        self.core.accumulator.open_path(made)
         return made
 
     def aio_producer(self) -> aio.Producer:

@@ -7,11 +7,14 @@ come back at the same instant. Who retries what is decided by the caller: `retry
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.client.environment import environment
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.options.common import CommonOptions
 
 T = TypeVar("T")
 JITTER = 0.2
@@ -52,10 +55,10 @@ class Backoff:
 
     __slots__ = ("_initial_ms", "_max_ms", "_random", "attempts")
 
-    def __init__(self, initial_ms: int, max_ms: int, chance: random.Random | None = None) -> None:
+    def __init__(self, initial_ms: int, max_ms: int, random_source: random.Random | None = None) -> None:
         self._initial_ms = initial_ms
         self._max_ms = max(initial_ms, max_ms)
-        self._random = chance or environment().new_random()
+        self._random = random_source or environment().new_random()
         self.attempts = 0
 
     def next_ms(self) -> float:
@@ -65,6 +68,18 @@ class Backoff:
 
     def reset(self) -> None:
         self.attempts = 0
+
+
+def retry_backoff(options: "CommonOptions", failures: int = 0) -> Backoff:
+    """By retry.backoff.ms and retry.backoff.max.ms. After `failures` in a row the next pause is that of the last."""
+    backoff = Backoff(options.retry_backoff_ms, options.retry_backoff_max_ms)
+    backoff.attempts = max(0, failures - 1)
+    return backoff
+
+
+def last_error_suffix(message: str) -> str:
+    """The end of the sentence when a wait timed out: the last known cause, or nothing if none is known."""
+    return f"; last error: {message}" if message else ""
 
 
 def is_retriable(error: KafkaError) -> bool:

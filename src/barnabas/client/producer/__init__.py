@@ -6,10 +6,10 @@
 `sequences` keep retries from doubling or reordering records, `transactions` binds them together.
 """
 
+from barnabas.client.producer.delivery import RecordMetadata
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.partitioner import Partitioner
 from barnabas.client.producer.producer import Producer
-from barnabas.client.producer.producer_record import ProducerRecord
-from barnabas.client.producer.record_metadata import RecordMetadata
+from barnabas.client.producer.record import ProducerRecord
 
 __all__ = ["Delivery", "Partitioner", "Producer", "ProducerRecord", "RecordMetadata"]

@@ -3,13 +3,13 @@
 
 `SendPath.send` takes no lock: from the look at a batch's limit to the end of the append nothing here runs Python code,
 so with the GIL it is one step for all other threads. Whoever closes a batch sets its limit first and reads its size
-afterwards. What takes longer is in `delivery_calls` and in the long way, which both twins share.
+afterwards. What takes longer is in `delivery` and in the long way, which both twins share.
 """
 
 cimport cython
 from libc.time cimport time_t
 
-from barnabas.client.producer import delivery_calls as calls
+from barnabas.client.producer import delivery as calls
 from barnabas.records.codec import partition_for_key
 
 cdef extern from "<time.h>" nogil:
@@ -168,5 +168,5 @@ cdef class SendPath:
             except (TypeError, ValueError):
                 return None  # the long way says what is wrong with them
             if delivery is not None and on_delivery is not None:
-                batch.hang_on_locked(delivery, on_delivery)
+                batch.add_callback(delivery, on_delivery)
         return delivery

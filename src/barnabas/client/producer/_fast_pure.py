@@ -1,7 +1,7 @@
 """The short way of a record into its batch, and the handle it leaves behind; the twin of `_fast.pyx`.
 
 A handle is made for each record, so it holds no more than its batch, its place there and its time stamp. What takes
-longer is in `delivery_calls` and in the long way, which both twins share.
+longer is in `delivery` and in the long way, which both twins share.
 """
 
 import threading
@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from barnabas.client.producer import delivery_calls as calls
-from barnabas.client.producer.record_metadata import RecordMetadata
+from barnabas.client.producer import delivery as calls
+from barnabas.client.producer.delivery import RecordMetadata
 from barnabas.errors import KafkaError
 from barnabas.records.codec import BatchBuffer, partition_for_key
 
@@ -110,7 +110,7 @@ class SendPath:
                     delivery = _append(batch, key, value, headers, timestamp)
                     if delivery is not None:
                         if on_delivery is not None:
-                            batch.hang_on_locked(delivery, on_delivery)
+                            batch.add_callback(delivery, on_delivery)
                         return delivery
         return self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
 

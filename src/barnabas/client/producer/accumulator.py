@@ -1,53 +1,35 @@
-"""Records on their way from `send` to the network: collected in batches, one queue a partition, within `buffer.memory`.
+"""Records on their way from `send` to the network, shared by the threads of users and the sender's I/O thread.
 
-`append` is called in the threads of users, everything else by the sender on the I/O thread; both hold `lock`, and
-nobody waits with it. A batch may be sent once it has `batch.size` bytes or is `linger.ms` old. If the user has given
-`batch.size`, it also bounds the batch. Otherwise a batch goes on filling until the sender takes it, up to
-`max.request.size`: while a broker is busy, the next request grows instead of queueing up.
+This object owns the lock: every method takes it, none waits with it, and no code of the user runs with it held. The
+batches themselves are in `batch_queues`, which knows no threads. Only the fast paths (`_fast`, `_arrow_append`) append
+without a call to this object; `open_path` and `append_rows` hand them what they need.
 """
 
 import os
 import random
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar
 
-from barnabas.client.environment import environment
 from barnabas.client.errors import IllegalStateError
-from barnabas.client.producer.batch import ProducerBatch
-from barnabas.client.producer.buffer_pool import BufferPool
-from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.partitioner import StickyPartition
+from barnabas.client.metadata import MetadataCache
+from barnabas.client.producer.batch import BatchResult, Callback, FlushGroup, ProducerBatch
+from barnabas.client.producer.batch_queues import BatchQueues, Ready, SendOrder
+from barnabas.client.producer.buffer_pool import Limits, MemoryWaiter
+from barnabas.client.producer.fast_path import Delivery, SendPath
 from barnabas.client.producer.queues import PartitionQueue, TopicQueues
-from barnabas.client.producer.spare_buffers import SpareBuffers
+from barnabas.client.producer.record import PreparedRecord
 from barnabas.clock import Clock
-from barnabas.records.codec import BatchBuffer
-from barnabas.records.header import HEADER_SIZE
 
-Headers = Sequence[tuple[str, bytes | None]]
-NEVER_MS: Final = 1 << 62
-_RECORD_OVERHEAD: Final = 22
-_HEADER_OVERHEAD: Final = 10
+T = TypeVar("T")
+PARTITIONS_CHANGED: Final = -1
+"""The topic has another number of partitions than the partitioner was asked with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    batch_size: int
-    linger_ms: int
-    buffer_memory: int
-    max_request_size: int
-    delivery_timeout_ms: int
-    adaptive_partitioning: bool = True
-    fills_while_busy: bool = True
-    """Whether a batch may grow beyond batch_size, up to max_request_size, until the sender takes it."""
-
-    @property
-    def max_batch_bytes(self) -> int:
-        """No second record is added beyond this; a single larger record still goes alone."""
-        if self.batch_size == 0:
-            return 0
-        return self.max_request_size if self.fills_while_busy else min(self.batch_size, self.max_request_size)
+class RowAppender(Protocol):
+    def append(
+        self, topics: dict[str, Any], start: int, stop: int, now_ms: int, spans: dict[Any, list[int]]
+    ) -> int: ...
 
 
 class Accumulator:
@@ -59,272 +41,266 @@ class Accumulator:
         wake_sender: Callable[[], None],
         random_source: random.Random | None = None,
     ) -> None:
-        self.limits = limits
         self.clock = clock
-        self.lock = threading.Lock()
-        self.pool = BufferPool(limits.buffer_memory)
-        self._spare = SpareBuffers(self.pool)
-        self.topics: dict[str, TopicQueues] = {}
-        self.active: dict[PartitionQueue, None] = {}
-        """Queues with batches in them."""
-        self.incomplete: dict[ProducerBatch, None] = {}
-        """Every batch from its first record to its completion."""
-        self.busy_nodes: set[int] = set()
-        """Nodes with all requests in flight that are allowed: no use to wake the sender for them."""
-        self.flushing = 0
-        self.closing = False
-        self.sleeps_until_ms = 0
-        """When the sender looks again by itself; 0 while it is awake."""
-        self.due_ms = NEVER_MS
-        """When what came while the sender was awake is due: it may have looked at the queues before."""
-        self.on_new_batch: Callable[[PartitionQueue], None] | None = None
-        """Transactions hear of each partition that gets records. Lock held."""
+        self.batches = BatchQueues(limits, self, wake_sender=wake_sender, random_source=random_source)
+        self.fast: dict[str, TopicQueues] = {}
+        """Topics whose records may go straight into the open batch; empty whenever a check is due."""
+        self.allows_fast = False
+        """No code of the user has to see each record."""
+        self.check_may_send: Callable[[], None] = _nothing
+        """Transactions raise here if none is open. Lock held."""
+        self.refusal: Exception | None = None
+        """Set after close, and in a child process."""
         self.io_thread_id: int | None = None
+        self._lock = threading.Lock()
         self._pid = os.getpid()
-        self._batch_size = max(1, limits.batch_size)
-        self._max_batch_bytes = limits.max_batch_bytes
-        self._wake_sender = wake_sender
-        self._random = random_source or environment().new_random()
+
+    # Whether records are taken
+
+    def check_open(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal.with_traceback(None)
+
+    def refuse(self, error: Exception) -> None:
+        """From now on nothing is appended: the producer is being closed."""
+        with self._lock:
+            self.refusal = error
+            self.fast.clear()
+
+    def forked(self, error: Exception) -> None:
+        """In a child process. Takes no lock: a thread that does not exist here may hold it."""
+        self.refusal = error
+        self.fast.clear()
+
+    def end_fast_path(self) -> None:
+        """The next record of each topic is checked again."""
+        self.fast.clear()
+
+    def atomically(self, change: Callable[[], T]) -> T:
+        """Runs `change` while no record is appended. It must not call methods of this object."""
+        with self._lock:
+            return change()
 
     def on_io_thread(self) -> bool:
         return threading.get_ident() == self.io_thread_id
 
     def check_not_forked(self) -> None:
-        """Before the lock is taken to wait for an outcome: in a child process both may be in vain."""
+        """Before the lock is taken to wait for an outcome: in a child process neither may ever come."""
         if os.getpid() != self._pid:
             raise IllegalStateError(
-                "the record was on its way when the process was forked:"
-                " only the parent process hears what becomes of it"
+                "the record was on its way when the process was forked: only the parent process learns its outcome"
             )
 
-    def topic(self, name: str, partition_count: int) -> TopicQueues:
-        """The queues of a topic, with at least that many partitions. Lock held."""
-        topic = self.topics.get(name)
-        if topic is None:
-            topic = TopicQueues(self, name, StickyPartition(self._random), self._max_batch_bytes)
-            self.topics[name] = topic
-        topic.grow(partition_count)
-        return topic
+    # Records of users
+
+    def open_path(self, path: SendPath) -> None:
+        """Lets this producer append to open batches by itself."""
+        path._open_path(self.fast, self._lock)
 
     def append(
         self,
-        topic: TopicQueues,
-        partition: int,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers | None,
-        granted: int = 0,
-    ) -> Delivery | int:
-        """The record's handle, or how many bytes of memory to wait for and come back with as `granted`. Lock held.
+        record: PreparedRecord,
+        granted: int,
+        choose: Callable[[TopicQueues, PreparedRecord], int],
+        partition_count: int | None = None,
+    ) -> Delivery | int | None:
+        """The record's handle; or how many bytes to wait for; or None if topic or partition are not known yet.
 
-        `partition` -1 is the sticky one.
+        `granted`: bytes of memory that the caller has waited for; they are used, or given back. `partition_count`: how
+        many partitions `choose` was made for. If that has changed the result is PARTITIONS_CHANGED.
         """
-        queue = topic.sticky_queue(self._batch_size) if partition < 0 else topic.partitions[partition]
-        batch = queue.open
-        if batch is not None:
-            index = self._append_to_open(queue, batch, timestamp, key, value, headers)
-            if index >= 0:
-                if granted:
-                    self.pool.give_back(granted)
-                self._look_at(queue, batch, sticky=partition < 0)
-                return Delivery(batch, index, timestamp)
-        needed = max(self._batch_size, size_bound(key, value, headers))
+        batches = self.batches
+        with self._lock:
+            try:
+                self.check_open()
+                self.check_may_send()
+                topic = batches.topics.get(record.topic)
+                count = 0 if topic is None else len(topic.partitions)
+                if partition_count is not None and count and count != partition_count:
+                    return PARTITIONS_CHANGED
+                partition = choose(topic, record) if topic is not None and count else count
+            except BaseException:
+                batches.pool.give_back(granted)
+                raise
+            if topic is None or partition >= count:
+                batches.pool.give_back(granted)
+                return None
+            outcome = batches.append(
+                topic, partition, record.timestamp, record.key, record.value, record.headers, granted
+            )
+            if isinstance(outcome, Delivery):
+                for callback in record.callbacks:
+                    outcome.batch.add_callback(outcome, callback)
+                if self.allows_fast:
+                    self.fast[record.topic] = topic
+            return outcome
+
+    def append_rows(
+        self, appender: RowAppender, start: int, stop: int, now_ms: int, spans: dict[ProducerBatch, list[int]]
+    ) -> int:
+        """Appends rows to open batches; the number of the first row that needs `append`."""
+        if not self.fast:
+            return start
+        with self._lock:
+            return appender.append(self.fast, start, stop, now_ms, spans)
+
+    def queue_for_memory(self, waiter: MemoryWaiter) -> None:
+        """`waiter.wake` is called, with the lock held, once its bytes are granted."""
+        with self._lock:
+            self.batches.pool.queue(waiter)
+            self.batches.request_wake()
+
+    def take_grant(self, waiter: MemoryWaiter) -> int:
+        """The bytes that are the caller's now. 0 if they are not there yet: then it no longer waits for them."""
+        with self._lock:
+            if waiter.satisfied:
+                return waiter.granted
+            self.batches.pool.withdraw(waiter)
+            return 0
+
+    def withdraw(self, waiter: MemoryWaiter) -> None:
+        with self._lock:
+            self.batches.pool.withdraw(waiter)
+
+    def give_back(self, granted: int) -> None:
         if granted:
-            reserved, buffer = granted, BatchBuffer(granted)
-        elif (spare := self._spare.try_take(needed)) is not None:
-            reserved, buffer = spare
-        elif self.pool.try_take(needed):
-            reserved, buffer = needed, BatchBuffer(needed)
-        else:
-            self._wake_for(queue)
-            return needed
-        batch = ProducerBatch(queue, buffer, reserved, self.clock.monotonic_ms())
-        try:
-            index = buffer.append(timestamp, key, value, headers)
-        except BaseException:
-            self.pool.give_back(batch.reserved_bytes)
-            raise
-        self._enqueue(queue, batch)
-        if partition < 0:
-            topic.set_current(batch, counted_bytes=0)
-        self._look_at(queue, batch, sticky=partition < 0)
-        return Delivery(batch, index, timestamp)
+            with self._lock:
+                self.batches.pool.give_back(granted)
 
-    def close_batch(self, batch: ProducerBatch) -> None:
-        """No more records for this batch. Lock held."""
-        if not batch.closed:
-            batch.close()
-            batch.queue.open = None
-            topic = batch.queue.topic
-            if topic.current is batch:
-                topic.set_current(None)
+    # Outcomes of batches
 
-    def close_all(self) -> None:
-        """What comes from now on goes into new batches: the end of a transaction. Lock held."""
-        for queue in self.active:
-            if queue.open is not None:
-                self.close_batch(queue.open)
+    def add_callback(self, batch: ProducerBatch, delivery: Delivery, callback: Callback) -> bool:
+        """False if the batch is done and the caller has to call by itself."""
+        self.check_not_forked()
+        with self._lock:
+            return batch.owner_of(delivery).add_callback(delivery, callback)
 
-    def take(self, queue: PartitionQueue) -> ProducerBatch:
-        """The first batch of the queue, closed, now the sender's. Lock held."""
-        batch = queue.batches.popleft()
-        self.close_batch(batch)
-        if not queue.batches:
-            del self.active[queue]
-        return batch
+    def event_of(self, batch: ProducerBatch) -> threading.Event | None:
+        """Set when the batch is done or split; None if it is already."""
+        with self._lock:
+            return batch.event_unless_done()
 
-    def put_back(self, batch: ProducerBatch) -> None:
-        """To be sent again. Lock held."""
-        batch.queue.put_back(batch)
-        self.active[batch.queue] = None
+    def mark_done(
+        self, batch: ProducerBatch, result: BatchResult
+    ) -> tuple[list[tuple[Delivery, Callback]], threading.Event | None]:
+        """The callbacks and the event that are due now."""
+        with self._lock:
+            return batch.mark_done(result)
 
     def finish(self, batch: ProducerBatch) -> None:
-        """Gives the memory of a completed batch back; its bytes must not be in flight any more. Lock held."""
-        self.incomplete.pop(batch, None)
-        buffer = batch.buffer
-        batch.release_bytes()
-        reserved, batch.reserved_bytes = batch.reserved_bytes, 0
-        if buffer is not None:
-            self._spare.keep(reserved, buffer)
-        self.pool.give_back(reserved)
+        with self._lock:
+            self.batches.finish(batch)
 
-    def remove(self, batch: ProducerBatch) -> None:
-        """Out of its queue, wherever it stands there. Lock held."""
-        queue = batch.queue
-        self.close_batch(batch)
-        if batch in queue.batches:
-            queue.batches.remove(batch)
-        if not queue.batches:
-            self.active.pop(queue, None)
+    def put_back(self, batches: Iterable[ProducerBatch]) -> None:
+        """To be sent again, in this order."""
+        with self._lock:
+            for batch in reversed(list(batches)):
+                self.batches.put_back(batch)
 
     def split(self, batch: ProducerBatch, target_bytes: int) -> list[ProducerBatch]:
-        """Smaller batches with the same records, in order, back at the head of the queue. Lock held."""
-        assert batch.buffer is not None
-        parts: list[ProducerBatch] = []
-        for timestamp, key, value, headers in batch.buffer.records():
-            buffer = parts[-1].buffer if parts else None
-            if buffer is None or buffer.try_append(timestamp, key, value, headers, target_bytes) < 0:
-                buffer = BatchBuffer(min(target_bytes, batch.size))
-                buffer.append(timestamp, key, value, headers)
-                parts.append(ProducerBatch(batch.queue, buffer, 0, batch.created_ms))
-        for part in parts:
-            part.close()
-            part.attempts = batch.attempts
-            part.signalled = True
-            part.reserved_bytes = min(part.size, batch.reserved_bytes)
-            batch.reserved_bytes -= part.reserved_bytes
-            self.incomplete[part] = None
-        parts[-1].reserved_bytes += batch.reserved_bytes
-        batch.reserved_bytes = 0
-        batch.split_into(parts)
-        del self.incomplete[batch]
-        batch.release_bytes()
-        return parts
+        """Smaller batches with the same records. No batch of the topic is larger from now on."""
+        topic = batch.queue.topic
+        with self._lock:
+            topic.max_batch_bytes = min(topic.max_batch_bytes, target_bytes)
+            return self.batches.split(batch, target_bytes)
 
-    def is_sendable(self, queue: PartitionQueue, now_ms: int) -> bool:
-        first = queue.batches[0]
-        return (
-            first.closed
-            or first.signalled
-            or first.created_ms + self.limits.linger_ms <= now_ms
-            or self.flushing > 0
-            or self.closing
-            or self.pool.exhausted
-        )
+    # Topics and queues, for the sender
 
-    def expired(self, now_ms: int) -> list[ProducerBatch]:
-        """Batches in the queues that are older than delivery.timeout.ms, or whose partition is gone. Lock held."""
-        oldest = now_ms - self.limits.delivery_timeout_ms
-        found = []
-        for queue in self.active:
-            for batch in queue.batches:
-                if batch.created_ms > oldest and not queue.gone:
-                    break  # those behind it are younger
-                found.append(batch)
-        return found
+    def add_topic(self, name: str, partition_count: int) -> None:
+        with self._lock:
+            self.batches.topic(name, partition_count)
 
-    def update_load(self, unavailable: Iterable[int]) -> None:
-        """Partitions whose queues are long, or whose node does not answer, get fewer keyless records. Lock held."""
-        if not self.limits.adaptive_partitioning:
-            return
-        absent = set(unavailable)
-        for topic in {queue.topic for queue in self.active}:
-            load = [
-                (partition, topic.partitions[partition].queued_bytes() // self._batch_size)
-                for partition in topic.available
-                if topic.partitions[partition].leader not in absent
-            ]
-            topic.sticky.update_load(load)
+    def follow(self, metadata: MetadataCache) -> list[tuple[TopicQueues, list[PartitionQueue]]]:
+        """Takes over leaders and partitions; the topics that were created again, with partitions that are gone."""
+        with self._lock:
+            return self.batches.follow(metadata)
 
-    def request_wake(self) -> None:
-        """Once for each sleep of the sender: a wake-up takes the interpreter away from whoever sends."""
-        if self.sleeps_until_ms:
-            self.sleeps_until_ms = 0
-            self._wake_sender()
-        else:
-            self.due_ms = 0
+    def ready(self, now_ms: int) -> Ready:
+        with self._lock:
+            return self.batches.ready(now_ms)
 
-    def _append_to_open(
-        self,
-        queue: PartitionQueue,
-        batch: ProducerBatch,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers | None,
-    ) -> int:
-        """The index of the record, or -1: the batch is full then, and closed."""
-        buffer, most = batch.buffer, queue.topic.max_batch_bytes
-        assert buffer is not None
-        while True:
-            index = buffer.try_append(timestamp, key, value, headers, min(batch.reserved_bytes, most))
-            if index >= 0:
-                return index
-            more = min(batch.reserved_bytes, most - batch.reserved_bytes)
-            if more <= 0 or not self.pool.try_take(more):
-                break
-            batch.reserved_bytes += more
-        self.close_batch(batch)
-        self._wake_for(queue)
-        return -1
+    def drain(self, node_id: int, now_ms: int, order: SendOrder) -> list[ProducerBatch]:
+        """The batches of the node's next request, closed; none if none is due."""
+        with self._lock:
+            return self.batches.drain(node_id, now_ms, order)
 
-    def _enqueue(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        queue.batches.append(batch)
-        queue.open = batch
-        self.active[queue] = None
-        self.incomplete[batch] = None
-        if self.on_new_batch is not None:
-            self.on_new_batch(queue)
-        due_ms = batch.created_ms + self.limits.linger_ms
-        if self.sleeps_until_ms > due_ms:
-            self._wake_for(queue)
-        elif not self.sleeps_until_ms:
-            self.due_ms = min(self.due_ms, due_ms)
+    def remove_where(self, matches: Callable[[ProducerBatch], bool]) -> list[ProducerBatch]:
+        """Takes these batches out of their queues."""
+        with self._lock:
+            found = [batch for queue in self.batches.active for batch in queue if matches(batch)]
+            return self._remove(found)
 
-    def _look_at(self, queue: PartitionQueue, batch: ProducerBatch, *, sticky: bool) -> None:
-        """After an append: may the batch be sent, and up to which size need nobody look again?"""
-        size = batch.current_size()
-        limit = min(batch.reserved_bytes, queue.topic.max_batch_bytes)
-        if not batch.signalled:
-            if size >= self._batch_size or self.flushing or self.pool.exhausted:
-                batch.signalled = True
-                self._wake_for(queue)
-            else:
-                limit = min(limit, self._batch_size)
-        if sticky or queue.topic.current is batch:
-            queue.topic.set_current(batch)
-            limit = min(limit, size + queue.topic.bytes_to_switch(self._batch_size))
-        batch.limit = limit
+    def remove_expired(self, now_ms: int) -> list[ProducerBatch]:
+        with self._lock:
+            return self._remove(self.batches.expired(now_ms))
 
-    def _wake_for(self, queue: PartitionQueue) -> None:
-        if queue.leader not in self.busy_nodes:
-            self.request_wake()
+    def remove_all(self) -> list[ProducerBatch]:
+        """Every batch that is not finished, also those in flight, whose connections are closed."""
+        with self._lock:
+            found = self._remove(list(self.batches.incomplete))
+            for batch in found:
+                batch.in_flight = False
+            return found
+
+    def oldest_created_ms(self) -> list[int]:
+        """When the first batch of each queue was created."""
+        with self._lock:
+            return [queue.batches[0].created_ms for queue in self.batches.active]
+
+    def topics_led_by(self, node_id: int) -> set[str]:
+        """Topics with batches for this node."""
+        with self._lock:
+            return {queue.tp.topic for queue in self.batches.active if queue.leader == node_id}
+
+    def update_load(self, unavailable: Callable[[Sequence[int]], Iterable[int]]) -> None:
+        """`unavailable`: which of the nodes that batches wait for do not take them."""
+        with self._lock:
+            self.batches.update_load(unavailable([queue.leader for queue in self.batches.active]))
+
+    # The sender's sleep, flush and close
+
+    def sender_wakes(self) -> None:
+        with self._lock:
+            self.batches.sender_wakes()
+
+    def sender_sleeps(self, until_ms: int) -> int:
+        """When it has to wake by itself: at this time, or earlier because of what was appended meanwhile."""
+        with self._lock:
+            return self.batches.sender_sleeps(until_ms)
+
+    def begin_flush(self, on_done: Callable[[], None]) -> bool:
+        """Whether there is something to wait for: then `on_done` is called on the I/O thread when all of it is done."""
+        with self._lock:
+            waiting = self.batches.undone()
+            group = FlushGroup(len(waiting), on_done)
+            for batch in waiting:
+                batch.flushes.append(group)
+            self.batches.flushing += 1
+            return bool(waiting)
+
+    def end_flush(self) -> None:
+        with self._lock:
+            self.batches.flushing -= 1
+
+    def close(self, error: Exception) -> None:
+        """Refuses records; what is buffered is due at once."""
+        self.refuse(error)
+        self.batches.closing = True
+
+    def unacknowledged(self) -> int:
+        """How many records are neither acknowledged nor given up."""
+        with self._lock:
+            return sum(batch.current_count() for batch in self.batches.undone())
+
+    def oldest_undone(self) -> ProducerBatch | None:
+        with self._lock:
+            return next(iter(self.batches.undone()), None)
+
+    def _remove(self, batches: list[ProducerBatch]) -> list[ProducerBatch]:
+        for batch in batches:
+            self.batches.remove(batch)
+        return batches
 
 
-def size_bound(key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
-    """At most the size of a batch with just this record, uncompressed."""
-    bound = HEADER_SIZE + _RECORD_OVERHEAD + len(key or b"") + len(value or b"")
-    for name, data in headers or ():
-        bound += _HEADER_OVERHEAD + 4 * len(name) + len(data or b"")
-    return bound
+def _nothing() -> None:
+    pass

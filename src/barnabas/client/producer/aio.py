@@ -17,9 +17,8 @@ from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.intake import OnDelivery, PreparedRecord
 from barnabas.client.producer.memory_wait import memory
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import OnDelivery, PreparedRecord, ProducerRecord
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.retry import Deadline
 from barnabas.client.unclosed import end_when_collected

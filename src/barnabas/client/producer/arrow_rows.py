@@ -10,7 +10,7 @@ offset, timestampType are what `poll_arrow` gives besides: of no meaning for a n
 
 from typing import Any, Final
 
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import ProducerRecord
 from barnabas.records.arrow_columns import load_pyarrow
 
 _IGNORED: Final = ("offset", "timestampType")

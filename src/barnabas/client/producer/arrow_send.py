@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from barnabas.client.errors import ClientTimeoutError
 from barnabas.client.producer.arrow_rows import ArrowRows
 from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import ProducerRecord
 from barnabas.client.retry import Deadline
 from barnabas.errors import KafkaError
 from barnabas.records.codec import NATIVE
@@ -96,12 +96,11 @@ class ArrowSending:
     """One `send_arrow` on its way. The producer asks for the next row that needs the long way until there is none."""
 
     def __init__(self, rows: Any, topic: str | None, core: "ProducerCore") -> None:
-        core.intake.check_open()
+        core.accumulator.check_open()
         serializers = {"key": core.options.key_serializer, "value": core.options.value_serializer}
         self._rows = ArrowRows(rows, topic, keep_text=tuple(name for name, each in serializers.items() if each))
         self._appender = RowAppender(self._rows.columns, topic)
-        self._topics = core.intake.fast
-        self._lock = core.accumulator.lock
+        self._accumulator = core.accumulator
         self._spans: dict[ProducerBatch, list[int]] = {}
         self._next = 0
 
@@ -112,10 +111,8 @@ class ArrowSending:
     def append(self) -> ProducerRecord | None:
         """Appends at most ROWS_AT_ONCE rows; the record that is to be sent next the long way, if one has to be."""
         stop = min(self._next + ROWS_AT_ONCE, self._rows.num_rows)
-        if self._topics:
-            now_ms = time.time_ns() // 1_000_000
-            with self._lock:
-                self._next = self._appender.append(self._topics, self._next, stop, now_ms, self._spans)
+        now_ms = time.time_ns() // 1_000_000
+        self._next = self._accumulator.append_rows(self._appender, self._next, stop, now_ms, self._spans)
         return self._rows.record(self._next) if self._next < stop else None
 
     def sent(self, delivery: Delivery) -> None:

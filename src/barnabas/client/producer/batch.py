@@ -9,11 +9,11 @@ import logging
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.client.errors import IllegalStateError
+from barnabas.client.producer.delivery import UNKNOWN_OFFSET, RecordMetadata
 from barnabas.client.producer.fast_path import BatchSlot
-from barnabas.client.producer.record_metadata import UNKNOWN_OFFSET, RecordMetadata
 from barnabas.errors import KafkaError
 from barnabas.records.codec import BatchBuffer
 from barnabas.records.compression import CompressionType
@@ -28,6 +28,15 @@ logger = logging.getLogger(__name__)
 Callback = Callable[["Delivery"], object]
 CLOSED: Final = -1
 """A limit that no record fits below."""
+
+
+class BatchResult(NamedTuple):
+    """What became of a batch: where its records are, or why they are not."""
+
+    base_offset: int
+    log_append_time: int
+    error: KafkaError | None
+    record_errors: Mapping[int, KafkaError] | None
 
 
 class FlushGroup:
@@ -59,6 +68,7 @@ class ProducerBatch(BatchSlot):
         "error",
         "flushes",
         "in_flight",
+        "last_error",
         "log_append_time",
         "not_before_ms",
         "parts",
@@ -72,7 +82,6 @@ class ProducerBatch(BatchSlot):
         "signalled",
         "size",
         "tp",
-        "trouble",
         "wire",
     )
 
@@ -89,7 +98,7 @@ class ProducerBatch(BatchSlot):
         self.size = 0
         self.record_count = 0
         self.attempts = 0
-        self.trouble = ""
+        self.last_error = ""
         """What the last attempt failed with."""
         self.not_before_ms = 0
         self.in_flight = False
@@ -128,6 +137,9 @@ class ProducerBatch(BatchSlot):
             self.size = self.buffer.size
             self.record_count = self.buffer.count
 
+    def current_count(self) -> int:
+        return self.record_count if self._finished or self.buffer is None else self.buffer.count
+
     def current_size(self) -> int:
         return self.size if self._finished or self.buffer is None else self.buffer.size
 
@@ -155,19 +167,16 @@ class ProducerBatch(BatchSlot):
         self.sequence_was_reset = False
         return self.wire
 
-    def hang_on(self, delivery: "Delivery", callback: Callback) -> bool:
-        """False when the batch is done and the caller has to call by itself."""
-        if self.done:
-            return False
-        self.accumulator.check_not_forked()
-        with self.accumulator.lock:
-            owner: ProducerBatch = self
-            index = delivery.index
-            while owner.parts is not None:
-                owner, index = owner.part_of(index)
-            return owner.hang_on_locked(delivery, callback)
+    def owner_of(self, delivery: "Delivery") -> "ProducerBatch":
+        """The batch that the record is in now, after any splits."""
+        owner: ProducerBatch = self
+        index = delivery.index
+        while owner.parts is not None:
+            owner, index = owner.part_of(index)
+        return owner
 
-    def hang_on_locked(self, delivery: "Delivery", callback: Callback) -> bool:
+    def add_callback(self, delivery: "Delivery", callback: Callback) -> bool:
+        """False if the batch is done and the caller has to call by itself. Lock held."""
         if self.done:
             return False
         if self._callbacks is None:
@@ -175,21 +184,31 @@ class ProducerBatch(BatchSlot):
         self._callbacks.append((delivery, callback))
         return True
 
+    def event_unless_done(self) -> threading.Event | None:
+        """Set when the batch is done or split; None if it is already. Lock held."""
+        if self.done or self.parts is not None:
+            return None
+        if self._event is None:
+            self._event = threading.Event()
+        return self._event
+
+    def mark_done(self, result: BatchResult) -> tuple[list[tuple["Delivery", Callback]], threading.Event | None]:
+        """The callbacks and the event that are due now. Lock held."""
+        self.base_offset, self.log_append_time, self.error, self.record_errors = result
+        self.done = True
+        callbacks, self._callbacks = self._callbacks, None
+        return callbacks or [], self._event
+
     def wait(self, timeout: float | None) -> bool:
         """True once the batch is done or was split; False after `timeout` seconds."""
         self.accumulator.check_not_forked()
         if self.accumulator.on_io_thread():
             raise IllegalStateError(
-                "waiting for a delivery in a callback would wait for ever: callbacks run on the thread that sends;"
+                "waiting for a delivery in a callback would wait forever: callbacks run on the thread that sends;"
                 " use add_callback, or wait in another thread"
             )
-        with self.accumulator.lock:
-            if self.done or self.parts is not None:
-                return True
-            event = self._event
-            if event is None:
-                event = self._event = threading.Event()
-        return event.wait(timeout)
+        event = self.accumulator.event_of(self)
+        return event is None or event.wait(timeout)
 
     def complete(
         self,
@@ -200,15 +219,9 @@ class ProducerBatch(BatchSlot):
     ) -> None:
         """The end, on the I/O thread, without the lock: callbacks first, then those who wait (as Kafka does)."""
         assert not self.done, "a batch is completed once"
-        with self.accumulator.lock:
-            self.base_offset = base_offset
-            self.log_append_time = log_append_time
-            self.error = error
-            self.record_errors = record_errors
-            self.done = True
-            callbacks, self._callbacks = self._callbacks, None
-            event = self._event
-        for delivery, callback in callbacks or ():
+        result = BatchResult(base_offset, log_append_time, error, record_errors)
+        callbacks, event = self.accumulator.mark_done(self, result)
+        for delivery, callback in callbacks:
             try:
                 callback(delivery)
             except BaseException:  # sys.exit() in a callback too: this thread has others to serve
@@ -221,6 +234,18 @@ class ProducerBatch(BatchSlot):
     def release_bytes(self) -> None:
         self.buffer = None
         self.wire = None
+
+    def smaller(self, target_bytes: int) -> list["ProducerBatch"]:
+        """New batches with copies of the records, in order."""
+        assert self.buffer is not None
+        parts: list[ProducerBatch] = []
+        for timestamp, key, value, headers in self.buffer.records():
+            buffer = parts[-1].buffer if parts else None
+            if buffer is None or buffer.try_append(timestamp, key, value, headers, target_bytes) < 0:
+                buffer = BatchBuffer(min(target_bytes, self.size))
+                buffer.append(timestamp, key, value, headers)
+                parts.append(ProducerBatch(self.queue, buffer, 0, self.created_ms))
+        return parts
 
     def split_into(self, parts: list["ProducerBatch"]) -> None:
         """Hands the records on to smaller batches, with callbacks and flushes. Lock held."""
@@ -235,7 +260,7 @@ class ProducerBatch(BatchSlot):
         callbacks, self._callbacks = self._callbacks, None
         self.parts = starts
         for delivery, callback in callbacks or ():
-            self.part_of(self._index_here(delivery))[0].hang_on_locked(delivery, callback)
+            self.part_of(self._index_here(delivery))[0].add_callback(delivery, callback)
         if self._event is not None:
             self._event.set()
 

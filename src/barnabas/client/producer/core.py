@@ -6,9 +6,7 @@ I/O thread.
 
 import asyncio
 import logging
-import os
 import threading
-import weakref
 from collections.abc import Mapping
 
 from barnabas.client.cluster import ClusterClient
@@ -20,20 +18,20 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.metadata import MetadataCache, PartitionMetadata
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.plugins import close_plugins
-from barnabas.client.producer.accumulator import Accumulator, Limits
-from barnabas.client.producer.at_exit import finish_at_exit
-from barnabas.client.producer.batch import FlushGroup, ProducerBatch
+from barnabas.client.producer import at_exit
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.buffer_pool import Limits
 from barnabas.client.producer.gates import Gate, IdempotenceGate, OpenGate
 from barnabas.client.producer.identity import ProducerIdentity
-from barnabas.client.producer.intake import Intake
+from barnabas.client.producer.intake import Intake, closed_error
 from barnabas.client.producer.meters import ProducerMeters
 from barnabas.client.producer.outcomes import Outcomes
 from barnabas.client.producer.produce_client import ProduceClient
 from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.producer.transactions import Transactions
-from barnabas.client.producer.trouble import last_trouble
-from barnabas.client.retry import Deadline
+from barnabas.client.retry import Deadline, last_error_suffix
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
@@ -56,7 +54,7 @@ class ProducerCore:
         self.accumulator = Accumulator(_limits(options), self.clock, wake_sender=lambda: io.call(self._wake))
         self.intake = Intake(options, self.accumulator)
         self.meters = ProducerMeters()
-        self._io = io
+        self.io = io
         self._identity = (
             ProducerIdentity(transactional=options.transactional_id is not None) if options.enable_idempotence else None
         )
@@ -80,8 +78,7 @@ class ProducerCore:
         self._finishing: asyncio.Task[None] | None = None
         self.cluster.on_metadata(self._on_metadata)
         io.call(self._start)
-        _refuse_after_fork(self.intake)
-        finish_at_exit(self, io)
+        at_exit.watch(self)
 
     async def load_topic(self, topic: str, deadline: Deadline, partition: int | None = None) -> None:
         """Waits until the topic is known, and creates its queues. Raises UnknownTopicError at the deadline.
@@ -95,8 +92,7 @@ class ProducerCore:
             if partition >= known.partition_count:
                 count = known.partition_count
                 raise UnknownTopicError(f"topic {topic} has no partition {partition}, it has 0 to {count - 1}")
-        with self.accumulator.lock:
-            self.accumulator.topic(topic, known.partition_count)
+        self.accumulator.add_topic(topic, known.partition_count)
         self._sender.on_metadata(self.cluster.metadata)
 
     async def flush(self, timeout: float | None = None) -> None:
@@ -109,14 +105,7 @@ class ProducerCore:
 
     async def _flush(self, timeout: float | None = None) -> None:
         flushed = asyncio.Event()
-        group = FlushGroup(0, flushed.set)
-        with self.accumulator.lock:
-            # One that was given up while its request is on its way keeps its memory, but is done.
-            waiting = [batch for batch in self.accumulator.incomplete if not batch.done]
-            group.remaining = len(waiting)
-            for batch in waiting:
-                batch.flushes.append(group)
-            self.accumulator.flushing += 1
+        waiting = self.accumulator.begin_flush(flushed.set)
         try:
             self._sender.wake()
             if waiting:
@@ -124,11 +113,10 @@ class ProducerCore:
         except TimeoutError:
             raise ClientTimeoutError(
                 f"not all records were acknowledged within {timeout} s: they are still on their way, flush again"
-                f"{last_trouble(self._trouble())}"
+                f"{last_error_suffix(self._last_error())}"
             ) from None
         finally:
-            with self.accumulator.lock:
-                self.accumulator.flushing -= 1
+            self.accumulator.end_flush()
 
     async def partitions_for(self, topic: str) -> list[PartitionMetadata]:
         """The partitions of a topic with their leaders and replicas; waits up to max.block.ms for them."""
@@ -188,36 +176,31 @@ class ProducerCore:
                 "close() in a callback cannot wait for what is buffered, since callbacks run on the thread that sends:"
                 " it fails; call close(0) if that is what you want, or close in another thread"
             )
-        with self.accumulator.lock:
-            self.intake.close()
+        self.intake.close()
         self._sender.halt()
         self.cluster.disconnect()
         if self._finishing is not None:
             self._finishing.cancel()
         elif self._closing is None:
             self._closing = asyncio.ensure_future(self._close(Deadline(0, self.clock)))
-        self._io.stop_after(self.close)
+        self.io.stop_after(self.close)
 
     def metrics(self) -> dict[str, float]:
-        pool = self.accumulator.pool
+        pool = self.accumulator.batches.pool
         return {
             **self.meters.totals(),
             "buffer-total-bytes": pool.total_bytes,
             "buffer-available-bytes": pool.available_bytes,
             "waiting-threads": pool.waiting_count,
-            "incomplete-batches": len(self.accumulator.incomplete),
+            "incomplete-batches": len(self.accumulator.batches.incomplete),
         }
 
     def unacknowledged(self) -> int:
         """How many records are neither acknowledged nor given up. Any thread."""
-        with self.accumulator.lock:
-            waiting = [batch for batch in self.accumulator.incomplete if not batch.done]
-            return sum(batch.record_count if batch.buffer is None else batch.buffer.count for batch in waiting)
+        return self.accumulator.unacknowledged()
 
     async def _close(self, deadline: Deadline) -> None:
-        with self.accumulator.lock:
-            self.intake.close()
-            self.accumulator.closing = True
+        self.accumulator.close(closed_error())
         try:
             if not deadline.expired:
                 self._finishing = asyncio.ensure_future(self._finish(deadline))
@@ -268,10 +251,10 @@ class ProducerCore:
             flush=self._flush,
             fail_waiting=self._fail_waiting,
             on_protocol=self._on_protocol,
-            end_fast_path=self.intake.end_fast_path,
-            delivery_trouble=self._trouble,
+            end_fast_path=self.accumulator.end_fast_path,
+            delivery_error=self._last_error,
         )
-        self.intake.check_may_send = self.transactions.state.check_may_send
+        self.accumulator.check_may_send = self.transactions.state.check_may_send
         return self.transactions
 
     def _on_protocol(self, transactions_v2: bool) -> None:
@@ -281,31 +264,21 @@ class ProducerCore:
         if self.transactions is not None:
             self.transactions.fail(error)
 
-    def _trouble(self) -> str:
+    def _last_error(self) -> str:
         """Why the oldest record that is not delivered yet is not."""
-        with self.accumulator.lock:
-            oldest = next((batch for batch in self.accumulator.incomplete if not batch.done), None)
-        return "" if oldest is None else self._sender.trouble(oldest)
+        oldest = self.accumulator.oldest_undone()
+        return "" if oldest is None else self._sender.last_error(oldest)
 
     def _on_metadata(self, metadata: MetadataCache) -> None:
         self._sender.on_metadata(metadata)
 
     def _fail_waiting(self, error: KafkaError) -> None:
         """Batches that were never sent fail; those that have a sequence have to be settled with the broker."""
-        with self.accumulator.lock:
-            batches = [each for queue in self.accumulator.active for each in queue if not each.has_sequence]
-            for batch in batches:
-                self.accumulator.remove(batch)
-        for batch in batches:
+        for batch in self.accumulator.remove_where(lambda batch: not batch.has_sequence):
             self._outcomes.give_up(batch, error, leaves_gap=False)
 
     def _fail_all(self, error: KafkaError) -> None:
-        with self.accumulator.lock:
-            batches = list(self.accumulator.incomplete)
-            for batch in batches:
-                self.accumulator.remove(batch)
-                batch.in_flight = False
-        for batch in batches:
+        for batch in self.accumulator.remove_all():
             if not batch.done:
                 self._outcomes.give_up(batch, error, leaves_gap=False)
 
@@ -316,7 +289,7 @@ class ProducerCore:
         return self.transactions
 
     def _check_open(self) -> None:
-        self.intake.check_open()
+        self.accumulator.check_open()
 
 
 def _limits(options: ProducerOptions) -> Limits:
@@ -329,16 +302,3 @@ def _limits(options: ProducerOptions) -> Limits:
         adaptive_partitioning=options.partitioner_adaptive_partitioning_enable,
         fills_while_busy="batch_size" not in options.given,
     )
-
-
-def _refuse_after_fork(intake: Intake) -> None:
-    """A child process has the object but not the thread: it is told so instead of waiting for ever."""
-    reference = weakref.ref(intake)
-
-    def in_child() -> None:
-        found = reference()
-        if found is not None:
-            found.forked()
-
-    if hasattr(os, "register_at_fork"):  # there is no fork on Windows
-        os.register_at_fork(after_in_child=in_child)

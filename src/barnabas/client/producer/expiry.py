@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection
 
 from barnabas.client.errors import UnknownTopicError
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.outcomes import Outcomes
-from barnabas.client.producer.trouble import last_trouble
+from barnabas.client.retry import last_error_suffix
 from barnabas.errors import KafkaError
 
 
@@ -22,34 +23,29 @@ class Expiry:
         outcomes: Outcomes,
         *,
         in_flight: Collection[ProducerBatch],
-        trouble: Callable[[ProducerBatch], str],
+        last_error: Callable[[ProducerBatch], str],
     ) -> None:
-        """`trouble`: why nothing came of a batch so far, as far as it is known."""
+        """`last_error`: why nothing came of a batch so far, as far as it is known."""
         self._timeout_ms = options.delivery_timeout_ms
         self._accumulator = accumulator
         self._outcomes = outcomes
         self._in_flight = in_flight
-        self._trouble = trouble
+        self._last_error = last_error
 
     def expire(self, now_ms: int) -> None:
-        with self._accumulator.lock:
-            late = self._accumulator.expired(now_ms)
-            for batch in late:
-                self._accumulator.remove(batch)
-        for batch in late:
+        for batch in self._accumulator.remove_expired(now_ms):
             if batch.queue.gone:
                 self._outcomes.give_up(batch, _gone(batch), leaves_gap=False)
                 continue
             waiting_for = "" if batch.queue.leader >= 0 else ", no leader of the partition is known"
-            self._outcomes.expire(batch, waiting_for, last_trouble(self._trouble(batch)))
+            self._outcomes.expire(batch, waiting_for, last_error_suffix(self._last_error(batch)))
         oldest = now_ms - self._timeout_ms
         for batch in [each for each in self._in_flight if each.created_ms <= oldest and not each.done]:
-            self._outcomes.expire(batch, ", the last not answered yet", last_trouble(self._trouble(batch)))
+            self._outcomes.expire(batch, ", the last not answered yet", last_error_suffix(self._last_error(batch)))
 
     def next_look_ms(self) -> int:
         """When the oldest batch fails at the latest."""
-        with self._accumulator.lock:
-            oldest = [queue.batches[0].created_ms for queue in self._accumulator.active]
+        oldest = self._accumulator.oldest_created_ms()
         oldest += [batch.created_ms for batch in self._in_flight if not batch.done]
         return min(oldest, default=NEVER_MS) + self._timeout_ms
 

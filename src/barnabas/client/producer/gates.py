@@ -12,9 +12,11 @@ from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import UnsupportedVersionError, error_for
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.identity import ProducerIdentity
-from barnabas.client.retry import Backoff
+from barnabas.client.retry import retry_backoff
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.types import TopicPartition
@@ -33,9 +35,30 @@ class Gate(Protocol):
 
     def next_look_ms(self) -> int: ...
 
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         """Why it could not be settled the last time; nothing if nothing is known."""
         ...
+
+
+class SendOrder:
+    """Which batches may go without breaking the order of their partition, and their numbers. For the accumulator."""
+
+    def __init__(self, options: ProducerOptions, identity: ProducerIdentity | None, gate: Gate) -> None:
+        self.max_request_size = options.max_request_size
+        self._identity = identity
+        self._gate = gate
+        self._mute = identity is None and options.max_in_flight_requests_per_connection == 1
+        """Without sequence numbers only one batch of a partition may be in flight, wherever its leader is."""
+
+    def may_take(self, batch: ProducerBatch) -> bool:
+        if not self._gate.may_send(batch.tp):
+            return False
+        return self._identity is None or self._identity.may_send(batch)
+
+    def on_taken(self, batch: ProducerBatch) -> None:
+        if self._identity is not None:
+            self._identity.give_sequence(batch)
+        batch.queue.muted = self._mute
 
 
 class OpenGate:
@@ -50,7 +73,7 @@ class OpenGate:
     def next_look_ms(self) -> int:
         return NEVER_MS
 
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         return ""
 
 
@@ -76,13 +99,13 @@ class IdempotenceGate:
         self._fail_waiting = fail_waiting
         self._background = Background()
         self._task: asyncio.Task[None] | None = None
-        self._trouble = ""
+        self._last_error = ""
 
     def prepare(self) -> bool:
         self._identity.resolve()
         if self._identity.maybe_bump() and self._identity.known:
             return True
-        if self._task is None and self._accumulator.active:
+        if self._task is None and self._accumulator.batches.active:
             self._task = self._background.start("asking for a producer id", self._ask(), self._fail_waiting)
         return False
 
@@ -92,13 +115,13 @@ class IdempotenceGate:
     def next_look_ms(self) -> int:
         return NEVER_MS
 
-    def trouble(self) -> str:
-        return self._trouble
+    def last_error(self) -> str:
+        return self._last_error
 
     async def _ask(self) -> None:
-        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        backoff = retry_backoff(self._options)
         try:
-            while self._accumulator.active:
+            while self._accumulator.batches.active:
                 try:
                     await self._ask_once()
                     break
@@ -107,7 +130,7 @@ class IdempotenceGate:
                         self._fail_waiting(_advised(error))
                         break
                     logger.info("no producer id yet: %s", error.message)
-                    self._trouble = error.message
+                    self._last_error = error.message
                 await asyncio.sleep(backoff.next_ms() / 1000)
         finally:
             self._task = None
@@ -123,7 +146,7 @@ class IdempotenceGate:
             raise error_for(answer.error_code)
         self._identity.assign(answer.producer_id, answer.producer_epoch)
         self._identity.begin_epoch()
-        self._trouble = ""
+        self._last_error = ""
 
 
 def _advised(error: KafkaError) -> KafkaError:

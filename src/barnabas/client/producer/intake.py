@@ -4,51 +4,32 @@ Interceptors, serializers, checks, partitioner, accumulator. Never waits: `try_a
 the topic or memory, and the blocking producer and its asyncio twin wait for that in their own ways and try again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from barnabas.client.consumer.arguments import MAX_INT32, whole_number
 from barnabas.client.environment import environment
 from barnabas.client.errors import ClosedError, IllegalStateError, RecordTooLargeError, SerializationError
 from barnabas.client.options.plugins import Serializer
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import Accumulator, size_bound
+from barnabas.client.producer.accumulator import PARTITIONS_CHANGED, Accumulator
+from barnabas.client.producer.buffer_pool import size_bound
 from barnabas.client.producer.fast_path import Delivery
-from barnabas.client.producer.interceptors import ProducerInterceptors
 from barnabas.client.producer.partitioner import Partitioner
-from barnabas.client.producer.producer_record import ProducerRecord
 from barnabas.client.producer.queues import TopicQueues
+from barnabas.client.producer.record import Headers, OnDelivery, PreparedRecord, ProducerInterceptors, ProducerRecord
 from barnabas.records.codec import partition_for_key
 
-Headers = Sequence[tuple[str, bytes | None]]
-OnDelivery = Callable[[Delivery], object]
-_STICKY = -1
-_ASK_AGAIN = -1
-
-
-class PreparedRecord(NamedTuple):
-    topic: str
-    value: bytes | None
-    key: bytes | None
-    partition: int | None
-    timestamp: int
-    headers: Headers | None
-    on_delivery: OnDelivery | None
+_STICKY: Final = -1
 
 
 class Intake:
     def __init__(self, options: ProducerOptions, accumulator: Accumulator) -> None:
         self.interceptors = ProducerInterceptors(options.interceptor_classes)
-        self.fast: dict[str, TopicQueues] = {}
-        """Topics whose records may go straight into the open batch; empty whenever a check is due."""
-        self.check_may_send: Callable[[], None] = _nothing
-        """Transactions look here whether one is open. Lock held."""
-        self.refuse: Exception | None = None
-        """Set after close, and in a child process."""
         self._options = options
         self._accumulator = accumulator
         self._partitioner = options.partitioner_class
-        self._may_be_fast = (
+        accumulator.allows_fast = (
             not self.interceptors.any
             and options.key_serializer is None
             and options.value_serializer is None
@@ -58,7 +39,7 @@ class Intake:
 
     def prepare(self, record: ProducerRecord, on_delivery: OnDelivery | None) -> PreparedRecord:
         """Intercepted, serialized, checked. Raises what is wrong with the record."""
-        self.check_open()
+        self._accumulator.check_open()
         if self.interceptors.any:
             record = self.interceptors.on_send(record)
         try:
@@ -70,17 +51,19 @@ class Intake:
     def try_append(self, record: PreparedRecord, granted: int = 0) -> Delivery | int | None:
         """The record's handle; or how many bytes to wait for; or None if topic or partition are not known yet."""
         if record.partition is not None or not callable(self._partitioner):
-            return self._append(record, granted, None)
+            return self._accumulator.append(record, granted, self._partition)
         while True:
             choice = None
             try:
                 choice = self._choice(self._partitioner, record)
             finally:
                 if choice is None:
-                    with self._accumulator.lock:
-                        self._give_back(granted)
-            outcome = None if choice is None else self._append(record, granted, choice)
-            if outcome != _ASK_AGAIN:
+                    self._accumulator.give_back(granted)
+            if choice is None:
+                return None
+            chosen, count = choice
+            outcome = self._accumulator.append(record._replace(partition=chosen), granted, self._partition, count)
+            if outcome != PARTITIONS_CHANGED:
                 return outcome
 
     def _choice(self, partitioner: Partitioner, record: PreparedRecord) -> tuple[int, int] | None:
@@ -88,7 +71,7 @@ class Intake:
 
         Without the lock: it may ask the producer something, or take its time. The count may be another one afterwards.
         """
-        topic = self._accumulator.topics.get(record.topic)
+        topic = self._accumulator.batches.topics.get(record.topic)
         count = 0 if topic is None else len(topic.partitions)
         if not count:
             return None
@@ -99,52 +82,18 @@ class Intake:
             )
         return chosen, count
 
-    def _append(self, record: PreparedRecord, granted: int, choice: tuple[int, int] | None) -> Delivery | int | None:
-        """`choice`: of the user's partitioner; _ASK_AGAIN if the topic has other partitions by now."""
-        with self._accumulator.lock:
-            try:
-                self.check_open()
-                self.check_may_send()
-                topic = self._accumulator.topics.get(record.topic)
-                if topic is None or not topic.partitions:
-                    self._give_back(granted)
-                    return None
-                if choice is not None and choice[1] != len(topic.partitions):
-                    return _ASK_AGAIN
-                partition = self._partition(topic, record) if choice is None else choice[0]
-                if partition >= len(topic.partitions):
-                    self._give_back(granted)
-                    return None
-            except BaseException:
-                self._give_back(granted)
-                raise
-            outcome = self._accumulator.append(
-                topic, partition, record.timestamp, record.key, record.value, record.headers, granted
-            )
-            if isinstance(outcome, Delivery):
-                self._hang_callbacks(outcome, record)
-                if self._may_be_fast:
-                    self.fast[record.topic] = topic
-            return outcome
-
-    def check_open(self) -> None:
-        if self.refuse is not None:
-            raise self.refuse.with_traceback(None)
-
-    def end_fast_path(self) -> None:
-        self.fast.clear()
-
     def close(self) -> None:
-        self.refuse = ClosedError("the producer is closed: make a new one")
-        self.end_fast_path()
+        """Nothing is taken any more."""
+        self._accumulator.refuse(closed_error())
 
     def forked(self) -> None:
-        """In a child process: the thread that sends is not there, and the lock may be held by nobody who lives."""
-        self.refuse = IllegalStateError(
-            "this producer was made in the parent process, and its I/O thread did not come along the fork:"
-            " make a producer in the child"
+        """In a child process, where the thread that sends does not exist."""
+        self._accumulator.forked(
+            IllegalStateError(
+                "this producer was made in the parent process, and its I/O thread did not come along the fork:"
+                " make a producer in the child"
+            )
         )
-        self.fast.clear()
 
     def _prepared(self, record: ProducerRecord, on_delivery: OnDelivery | None) -> PreparedRecord:
         topic = record.topic
@@ -158,7 +107,10 @@ class Intake:
         partition = _partition_number(record.partition)
         headers = _checked_headers(record.headers)
         self._check_size(topic, size_bound(key, value, headers))
-        return PreparedRecord(topic, value, key, partition, timestamp, headers, on_delivery)
+        callbacks = (self.interceptors.on_done,) if self.interceptors.wants_acknowledgements else ()
+        if on_delivery is not None:
+            callbacks = (*callbacks, on_delivery)
+        return PreparedRecord(topic, value, key, partition, timestamp, headers, callbacks)
 
     def _check_size(self, topic: str, size: int) -> None:
         for limit, name in (
@@ -181,19 +133,9 @@ class Intake:
             return _STICKY
         return partition_for_key(record.key, count)
 
-    def _hang_callbacks(self, delivery: Delivery, record: PreparedRecord) -> None:
-        if self.interceptors.wants_acknowledgements:
-            delivery.batch.hang_on_locked(delivery, self.interceptors.on_done)
-        if record.on_delivery is not None:
-            delivery.batch.hang_on_locked(delivery, record.on_delivery)
 
-    def _give_back(self, granted: int) -> None:
-        if granted:
-            self._accumulator.pool.give_back(granted)
-
-
-def _nothing() -> None:
-    pass
+def closed_error() -> ClosedError:
+    return ClosedError("the producer is closed: make a new one")
 
 
 def _serialized(what: str, serializer: Serializer | None, given: Any, topic: str) -> bytes | None:

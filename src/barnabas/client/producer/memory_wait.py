@@ -17,9 +17,7 @@ def wait_for_memory(accumulator: Accumulator, needed: int, deadline: Deadline) -
         )
     granted = threading.Event()
     waiter = MemoryWaiter(needed, granted.set)
-    with accumulator.lock:
-        accumulator.pool.queue(waiter)
-        accumulator.request_wake()
+    accumulator.queue_for_memory(waiter)
     try:
         granted.wait(deadline.remaining_s)
     except BaseException:
@@ -37,12 +35,10 @@ async def memory(accumulator: Accumulator, needed: int, deadline: Deadline) -> i
         try:
             loop.call_soon_threadsafe(granted.set)
         except RuntimeError:  # the caller's loop ended meanwhile
-            accumulator.pool.withdraw(waiter)
+            accumulator.batches.pool.withdraw(waiter)
 
     waiter = MemoryWaiter(needed, wake)
-    with accumulator.lock:
-        accumulator.pool.queue(waiter)
-        accumulator.request_wake()
+    accumulator.queue_for_memory(waiter)
     try:
         await asyncio.wait_for(granted.wait(), deadline.remaining_s)
     except TimeoutError:
@@ -54,16 +50,15 @@ async def memory(accumulator: Accumulator, needed: int, deadline: Deadline) -> i
 
 
 def _outcome(accumulator: Accumulator, waiter: MemoryWaiter) -> int:
-    with accumulator.lock:
-        if waiter.satisfied:
-            return waiter.granted
-        accumulator.pool.withdraw(waiter)
+    granted = accumulator.take_grant(waiter)
+    if granted:
+        return granted
+    total_bytes = accumulator.batches.pool.total_bytes
     raise BufferFullError(
-        f"buffer.memory ({accumulator.pool.total_bytes} bytes) was full for max.block.ms: the brokers take records"
+        f"buffer.memory ({total_bytes} bytes) was full for max.block.ms: the brokers take records"
         " more slowly than they are sent; send less, raise buffer_memory or max_block_ms, or look at the brokers"
     )
 
 
 def _withdraw(accumulator: Accumulator, waiter: MemoryWaiter) -> None:
-    with accumulator.lock:
-        accumulator.pool.withdraw(waiter)
+    accumulator.withdraw(waiter)

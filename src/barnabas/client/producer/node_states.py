@@ -6,7 +6,7 @@ Used by the sender on the I/O thread only. Connections themselves are the cluste
 from collections.abc import Iterable
 
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.retry_pause import pause_ms
+from barnabas.client.retry import retry_backoff
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 
@@ -45,7 +45,7 @@ class NodeStates:
         """The next attempt waits, longer each time."""
         state.failures += 1
         state.failure = error.message
-        state.not_before_ms = self._clock.monotonic_ms() + round(pause_ms(self._options, state.failures))
+        state.not_before_ms = self._clock.monotonic_ms() + round(retry_backoff(self._options, state.failures).next_ms())
 
     def unavailable(self, waiting: Iterable[int], now_ms: int) -> set[int]:
         """Nodes that have had something to take and took nothing for partitioner.availability.timeout.ms."""

@@ -13,7 +13,7 @@ from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
-from barnabas.client.producer.retry_pause import pause_ms
+from barnabas.client.retry import retry_backoff
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import PartitionProduceResponse
@@ -91,13 +91,13 @@ class Outcomes:
         batch.complete(error=error, record_errors=_record_errors(batch, answer))
         self._free(batch)
 
-    def expire(self, batch: ProducerBatch, waiting_for: str, trouble: str) -> None:
+    def expire(self, batch: ProducerBatch, waiting_for: str, last_error: str) -> None:
         """Older than delivery.timeout.ms, in the queue or in flight; bytes in flight keep their memory until then."""
         topic, partition = batch.tp
         error = ClientTimeoutError(
             f"{batch.record_count} records for {topic}-{partition} were not delivered within delivery.timeout.ms"
             f" ({self._options.delivery_timeout_ms}), after {batch.attempts} attempts{waiting_for}:"
-            f" look whether the brokers are up, or allow more time{trouble}"
+            f" look whether the brokers are up, or allow more time{last_error}"
         )
         self.give_up(batch, error, leaves_gap=False)
         self._mark_unresolved(batch)
@@ -121,27 +121,22 @@ class Outcomes:
         return self._identity.can_retry(batch, code, log_start_offset)
 
     def _retry(self, batch: ProducerBatch, error: KafkaError, *, at_once: bool) -> None:
-        batch.trouble = error.message
+        batch.last_error = error.message
         logger.info("%s: %s, sending again (attempt %d)", batch.tp, error.code.text, batch.attempts + 1)
         self._meters.retried(batch)
-        pause = 0.0 if at_once else pause_ms(self._options, batch.attempts)
+        pause = 0.0 if at_once else retry_backoff(self._options, batch.attempts).next_ms()
         batch.not_before_ms = self._clock.monotonic_ms() + round(pause)
-        with self._accumulator.lock:
-            self._accumulator.put_back(batch)
+        self._accumulator.put_back([batch])
 
     def _split(self, batch: ProducerBatch) -> None:
         """Half the size, from now on for every batch of the topic: the broker has said what it takes."""
-        topic = batch.queue.topic
         target = max(1, batch.size // 2)
         logger.info("%s: a batch of %d bytes is too large for the topic, sending it in parts", batch.tp, batch.size)
         self._meters.split()
-        with self._accumulator.lock:
-            topic.max_batch_bytes = min(topic.max_batch_bytes, target)
-            parts = self._accumulator.split(batch, target)
-            if self._identity is not None:
-                self._identity.on_split(batch, parts)
-            for part in reversed(parts):
-                self._accumulator.put_back(part)
+        parts = self._accumulator.split(batch, target)
+        if self._identity is not None:
+            self._identity.on_split(batch, parts)
+        self._accumulator.put_back(parts)
 
     def _on_late_answer(self, batch: ProducerBatch, code: ErrorCode, base_offset: int) -> None:
         if self._identity is not None and code == ErrorCode.NONE:
@@ -154,8 +149,7 @@ class Outcomes:
 
     def _free(self, batch: ProducerBatch) -> None:
         if not batch.in_flight:
-            with self._accumulator.lock:
-                self._accumulator.finish(batch)
+            self._accumulator.finish(batch)
 
 
 def _record_errors(batch: ProducerBatch, answer: PartitionProduceResponse | None) -> dict[int, KafkaError] | None:

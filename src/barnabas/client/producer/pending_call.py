@@ -10,14 +10,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from barnabas.client.errors import ClientTimeoutError, IllegalStateError
-from barnabas.client.producer.trouble import last_trouble
+from barnabas.client.retry import last_error_suffix
 
 
 class PendingCall:
-    def __init__(self, max_block_ms: int, trouble: Callable[[], str]) -> None:
-        """`trouble`: why the last attempt came to nothing, if it did."""
+    def __init__(self, max_block_ms: int, last_error: Callable[[], str]) -> None:
+        """`last_error`: why the last attempt came to nothing, if it did."""
         self._max_block_ms = max_block_ms
-        self._trouble = trouble
+        self._last_error = last_error
         self._name = ""
         self._about: object = None
         self._task: asyncio.Task[None] | None = None
@@ -70,7 +70,7 @@ class PendingCall:
         if not done:
             raise ClientTimeoutError(
                 f"{self._name}() has not finished within max.block.ms ({self._max_block_ms}) and goes on: call it"
-                f" again to wait on, or close the producer{last_trouble(self._trouble())}"
+                f" again to wait on, or close the producer{last_error_suffix(self._last_error())}"
             )
 
 

@@ -16,9 +16,8 @@ from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery, SendPath
-from barnabas.client.producer.intake import OnDelivery, PreparedRecord
 from barnabas.client.producer.memory_wait import wait_for_memory
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import OnDelivery, PreparedRecord, ProducerRecord
 from barnabas.client.producer.transaction_requests import GroupMetadata
 from barnabas.client.retry import Deadline
 from barnabas.client.unclosed import end_when_collected
@@ -49,7 +48,7 @@ class Producer(SendPath):
         self._io = environment().start_io(options.client_id)
         self._core = ProducerCore(options, self._io)
         self._intake = self._core.intake
-        self._open_path(self._intake.fast, self._core.accumulator.lock)
+        self._core.accumulator.open_path(self)
         self._max_block_ms = options.max_block_ms
         end_when_collected(self, self._io, functools.partial(finish_collected, self._core))
 

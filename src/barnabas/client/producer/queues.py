@@ -134,8 +134,6 @@ class TopicQueues(TopicSlot):
         for queue in gone:
             queue.gone = True
             queue.leader = NO_LEADER
-            if queue.open is not None:
-                self.accumulator.close_batch(queue.open)
         return gone
 
     def sticky_queue(self, batch_size: int) -> PartitionQueue:

@@ -15,11 +15,11 @@ from barnabas.client.background import Background, as_failure
 from barnabas.client.errors import AuthenticationError, UnsupportedVersionError
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import ProducerBatch
-from barnabas.client.producer.drain import Drain
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.expiry import Expiry
-from barnabas.client.producer.gates import Gate
+from barnabas.client.producer.gates import Gate, SendOrder
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
 from barnabas.client.producer.node_states import NodeState, NodeStates
@@ -66,12 +66,14 @@ class Sender:
         self._gate = gate
         self._clock = clock
         self._meters = meters
-        self._drain = Drain(options, accumulator, identity, gate)
+        self._order = SendOrder(options, identity, gate)
         self._nodes = NodeStates(options, clock)
         self._background = Background()
         self._metadata = WantedMetadata(options, client, self._background, on_done=self.wake)
         self._in_flight: dict[ProducerBatch, None] = {}
-        self._expiry = Expiry(options, accumulator, outcomes, in_flight=self._in_flight.keys(), trouble=self.trouble)
+        self._expiry = Expiry(
+            options, accumulator, outcomes, in_flight=self._in_flight.keys(), last_error=self.last_error
+        )
         self._awake = asyncio.Event()
         self._load_not_before_ms = 0
         self._halted = False
@@ -87,9 +89,7 @@ class Sender:
     async def run(self) -> None:
         while True:
             self._awake.clear()
-            with self._accumulator.lock:
-                self._accumulator.sleeps_until_ms = 0
-                self._accumulator.due_ms = NEVER_MS
+            self._accumulator.sender_wakes()
             try:
                 next_look_ms = self._turn()
             except Exception:
@@ -101,23 +101,19 @@ class Sender:
         """Ends every request in flight; what was not acknowledged stays incomplete for the caller to fail."""
         await self._background.close()
 
-    def trouble(self, batch: ProducerBatch) -> str:
+    def last_error(self, batch: ProducerBatch) -> str:
         """Why this batch has not been delivered yet: what was wrong the last time, nothing if nothing is known."""
         leader = batch.queue.leader
         node = self._nodes.of(leader).failure if leader >= 0 else ""
-        return node or batch.trouble or self._gate.trouble() or self._metadata.trouble
+        return node or batch.last_error or self._gate.last_error() or self._metadata.last_error
 
     def on_metadata(self, metadata: MetadataCache) -> None:
         """Leaders may have moved, topics grown, or been made anew with fewer partitions."""
-        with self._accumulator.lock:
-            for topic in self._accumulator.topics.values():
-                gone = topic.follow(metadata.topic(topic.name), metadata.brokers)
-                if gone is None:
-                    continue
-                for queue in gone:
-                    self._outcomes.forget_partition(queue.tp)
-                for queue in topic.partitions:
-                    self._outcomes.on_made_anew(queue.tp)
+        for topic, gone in self._accumulator.follow(metadata):
+            for queue in gone:
+                self._outcomes.forget_partition(queue.tp)
+            for queue in topic.partitions:
+                self._outcomes.on_made_anew(queue.tp)
         self.wake()
 
     def _turn(self) -> int:
@@ -126,9 +122,8 @@ class Sender:
         self._expiry.expire(now_ms)
         if not self._gate.prepare():
             return min(self._gate.next_look_ms(), self._expiry.next_look_ms())
-        with self._accumulator.lock:
-            next_look_ms, ready = self._look(now_ms)
-        for node_id in ready:
+        next_look_ms, nodes = self._ready_nodes(now_ms)
+        for node_id in nodes:
             self._send_to(node_id, now_ms)
         if self._halted:
             return NEVER_MS
@@ -137,22 +132,10 @@ class Sender:
         parts = (self._expiry, self._gate, self._metadata)
         return min(next_look_ms, *(each.next_look_ms() for each in parts))
 
-    def _look(self, now_ms: int) -> tuple[int, list[int]]:
-        """Which nodes have something to be sent, and when the next batch is due. Lock held."""
-        next_look_ms, ready = NEVER_MS, dict[int, None]()
-        accumulator = self._accumulator
-        for queue in accumulator.active:
-            first = queue.batches[0]
-            if queue.muted:
-                continue
-            if queue.leader < 0:
-                self._metadata.want((queue.tp.topic,))
-            elif first.not_before_ms > now_ms:
-                next_look_ms = min(next_look_ms, first.not_before_ms)
-            elif not accumulator.is_sendable(queue, now_ms):
-                next_look_ms = min(next_look_ms, first.created_ms + accumulator.limits.linger_ms)
-            else:
-                ready[queue.leader] = None
+    def _ready_nodes(self, now_ms: int) -> tuple[int, list[int]]:
+        """When the next batch is due, and which nodes can take some now. Connects to those that are not connected."""
+        next_look_ms, ready, leaderless = self._accumulator.ready(now_ms)
+        self._metadata.want(leaderless)
         due = []
         for node_id in ready:
             state = self._nodes.of(node_id)
@@ -174,8 +157,7 @@ class Sender:
         """Requests to one node until it has as many in flight as it may, or nothing is left."""
         state = self._nodes.of(node_id)
         while not self._halted and self._nodes.may_take_more(state):
-            with self._accumulator.lock:
-                batches = self._drain.take(node_id, now_ms)
+            batches = self._accumulator.drain(node_id, now_ms, self._order)
             if not batches:
                 break
             self._in_flight.update(dict.fromkeys(batches))
@@ -187,7 +169,7 @@ class Sender:
                 functools.partial(self._fail_unsettled, batches),
             )
         if not self._nodes.may_take_more(state):
-            self._accumulator.busy_nodes.add(node_id)
+            self._accumulator.batches.busy_nodes.add(node_id)
 
     async def _connect(self, node_id: int, state: NodeState) -> None:
         try:
@@ -200,7 +182,7 @@ class Sender:
             failure = as_failure(f"connecting to node {node_id}", error)
             logger.info("node %d: %s", node_id, failure.message)
             self._nodes.failed(state, failure)
-            self._metadata.want(queue.tp.topic for queue in list(self._accumulator.active) if queue.leader == node_id)
+            self._metadata.want(self._accumulator.topics_led_by(node_id))
         finally:
             state.connecting = False
             self.wake()
@@ -228,7 +210,7 @@ class Sender:
             self._nodes.failed(state, failure)
         finally:
             state.in_flight -= 1
-            self._accumulator.busy_nodes.discard(node_id)
+            self._accumulator.batches.busy_nodes.discard(node_id)
             for batch in batches:
                 batch.in_flight = batch.queue.muted = False
                 self._in_flight.pop(batch, None)
@@ -292,11 +274,7 @@ class Sender:
 
     def _fail_queued(self, node_id: int, error: KafkaError) -> None:
         """The node will never take them: no use to wait for delivery.timeout.ms."""
-        with self._accumulator.lock:
-            batches = [each for queue in self._accumulator.active if queue.leader == node_id for each in queue]
-            for batch in batches:
-                self._accumulator.remove(batch)
-        for batch in batches:
+        for batch in self._accumulator.remove_where(lambda batch: batch.queue.leader == node_id):
             self._outcomes.give_up(batch, error, leaves_gap=True)
 
     def _update_load(self, now_ms: int) -> None:
@@ -304,16 +282,12 @@ class Sender:
         if now_ms < self._load_not_before_ms:
             return
         self._load_not_before_ms = now_ms + LOAD_INTERVAL_MS
-        with self._accumulator.lock:
-            waiting = [queue.leader for queue in self._accumulator.active]
-            self._accumulator.update_load(self._nodes.unavailable(waiting, now_ms))
+        self._accumulator.update_load(lambda waiting: self._nodes.unavailable(waiting, now_ms))
 
     async def _sleep_until(self, next_look_ms: int) -> None:
-        with self._accumulator.lock:
-            if self._awake.is_set():
-                return
-            next_look_ms = min(next_look_ms, self._accumulator.due_ms)
-            self._accumulator.sleeps_until_ms = max(1, next_look_ms)
+        if self._awake.is_set():
+            return
+        next_look_ms = self._accumulator.sender_sleeps(next_look_ms)
         pause_s = None if next_look_ms >= NEVER_MS else (next_look_ms - self._clock.monotonic_ms()) / 1000
         if pause_s is None:
             await self._awake.wait()

@@ -13,7 +13,7 @@ from barnabas.client.cluster import ClusterClient, CoordinatorKind
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.errors import AbortableTransactionError, CommitFailedError, error_code, error_for
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.retry import Backoff, Deadline
+from barnabas.client.retry import Backoff, Deadline, retry_backoff
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -53,11 +53,11 @@ class TransactionRequests:
         self._cluster = cluster
         self._options = options
         self._turn = asyncio.Lock()
-        self._last_trouble: KafkaError | None = None
+        self._last_error: KafkaError | None = None
 
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         """Why the last attempt came to nothing, if it did."""
-        return "" if self._last_trouble is None else self._last_trouble.message
+        return "" if self._last_error is None else self._last_error.message
 
     async def init_producer_id(self, producer_id: int, producer_epoch: int) -> tuple[int, int]:
         request = InitProducerIdRequest(
@@ -157,7 +157,7 @@ class TransactionRequests:
         wanted: Callable[[], bool] | None = None,
     ) -> Any:
         """`wanted`: no attempt follows a failed one when it says no."""
-        backoff = backoff or Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        backoff = backoff or retry_backoff(self._options)
         async with self._turn:
             while True:
                 try:
@@ -165,13 +165,13 @@ class TransactionRequests:
                     node_id = await self._cluster.coordinator(kind, key, Deadline(0))
                     answer = await self._cluster.send(node_id, request, max_version=max_version)
                     self._check(codes(answer), group)
-                    self._last_trouble = None
+                    self._last_error = None
                     return answer
                 except KafkaError as error:
                     if not error.code.retriable or (wanted is not None and not wanted()):
                         raise
                     logger.debug("%s: %s, again", type(request).__name__, error)
-                    self._last_trouble = error
+                    self._last_error = error
                     if error.code in _MOVED or error.code == ErrorCode.NETWORK_EXCEPTION:
                         self._cluster.forget_coordinator(kind, key)
                     pause_ms = backoff.next_ms()

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from barnabas.client.errors import AbortableTransactionError, FencedError, IllegalStateError
-from barnabas.errors import KafkaError
+from barnabas.errors import ErrorCode, KafkaError
 
 
 class TransactionStatus(Enum):
@@ -33,6 +33,17 @@ _ALLOWED: Final = {
     S.ABORTABLE_ERROR: {S.IN_TRANSACTION, S.COMMITTING, S.ABORTABLE_ERROR, S.INITIALIZING},
     S.FATAL_ERROR: set(S),
 }
+
+_FATAL: Final = {
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.UNSUPPORTED_VERSION,
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    ErrorCode.SASL_AUTHENTICATION_FAILED,
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+}
+_NEW_EPOCH: Final = {ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 
 
 class TransactionState:
@@ -86,3 +97,13 @@ class TransactionState:
         made = AbortableTransactionError(f"the transaction has failed and must be aborted{why}")
         made.__cause__ = self.error
         return made
+
+
+def is_fatal(code: ErrorCode) -> bool:
+    """INVALID_PRODUCER_EPOCH of a Produce is not among them: the coordinator has the last word when aborting."""
+    return code in _FATAL
+
+
+def needs_new_epoch(code: ErrorCode) -> bool:
+    """Coordinator or broker know nothing of the producer id any more: abort, then begin with a new epoch."""
+    return code in _NEW_EPOCH

@@ -23,14 +23,14 @@ from barnabas.client.errors import (
     TransactionAbortedError,
 )
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.pending_call import PendingCall
 from barnabas.client.producer.queues import PartitionQueue
-from barnabas.client.producer.transaction_errors import is_fatal, needs_new_epoch
 from barnabas.client.producer.transaction_requests import GroupMetadata, TransactionRequests
-from barnabas.client.producer.transaction_state import TransactionState, TransactionStatus
-from barnabas.client.retry import Backoff
+from barnabas.client.producer.transaction_state import TransactionState, TransactionStatus, is_fatal, needs_new_epoch
+from barnabas.client.retry import retry_backoff
 from barnabas.errors import KafkaError
 from barnabas.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 
@@ -53,11 +53,11 @@ class Transactions:
         fail_waiting: Callable[[KafkaError], None],
         on_protocol: Callable[[bool], None],
         end_fast_path: Callable[[], None],
-        delivery_trouble: Callable[[], str],
+        delivery_error: Callable[[], str],
     ) -> None:
         """`flush` waits for every batch; `on_protocol` hears whether writing adds partitions by itself.
 
-        `end_fast_path`: from now on `send` asks for the state of the transaction. `delivery_trouble`: why batches that
+        `end_fast_path`: from now on `send` asks for the state of the transaction. `delivery_error`: why batches that
         `flush` waits for were not delivered yet.
         """
         assert options.transactional_id is not None
@@ -80,8 +80,8 @@ class Transactions:
         self._background = Background()
         self._adding: asyncio.Task[None] | None = None
         self._sending_offsets: asyncio.Task[Any] | None = None
-        self._pending = PendingCall(options.max_block_ms, lambda: self.trouble() or delivery_trouble())
-        accumulator.on_new_batch = self._on_new_batch
+        self._pending = PendingCall(options.max_block_ms, lambda: self.last_error() or delivery_error())
+        accumulator.batches.on_new_batch = self._on_new_batch
 
     # What the sender asks
 
@@ -101,8 +101,8 @@ class Transactions:
     def next_look_ms(self) -> int:
         return NEVER_MS
 
-    def trouble(self) -> str:
-        return self._requests.trouble()
+    def last_error(self) -> str:
+        return self._requests.last_error()
 
     def fail(self, error: KafkaError) -> None:
         """A batch or a request failed: the transaction has, and after some errors the producer as well."""
@@ -136,12 +136,14 @@ class Transactions:
 
     def abandon(self) -> None:
         """Whoever began was cancelled and may not know that it has: a transaction with nothing in it ends at once."""
-        with self._accumulator.lock:
-            is_empty = not (self._started or self._partitions or self._to_add or self._pending.is_("send_offsets"))
-            if is_empty and self.state.status is S.IN_TRANSACTION:
-                self.state.move_to(S.ABORTING)
-                self.state.move_to(S.READY)
-                self._end_fast_path()
+        self._accumulator.atomically(self._abandon_if_empty)
+
+    def _abandon_if_empty(self) -> None:
+        is_empty = not (self._started or self._partitions or self._to_add or self._pending.is_("send_offsets"))
+        if is_empty and self.state.status is S.IN_TRANSACTION:
+            self.state.move_to(S.ABORTING)
+            self.state.move_to(S.READY)
+            self._end_fast_path()
 
     async def commit(self) -> None:
         if not self._pending.is_("commit_transaction"):
@@ -198,8 +200,7 @@ class Transactions:
     async def _abort(self) -> None:
         self._stop_sends(S.ABORTING)
         self._fail_waiting(TransactionAbortedError("not sent: its transaction was aborted"))
-        with self._accumulator.lock:
-            self._to_add.clear()
+        self._accumulator.atomically(self._to_add.clear)
         unfinished = [task for task in (self._adding, self._sending_offsets) if task is not None]
         if unfinished:
             await asyncio.wait(unfinished)
@@ -207,11 +208,14 @@ class Transactions:
         await self._end(committed=False)
 
     def _stop_sends(self, status: TransactionStatus) -> None:
-        """Under the lock that `send` takes: no record can slip into a transaction that is about to end."""
-        with self._accumulator.lock:
+        """No record can slip into a transaction that is about to end."""
+
+        def stop() -> None:
             self.state.move_to(status)
-            self._accumulator.close_all()
+            self._accumulator.batches.close_all()
             self._end_fast_path()
+
+        self._accumulator.atomically(stop)
 
     async def _end(self, *, committed: bool) -> None:
         try:
@@ -219,11 +223,13 @@ class Transactions:
         except KafkaError as error:
             self._fail_end(error)
             raise
-        with self._accumulator.lock:
-            self._partitions.clear()
-            self._to_add.clear()
-            self._started = False
+        self._accumulator.atomically(self._forget_partitions)
         self.state.move_to(S.READY)
+
+    def _forget_partitions(self) -> None:
+        self._partitions.clear()
+        self._to_add.clear()
+        self._started = False
 
     async def _end_at_coordinator(self, committed: bool) -> None:
         try:
@@ -273,18 +279,20 @@ class Transactions:
         return self.state.status is S.IN_TRANSACTION
 
     async def _add_partitions(self) -> None:
-        with self._accumulator.lock:
-            adding, self._to_add = self._to_add, set()
-        backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
+        adding = self._accumulator.atomically(self._take_to_add)
+        backoff = retry_backoff(self._options)
         try:
             pause_ms = None if self._partitions else _FIRST_PARTITIONS_PAUSE_MS
             await self._requests.add_partitions(self._identity.producer, adding, backoff, pause_ms)
-            with self._accumulator.lock:
-                self._partitions |= adding
+            self._accumulator.atomically(lambda: self._partitions.update(adding))
             self._started = True
         finally:
             self._adding = None
             self._wake()
+
+    def _take_to_add(self) -> set[TopicPartition]:
+        taken, self._to_add = self._to_add, set()
+        return taken
 
     def _on_not_added(self, error: KafkaError) -> None:
         self.fail(error)

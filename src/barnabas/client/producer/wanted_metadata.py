@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from barnabas.client.background import Background
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.producer.accumulator import NEVER_MS
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.produce_client import ProduceClient
 from barnabas.errors import KafkaError
 
@@ -28,7 +28,7 @@ class WantedMetadata:
         self._on_done = on_done
         self._topics: set[str] = set()
         self._not_before_ms = 0
-        self.trouble = ""
+        self.last_error = ""
         """Why the last attempt failed, if it did."""
 
     def want(self, topics: Iterable[str]) -> None:
@@ -46,13 +46,13 @@ class WantedMetadata:
     async def _ask(self, topics: set[str]) -> None:
         try:
             await self._client.refresh_metadata(topics)
-            self.trouble = ""
+            self.last_error = ""
         except KafkaError as error:
             logger.info("metadata of %s: %s", ", ".join(sorted(topics)), error.message)
-            self.trouble = error.message
+            self.last_error = error.message
         self._on_done()
 
     def _on_failure(self, error: KafkaError) -> None:
         """The next turn of the sender asks again, after a pause."""
-        self.trouble = error.message
+        self.last_error = error.message
         self._on_done()

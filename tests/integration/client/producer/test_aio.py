@@ -10,7 +10,7 @@ from faulty_proxy import FaultyProxy
 
 from barnabas.aio import Producer
 from barnabas.client.errors import BufferFullError, ClosedError, SerializationError
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import ProducerRecord
 
 
 def test_send_and_await(bootstrap: str, topic: str) -> None:

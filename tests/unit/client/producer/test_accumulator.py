@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator, Limits, size_bound
+from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import FlushGroup, ProducerBatch
+from barnabas.client.producer.batch_queues import NEVER_MS
+from barnabas.client.producer.buffer_pool import Limits, size_bound
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.queues import TopicQueues
 from barnabas.clock import ManualClock
@@ -23,7 +25,9 @@ class World:
     def __init__(self, limits: Limits = LIMITS, partitions: int = 1) -> None:
         self.clock = ManualClock()
         self.wakes = 0
-        self.accumulator = Accumulator(limits, self.clock, wake_sender=self._wake, random_source=random.Random(1))
+        self.accumulator = Accumulator(
+            limits, self.clock, wake_sender=self._wake, random_source=random.Random(1)
+        ).batches
         self.topic: TopicQueues = self.accumulator.topic("t", partitions)
         self.topic.available = list(range(partitions))
         for queue in self.topic.partitions:

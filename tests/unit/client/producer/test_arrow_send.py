@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from barnabas.client.errors import ClientTimeoutError, RecordTooLargeError, SerializationError
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer import arrow_send
-from barnabas.client.producer.accumulator import NEVER_MS, Accumulator, Limits
+from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
+from barnabas.client.producer.batch_queues import NEVER_MS
+from barnabas.client.producer.buffer_pool import Limits
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.intake import Intake
 from barnabas.clock import ManualClock
@@ -49,9 +51,9 @@ class World:
         self.accumulator = Accumulator(LIMITS, ManualClock(), wake_sender=lambda: None)
         self.intake = Intake(self.options, self.accumulator)
         for name in topics:
-            queues = self.accumulator.topic(name, PARTITIONS)
+            queues = self.accumulator.batches.topic(name, PARTITIONS)
             queues.available = list(range(PARTITIONS))
-        self.accumulator.sleeps_until_ms = NEVER_MS
+        self.accumulator.batches.sleeps_until_ms = NEVER_MS
         self.long_ways = 0
 
     def send(self, rows: pa.RecordBatch, topic: str | None = None) -> RowsDelivery:
@@ -66,19 +68,19 @@ class World:
         return sending.delivery()
 
     def batches(self) -> list[Any]:
-        return list(self.accumulator.incomplete)
+        return list(self.accumulator.batches.incomplete)
 
     def written(self, topic: str, partition: int) -> list[Any]:
         return [
             record
-            for batch in self.accumulator.topics[topic].partitions[partition].batches
+            for batch in self.accumulator.batches.topics[topic].partitions[partition].batches
             for record in batch.buffer.records()
         ]
 
     def complete(self, **how: Any) -> None:
         for batch in self.batches():
             if not batch.done and batch.parts is None:
-                self.accumulator.remove(batch)
+                self.accumulator.batches.remove(batch)
                 batch.complete(**how)
                 self.accumulator.finish(batch)
 
@@ -255,8 +257,8 @@ def test_nothing_goes_where_a_check_is_due() -> None:
     def refuse() -> None:
         raise KafkaError(ErrorCode.INVALID_TXN_STATE)
 
-    world.intake.check_may_send = refuse
-    world.intake.end_fast_path()
+    world.accumulator.check_may_send = refuse
+    world.accumulator.end_fast_path()
     with pytest.raises(KafkaError):
         world.send(rows_of(value=binary(b"v", b"w")), "t")
     assert sum(len(world.written("t", each)) for each in range(PARTITIONS)) == 2
@@ -299,9 +301,9 @@ def test_the_handle_follows_batches_that_are_split() -> None:
     world.send(rows_of(value=binary(b"other" * 30), partition=pa.array([0])), "t")
     delivery = world.send(rows_of(value=binary(*[b"v" * 80] * 6), partition=pa.array([0] * 6)), "t")
     (batch,) = world.batches()
-    first, second, third = world.accumulator.split(batch, 350)
+    first, second, third = world.accumulator.batches.split(batch, 350)
     assert [each.record_count for each in (first, second, third)] == [2, 3, 2]
-    again = world.accumulator.split(third, 160)
+    again = world.accumulator.batches.split(third, 160)
     for part in (first, second, again[0]):
         assert not delivery.done()
         part.complete(0)
@@ -337,6 +339,6 @@ def test_others_may_send_meanwhile() -> None:
 
 
 def record_of(value: bytes) -> Any:
-    from barnabas.client.producer.producer_record import ProducerRecord
+    from barnabas.client.producer.record import ProducerRecord
 
     return ProducerRecord("t", value, None, 0)

@@ -93,7 +93,7 @@ def test_batches_of_the_same_response_keep_their_outcome(
     first = producer.send("t", b"0", partition=0, on_delivery=lambda _: producer.close(0))
     second = producer.send("t", b"1", partition=1, on_delivery=lambda _: producer.close(0))
     release(made, broker)
-    made.io.call(setattr, made.core.accumulator, "flushing", 1)
+    made.io.call(setattr, made.core.accumulator.batches, "flushing", 1)
     made.io.call(made.core._wake)
     assert [first.exception(20), second.exception(20)] == [None, None]
 
@@ -105,8 +105,7 @@ def test_in_a_turn_of_the_sender(cluster: FakeCluster, broker: ProduceBroker, se
     deliveries: list[Delivery] = []
 
     async def send_and_expire() -> None:
-        with made.core.accumulator.lock:
-            made.core.accumulator.topic("t", 2)
+        made.core.accumulator.add_topic("t", 2)
         made.core._sender.on_metadata(cluster.metadata)
         deliveries.append(made.send("t", b"old", partition=0))
         deliveries.append(made.send("t", b"young", partition=1))

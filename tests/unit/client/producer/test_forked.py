@@ -31,7 +31,7 @@ def test_a_record_that_was_on_its_way_is_the_parents(made: Sending, monkeypatch:
     async def wait() -> None:
         await waiting
 
-    with monkeypatch.context() as child, made.core.accumulator.lock:
+    with monkeypatch.context() as child, made.core.accumulator._lock:
         child.setattr("os.getpid", lambda: -1)
         assert acknowledged.result().offset == 0
         assert not waiting.done()

@@ -11,7 +11,7 @@ from sending import Sending
 
 from barnabas import Producer
 from barnabas.client.errors import IllegalStateError
-from barnabas.client.producer.producer_record import ProducerRecord
+from barnabas.client.producer.record import ProducerRecord
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_what_is_no_partition_is_refused_and_takes_no_memory(cluster: FakeCluste
         with pytest.raises(IllegalStateError, match="the partitioner chose"):
             producer.send("t", b"x")
         with pytest.raises(IllegalStateError, match="the partitioner chose"):
-            made.core.accumulator.pool.try_take(100)
+            made.core.accumulator.batches.pool.try_take(100)
             made.core.intake.try_append(made.core.intake.prepare(ProducerRecord("t", b"x"), None), 100)
-        assert producer.metrics()["buffer-available-bytes"] == made.core.accumulator.pool.total_bytes
+        assert producer.metrics()["buffer-available-bytes"] == made.core.accumulator.batches.pool.total_bytes
     finally:
         made.close()

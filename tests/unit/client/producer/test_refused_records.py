@@ -106,10 +106,10 @@ def test_interceptors_hear_of_records_that_got_no_batch(sending: Callable[..., S
     made.send("t", b"x", partition=0).result(20)
     with pytest.raises(UnknownTopicError):
         send(topic="t", value=b"x", partition=7)
-    made.core.accumulator.pool.try_take(400)
+    made.core.accumulator.batches.pool.try_take(400)
     with pytest.raises(BufferFullError):
         send(topic="t", value=b"x")
-    made.core.accumulator.pool.give_back(400)
+    made.core.accumulator.batches.pool.give_back(400)
     with pytest.raises(TypeError):
         send(topic="t", value=b"x", partition="0")
     assert [type(each) for each in heard.outcomes] == [type(None), UnknownTopicError, BufferFullError, TypeError]

@@ -197,7 +197,7 @@ def test_batches_that_are_too_large_are_split_and_the_limit_is_learnt(
     assert [each.result(0).offset for each in deliveries] == list(range(100))
     assert broker.values("t") == [b"%03d" % number * 20 for number in range(100)]
     assert made.core.meters.splits == 1 and len(broker.batch_sizes) >= 2
-    limit = made.core.accumulator.topics["t"].max_batch_bytes
+    limit = made.core.accumulator.batches.topics["t"].max_batch_bytes
     assert limit < 10_000
     for number in range(300):
         made.send("t", b"%03d" % number * 20, partition=0)
@@ -333,7 +333,7 @@ def test_no_more_requests_in_flight_than_allowed(
         most = max(most, now)
         await asyncio.sleep(0.002)
         if now == 3:
-            busy.update(made.core.accumulator.busy_nodes)
+            busy.update(made.core.accumulator.batches.busy_nodes)
         now -= 1
         return broker._on_produce(node_id, request)
 
@@ -344,7 +344,7 @@ def test_no_more_requests_in_flight_than_allowed(
     made.flush()
     assert most == 3 and busy == {0}, "who sends must know that waking the sender is no use"
     assert broker.values("t") == [b"%d" % number for number in range(30)]
-    assert not made.core.accumulator.busy_nodes
+    assert not made.core.accumulator.batches.busy_nodes
 
 
 def test_without_idempotence_a_batch_does_not_overtake_one_that_is_with_the_old_leader(

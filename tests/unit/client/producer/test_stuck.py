@@ -24,8 +24,8 @@ from barnabas.client.errors import (
     UnknownTopicError,
     UnreachableError,
 )
-from barnabas.client.producer.accumulator import Accumulator, Limits
-from barnabas.client.producer.buffer_pool import MemoryWaiter
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.buffer_pool import Limits, MemoryWaiter
 from barnabas.client.producer.memory_wait import memory
 from barnabas.client.retry import Deadline
 from barnabas.clock import SystemClock
@@ -58,25 +58,25 @@ def sending() -> Iterator[NewSending]:
 
 
 @pytest.mark.parametrize("linger_ms", [0, 5])
-def test_a_record_that_comes_after_the_look_at_the_queues_is_not_forgotten(
+def test_a_record_that_is_appended_after_the_sender_checked_the_queues_is_sent(
     cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, linger_ms: int
 ) -> None:
-    """The sender is awake and has looked at the queues; when it goes to sleep it must know of what came since."""
+    """The sender is awake and has checked the queues; when it goes to sleep it must know of what came since."""
     made = sending(cluster, linger_ms=linger_ms)
     made.send("t", b"0", partition=0).result(20)
-    made.io.wait(_until(lambda: made.core.accumulator.sleeps_until_ms > 0))
+    made.io.wait(_until(lambda: made.core.accumulator.batches.sleeps_until_ms > 0))
     late: list[Any] = []
-    look = made.core._sender._look
+    ready = made.core.accumulator.ready
 
     def then_append(now_ms: int) -> Any:
-        found = look(now_ms)
-        if not late and not made.core.accumulator.active:
+        found = ready(now_ms)
+        if not late and not made.core.accumulator.batches.active:
             # As another thread would, as soon as the lock is free.
-            topic = made.core.accumulator.topics["t"]
-            late.append(made.core.accumulator.append(topic, 1, 1, None, b"late", None))
+            topic = made.core.accumulator.batches.topics["t"]
+            late.append(made.core.accumulator.batches.append(topic, 1, 1, None, b"late", None))
         return found
 
-    made.core._sender._look = then_append  # type: ignore[method-assign]
+    made.core.accumulator.ready = then_append  # type: ignore[method-assign]
     made.io.call(made.core._wake)
     made.io.wait(_until(lambda: bool(late)))
     late[0].result(10)
@@ -130,15 +130,15 @@ def test_a_callback_that_exits_ends_nothing_but_itself(
 def test_memory_for_a_loop_that_has_ended_goes_to_the_next() -> None:
     limits = Limits(batch_size=10, linger_ms=0, buffer_memory=100, max_request_size=100, delivery_timeout_ms=1000)
     accumulator = Accumulator(limits, SystemClock(), wake_sender=lambda: None)
-    accumulator.pool.try_take(100)
+    accumulator.batches.pool.try_take(100)
     loop = asyncio.new_event_loop()
     waiting = loop.create_task(memory(accumulator, 60, Deadline(60_000)))
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
     granted = threading.Event()
-    with accumulator.lock:
-        accumulator.pool.queue(MemoryWaiter(80, granted.set))
-        accumulator.pool.give_back(100)
+    with accumulator._lock:
+        accumulator.batches.pool.queue(MemoryWaiter(80, granted.set))
+        accumulator.batches.pool.give_back(100)
     assert granted.is_set()
     waiting._log_destroy_pending = False  # type: ignore[attr-defined]
     waiting.get_coro().close()

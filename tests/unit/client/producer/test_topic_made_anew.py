@@ -58,8 +58,8 @@ def test_records_without_a_key_too(
     producer = made.producer()
     for delivery in [producer.send("t", b"x") for _ in range(30)]:
         delivery.result(20)
-    with made.core.accumulator.lock:  # some queues are longer than others, so partitions are drawn by their load
-        made.core.accumulator.topics["t"].sticky.update_load([(number, number) for number in range(6)])
+    with made.core.accumulator._lock:  # some queues are longer than others, so partitions are drawn by their load
+        made.core.accumulator.batches.topics["t"].sticky.update_load([(number, number) for number in range(6)])
     cluster.add_topic("t", 2, topic_id=ANEW)
     made.publish()
     deliveries = [producer.send("t", b"x") for _ in range(30)]

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from barnabas.client.errors import ClientTimeoutError
-from barnabas.client.producer.accumulator import Accumulator, Limits
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.buffer_pool import Limits
 from barnabas.clock import ManualClock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.codec import BatchBuffer
@@ -50,7 +51,7 @@ class Path:
             def __init__(self) -> None:
                 self.hung: list[tuple[Any, Any]] = []
 
-            def hang_on_locked(self, delivery: Any, callback: Any) -> None:
+            def add_callback(self, delivery: Any, callback: Any) -> None:
                 self.hung.append((delivery, callback))
 
         self.batch = Batch()
@@ -128,7 +129,7 @@ def test_a_closed_batch_takes_nothing(twin: ModuleType) -> None:
 
 def delivery(twin: ModuleType) -> tuple[Any, Any]:
     accumulator = Accumulator(Limits(100, 5, 1000, 500, 1000), ManualClock(), wake_sender=lambda: None)
-    made: Any = accumulator.append(accumulator.topic("t", 1), 0, 1234, None, b"x", None)
+    made: Any = accumulator.batches.append(accumulator.batches.topic("t", 1), 0, 1234, None, b"x", None)
     return twin.Delivery(made.batch, made.index, made.timestamp), made.batch
 
 

@@ -19,7 +19,7 @@ from barnabas.protocol.messages.init_producer_id import InitProducerIdResponse
 
 SOON: dict[str, Any] = {"delivery_timeout_ms": 60, "request_timeout_ms": 50, "reconnect_backoff_ms": 1}
 REFUSED = UnreachableError("broker-0:9092", "connection refused, nothing listens there")
-WORDS = r"; last trouble: broker-0:9092: connection refused, nothing listens there$"
+WORDS = r"; last error: broker-0:9092: connection refused, nothing listens there$"
 
 
 @pytest.fixture
@@ -92,11 +92,11 @@ def test_a_delivery_that_is_refused_again_and_again(broker: ProduceBroker, sendi
     made.send("t", b"0").result(20)
     broker.errors.append(ErrorCode.NOT_ENOUGH_REPLICAS)
     delivery = made.send("t", b"1")
-    with pytest.raises(ClientTimeoutError, match="; last trouble: partition t-0: fewer replicas are in sync"):
+    with pytest.raises(ClientTimeoutError, match="; last error: partition t-0: fewer replicas are in sync"):
         delivery.result(20)
 
 
-def test_old_trouble_is_not_told(
+def test_an_old_error_is_not_reported(
     cluster: FakeCluster,
     sending: Callable[..., Sending],
     disconnect: Callable[[], None],
@@ -111,7 +111,7 @@ def test_old_trouble_is_not_told(
     cluster.set_leader("t", 0, leader=-1, leader_epoch=1)
     made.publish()
     error = made.send("t", b"3", partition=0).exception(20)
-    assert isinstance(error, ClientTimeoutError) and "last trouble" not in error.message
+    assert isinstance(error, ClientTimeoutError) and "last error" not in error.message
 
 
 def test_a_flush(sending: Callable[..., Sending], disconnect: Callable[[], None]) -> None:

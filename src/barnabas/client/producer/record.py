@@ -1,4 +1,4 @@
-"""Objects of the user that see each record before it is sent and each outcome: `on_send`, `on_acknowledgement`.
+"""A record as the user gives it, and the user's interceptors, which see it before it is sent and its outcome.
 
 `on_send(record)` runs in the thread that sends and returns the record, or another one. `on_acknowledgement(metadata,
 error)` runs on the I/O thread; one of the two is None. An interceptor that raises is logged and passed over: it can
@@ -6,15 +6,38 @@ spoil neither a record nor another interceptor.
 """
 
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from barnabas.client.producer.producer_record import ProducerRecord
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from barnabas.client.producer._fast_pure import Delivery
 
+Headers = Sequence[tuple[str, bytes | None]]
+OnDelivery = Callable[["Delivery"], object]
 logger = logging.getLogger(__name__)
+
+
+class ProducerRecord(NamedTuple):
+    """One record as `send` was given it: what interceptors see and may replace."""
+
+    topic: str
+    value: Any = None
+    key: Any = None
+    partition: int | None = None
+    timestamp: int | None = None
+    headers: Headers | None = None
+
+
+class PreparedRecord(NamedTuple):
+    """A record that was intercepted, serialized and checked."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    partition: int | None
+    timestamp: int
+    headers: Headers | None
+    callbacks: "tuple[OnDelivery, ...]"
 
 
 class ProducerInterceptors:

@@ -1,4 +1,4 @@
-"""What a `Delivery` does, compiled or not: looks at its batch, waits for it, hangs a callback on it.
+"""What a `Delivery` does, compiled or not: checks its batch, waits for it, adds a callback to it; and what it returns.
 
 A batch that was split hands its records on: `_owner` finds the batch that a record is in now. Nothing here may run
 with the accumulator's lock held by the caller, as waiting and callbacks take it.
@@ -6,15 +6,30 @@ with the accumulator's lock held by the caller, as waiting and callbacks take it
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from barnabas.client.errors import ClientTimeoutError
-from barnabas.client.producer.record_metadata import RecordMetadata
 from barnabas.errors import KafkaError
+from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.client.producer._fast_pure import Delivery
     from barnabas.client.producer.batch import ProducerBatch
+
+UNKNOWN_OFFSET: Final = -1
+"""With acks=0 nobody says where a record went."""
+
+
+class RecordMetadata(NamedTuple):
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    """Milliseconds: the record's own, or the broker's when the topic stamps records as they are appended."""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
 
 
 def done(delivery: "Delivery") -> bool:
@@ -36,7 +51,7 @@ def exception(delivery: "Delivery", timeout: float | None) -> KafkaError | None:
 
 def add_callback(delivery: "Delivery", callback: Callable[["Delivery"], object]) -> None:
     batch, _ = _owner(delivery)
-    if not batch.hang_on(delivery, callback):
+    if batch.done or not batch.accumulator.add_callback(batch, delivery, callback):
         callback(delivery)
 
 
