@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from barnabas import Consumer
-from barnabas.client.consumer.listener import RebalanceListener
+from barnabas.client.consumer.hooks import RebalanceListener
 from barnabas.types import TopicPartition
 
 Partitions = frozenset[tuple[str, int]]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from barnabas import Consumer
-from barnabas.client.consumer.listener import RebalanceListener
+from barnabas.client.consumer.hooks import RebalanceListener
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 

@@ -11,7 +11,7 @@ from fake_cluster import FakeCluster
 from barnabas.client.consumer.collector import Collector
 from barnabas.client.consumer.fetch_buffer import FetchBuffer
 from barnabas.client.consumer.fetcher import Fetcher
-from barnabas.client.consumer.offset_reset import EARLIEST
+from barnabas.client.consumer.offsets import EARLIEST
 from barnabas.client.consumer.partition_state import PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.options import ConsumerOptions

@@ -1,10 +1,11 @@
-"""Access rules: list, add, remove. Any broker answers; a cluster without an authorizer says SECURITY_DISABLED."""
+"""Access rules: list, add, remove. Any broker serves them; without an authorizer it returns SECURITY_DISABLED."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import (
     AclBinding,
     AclFilter,
@@ -19,13 +20,18 @@ from barnabas.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsM
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest
 
 
-class AclCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class AclAdmin:
+    """Access rules of the cluster."""
+
+    requests: AdminRequests
+
     async def describe_acls(self, filter: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
         """The rules that match; all of them without a filter."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         wanted = filter or AclFilter()
 
-        async def ask(node_id: int) -> list[AclBinding]:
+        async def send_to(node_id: int) -> list[AclBinding]:
             request = DescribeAclsRequest(
                 resource_type_filter=wanted.resource_type,
                 resource_name_filter=wanted.resource_name,
@@ -35,7 +41,7 @@ class AclCalls(AdminCalls):
                 operation=wanted.operation,
                 permission_type=wanted.permission,
             )
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             check(response.error_code, response.error_message)
             return [
                 AclBinding(
@@ -51,40 +57,48 @@ class AclCalls(AdminCalls):
                 for each in resource.acls
             ]
 
-        return await self._call(self._any_node, ask, deadline)
+        return await self.requests.call(self.requests.any_node, send_to, deadline)
 
     async def create_acls(self, bindings: Iterable[AclBinding], *, timeout: float | None = None) -> None:
         """Add rules; one that is there already is fine."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[AclBinding]) -> Mapping[AclBinding, bool | KafkaError]:
-            response = await self._send(node_id, CreateAclsRequest(creations=list(map(_creation, asked))), deadline)
+        async def send_to(node_id: int, requested: list[AclBinding]) -> Mapping[AclBinding, bool | KafkaError]:
+            response = await self.requests.send(
+                node_id, CreateAclsRequest(creations=list(map(_creation, requested))), deadline
+            )
             return {
                 binding: admin_error(result.error_code, result.error_message) if result.error_code else True
-                for binding, result in zip(asked, response.results)
+                for binding, result in zip(requested, response.results)
             }
 
-        moved = self._look_for_controller
-        outcome: Outcome[AclBinding, bool] = await self._drive(bindings, self._on_any_node, ask, deadline, moved=moved)
+        on_retry = self.requests.forget_controller
+        outcome: Outcome[AclBinding, bool] = await self.requests.call_each(
+            bindings, self.requests.on_any_node, send_to, deadline, on_retry=on_retry
+        )
         outcome.all()
 
     async def delete_acls(
         self, filters: Iterable[AclFilter], *, timeout: float | None = None
     ) -> dict[AclFilter, list[AclBinding]]:
         """Remove the rules that match; gives those that were removed, by filter."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[AclFilter]) -> Mapping[AclFilter, list[AclBinding] | KafkaError]:
-            response = await self._send(node_id, DeleteAclsRequest(filters=list(map(_filter, asked))), deadline)
-            answers: dict[AclFilter, list[AclBinding] | KafkaError] = {}
-            for each, result in zip(asked, response.filter_results):
+        async def send_to(
+            node_id: int, requested: list[AclFilter]
+        ) -> Mapping[AclFilter, list[AclBinding] | KafkaError]:
+            response = await self.requests.send(
+                node_id, DeleteAclsRequest(filters=list(map(_filter, requested))), deadline
+            )
+            results: dict[AclFilter, list[AclBinding] | KafkaError] = {}
+            for each, result in zip(requested, response.filter_results):
                 failed = [(acl.error_code, acl.error_message) for acl in result.matching_acls if acl.error_code]
                 if result.error_code:
                     failed = [(result.error_code, result.error_message)]
-                answers[each] = admin_error(*failed[0]) if failed else list(map(_binding, result.matching_acls))
-            return answers
+                results[each] = admin_error(*failed[0]) if failed else list(map(_binding, result.matching_acls))
+            return results
 
-        return (await self._drive(filters, self._on_any_node, ask, deadline)).all()
+        return (await self.requests.call_each(filters, self.requests.on_any_node, send_to, deadline)).all()
 
 
 def _creation(binding: AclBinding) -> AclCreation:
@@ -111,13 +125,13 @@ def _filter(wanted: AclFilter) -> DeleteAclsFilter:
     )
 
 
-def _binding(told: DeleteAclsMatchingAcl) -> AclBinding:
+def _binding(acl: DeleteAclsMatchingAcl) -> AclBinding:
     return AclBinding(
-        resource_type=ResourceType(told.resource_type),
-        resource_name=told.resource_name,
-        pattern_type=PatternType(told.pattern_type),
-        principal=told.principal,
-        host=told.host,
-        operation=AclOperation(told.operation),
-        permission=AclPermission(told.permission_type),
+        resource_type=ResourceType(acl.resource_type),
+        resource_name=acl.resource_name,
+        pattern_type=PatternType(acl.pattern_type),
+        principal=acl.principal,
+        host=acl.host,
+        operation=AclOperation(acl.operation),
+        permission=AclPermission(acl.permission_type),
     )

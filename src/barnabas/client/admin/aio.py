@@ -7,7 +7,19 @@ async with Admin("localhost:9092") as admin:
 from types import TracebackType
 from typing import Self
 
-from barnabas.client.admin.core import AdminBase, AdminCore
+from barnabas.client.admin.acls import AclAdmin
+from barnabas.client.admin.cluster import ClusterAdmin
+from barnabas.client.admin.configs import ConfigAdmin
+from barnabas.client.admin.core import AdminBase, of
+from barnabas.client.admin.group_offsets import GroupOffsetAdmin
+from barnabas.client.admin.groups import GroupAdmin
+from barnabas.client.admin.hanging import HangingTransactionAdmin
+from barnabas.client.admin.log_dirs import LogDirAdmin
+from barnabas.client.admin.reassignments import ReassignmentAdmin
+from barnabas.client.admin.records import RecordAdmin
+from barnabas.client.admin.topics import TopicAdmin
+from barnabas.client.admin.transactions import TransactionAdmin
+from barnabas.client.admin.users import UserAdmin
 from barnabas.client.facade import awaitable
 
 
@@ -28,62 +40,62 @@ class Admin(AdminBase):
     ) -> None:
         await self.close()
 
-    create_topic = awaitable(AdminCore.create_topic)
-    create_topics = awaitable(AdminCore.create_topics)
-    delete_topic = awaitable(AdminCore.delete_topic)
-    delete_topics = awaitable(AdminCore.delete_topics)
-    list_topics = awaitable(AdminCore.list_topics)
-    describe_topic = awaitable(AdminCore.describe_topic)
-    describe_topics = awaitable(AdminCore.describe_topics)
-    add_partitions = awaitable(AdminCore.add_partitions)
+    create_topic = awaitable(of("topics", TopicAdmin.create_topic))
+    create_topics = awaitable(of("topics", TopicAdmin.create_topics))
+    delete_topic = awaitable(of("topics", TopicAdmin.delete_topic))
+    delete_topics = awaitable(of("topics", TopicAdmin.delete_topics))
+    list_topics = awaitable(of("topics", TopicAdmin.list_topics))
+    describe_topic = awaitable(of("topics", TopicAdmin.describe_topic))
+    describe_topics = awaitable(of("topics", TopicAdmin.describe_topics))
+    add_partitions = awaitable(of("topics", TopicAdmin.add_partitions))
 
-    describe_config = awaitable(AdminCore.describe_config)
-    describe_configs = awaitable(AdminCore.describe_configs)
-    alter_config = awaitable(AdminCore.alter_config)
-    alter_configs = awaitable(AdminCore.alter_configs)
-    list_config_resources = awaitable(AdminCore.list_config_resources)
+    describe_config = awaitable(of("configs", ConfigAdmin.describe_config))
+    describe_configs = awaitable(of("configs", ConfigAdmin.describe_configs))
+    alter_config = awaitable(of("configs", ConfigAdmin.alter_config))
+    alter_configs = awaitable(of("configs", ConfigAdmin.alter_configs))
+    list_config_resources = awaitable(of("configs", ConfigAdmin.list_config_resources))
 
-    list_offsets = awaitable(AdminCore.list_offsets)
-    delete_records = awaitable(AdminCore.delete_records)
+    list_offsets = awaitable(of("records", RecordAdmin.list_offsets))
+    delete_records = awaitable(of("records", RecordAdmin.delete_records))
 
-    list_groups = awaitable(AdminCore.list_groups)
-    describe_group = awaitable(AdminCore.describe_group)
-    describe_groups = awaitable(AdminCore.describe_groups)
-    delete_group = awaitable(AdminCore.delete_group)
-    delete_groups = awaitable(AdminCore.delete_groups)
-    remove_members = awaitable(AdminCore.remove_members)
+    list_groups = awaitable(of("groups", GroupAdmin.list_groups))
+    describe_group = awaitable(of("groups", GroupAdmin.describe_group))
+    describe_groups = awaitable(of("groups", GroupAdmin.describe_groups))
+    delete_group = awaitable(of("groups", GroupAdmin.delete_group))
+    delete_groups = awaitable(of("groups", GroupAdmin.delete_groups))
+    remove_members = awaitable(of("groups", GroupAdmin.remove_members))
 
-    list_group_offsets = awaitable(AdminCore.list_group_offsets)
-    list_groups_offsets = awaitable(AdminCore.list_groups_offsets)
-    alter_group_offsets = awaitable(AdminCore.alter_group_offsets)
-    delete_group_offsets = awaitable(AdminCore.delete_group_offsets)
+    list_group_offsets = awaitable(of("group_offsets", GroupOffsetAdmin.list_group_offsets))
+    list_groups_offsets = awaitable(of("group_offsets", GroupOffsetAdmin.list_groups_offsets))
+    alter_group_offsets = awaitable(of("group_offsets", GroupOffsetAdmin.alter_group_offsets))
+    delete_group_offsets = awaitable(of("group_offsets", GroupOffsetAdmin.delete_group_offsets))
 
-    list_transactions = awaitable(AdminCore.list_transactions)
-    describe_transaction = awaitable(AdminCore.describe_transaction)
-    describe_transactions = awaitable(AdminCore.describe_transactions)
-    fence_producers = awaitable(AdminCore.fence_producers)
-    describe_producers = awaitable(AdminCore.describe_producers)
-    abort_transaction = awaitable(AdminCore.abort_transaction)
-    find_hanging_transactions = awaitable(AdminCore.find_hanging_transactions)
+    list_transactions = awaitable(of("transactions", TransactionAdmin.list_transactions))
+    describe_transaction = awaitable(of("transactions", TransactionAdmin.describe_transaction))
+    describe_transactions = awaitable(of("transactions", TransactionAdmin.describe_transactions))
+    fence_producers = awaitable(of("transactions", TransactionAdmin.fence_producers))
+    describe_producers = awaitable(of("transactions", TransactionAdmin.describe_producers))
+    abort_transaction = awaitable(of("transactions", TransactionAdmin.abort_transaction))
+    find_hanging_transactions = awaitable(of("hanging_transactions", HangingTransactionAdmin.find_hanging_transactions))
 
-    describe_cluster = awaitable(AdminCore.describe_cluster)
-    describe_features = awaitable(AdminCore.describe_features)
-    update_features = awaitable(AdminCore.update_features)
-    describe_quorum = awaitable(AdminCore.describe_quorum)
-    unregister_broker = awaitable(AdminCore.unregister_broker)
+    describe_cluster = awaitable(of("cluster", ClusterAdmin.describe_cluster))
+    describe_features = awaitable(of("cluster", ClusterAdmin.describe_features))
+    update_features = awaitable(of("cluster", ClusterAdmin.update_features))
+    describe_quorum = awaitable(of("cluster", ClusterAdmin.describe_quorum))
+    unregister_broker = awaitable(of("cluster", ClusterAdmin.unregister_broker))
 
-    describe_log_dirs = awaitable(AdminCore.describe_log_dirs)
-    alter_replica_log_dirs = awaitable(AdminCore.alter_replica_log_dirs)
+    describe_log_dirs = awaitable(of("log_dirs", LogDirAdmin.describe_log_dirs))
+    alter_replica_log_dirs = awaitable(of("log_dirs", LogDirAdmin.alter_replica_log_dirs))
 
-    alter_partition_reassignments = awaitable(AdminCore.alter_partition_reassignments)
-    list_partition_reassignments = awaitable(AdminCore.list_partition_reassignments)
-    elect_leaders = awaitable(AdminCore.elect_leaders)
+    alter_partition_reassignments = awaitable(of("reassignments", ReassignmentAdmin.alter_partition_reassignments))
+    list_partition_reassignments = awaitable(of("reassignments", ReassignmentAdmin.list_partition_reassignments))
+    elect_leaders = awaitable(of("reassignments", ReassignmentAdmin.elect_leaders))
 
-    describe_acls = awaitable(AdminCore.describe_acls)
-    create_acls = awaitable(AdminCore.create_acls)
-    delete_acls = awaitable(AdminCore.delete_acls)
+    describe_acls = awaitable(of("acls", AclAdmin.describe_acls))
+    create_acls = awaitable(of("acls", AclAdmin.create_acls))
+    delete_acls = awaitable(of("acls", AclAdmin.delete_acls))
 
-    describe_user_scram_credentials = awaitable(AdminCore.describe_user_scram_credentials)
-    alter_user_scram_credentials = awaitable(AdminCore.alter_user_scram_credentials)
-    describe_client_quotas = awaitable(AdminCore.describe_client_quotas)
-    alter_client_quotas = awaitable(AdminCore.alter_client_quotas)
+    describe_user_scram_credentials = awaitable(of("users", UserAdmin.describe_user_scram_credentials))
+    alter_user_scram_credentials = awaitable(of("users", UserAdmin.alter_user_scram_credentials))
+    describe_client_quotas = awaitable(of("users", UserAdmin.describe_client_quotas))
+    alter_client_quotas = awaitable(of("users", UserAdmin.alter_client_quotas))

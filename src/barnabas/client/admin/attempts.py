@@ -1,7 +1,7 @@
-"""The keys of one admin call on their way: which are done, which failed for good, and which are asked for again.
+"""The state of the keys of one admin call: which are done, which have failed, and which are requested again.
 
-A lost answer leaves open whether the change was made. Where the next attempt is refused because it was ("exists
-already"), the caller's `already` says so and the key counts as done.
+After a lost response it is unknown whether the change was made. If it was, the next attempt is rejected ("exists
+already"): the caller's `already` recognizes that error and the key counts as done.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
@@ -16,7 +16,7 @@ from barnabas.errors import ErrorCode, KafkaError
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-PASSES_BY_ITSELF = frozenset(
+RETRIED = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -38,31 +38,33 @@ PASSES_BY_ITSELF = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-SOON_KNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-SOON_MS = 2000
-"""A topic made a moment ago may not be known to every broker yet; one that does not exist is not worth a minute."""
+RETRIED_BRIEFLY = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+BRIEF_RETRY_MS = 2000
+"""A topic created a moment ago may not be known to every broker yet. For one that does not exist, stop early."""
 
 
 @dataclass(slots=True)
 class Outcome(Generic[K, V]):
-    """What became of each key, in the order in which they were given."""
+    """The result or the error of each key, in the order given."""
 
     results: dict[K, V] = field(default_factory=dict)
     errors: dict[K, KafkaError] = field(default_factory=dict)
 
     def all(self) -> dict[K, V]:
+        """The results by key; raises AdminError if any key failed."""
         if self.errors:
             raise AdminError(self.errors, self.results)
         return self.results
 
     def only(self, key: K) -> V:
+        """The result of one key; raises its error if it failed."""
         if key in self.errors:
             raise self.errors[key]
         return self.results[key]
 
 
-class AnswerLost(ClientError):
-    """A request left and no answer came: it may have been carried out. `failure` is what the user hears of."""
+class ResponseLost(ClientError):
+    """A request was sent and no response came: it may have been executed. `failure` is the error that the user sees."""
 
     def __init__(self, failure: KafkaError) -> None:
         self.failure = failure
@@ -70,59 +72,61 @@ class AnswerLost(ClientError):
 
 
 class Attempts(Generic[K, V]):
-    """`also_passes`: errors to try again besides those that always are; `soon`: they pass in a moment or never."""
+    """`also_retried`: errors to retry besides `RETRIED`; `retried_briefly`: retried, but only for BRIEF_RETRY_MS."""
 
     def __init__(
         self,
         keys: Iterable[K],
         deadline: Deadline,
-        also_passes: Collection[ErrorCode],
-        soon: Collection[ErrorCode],
+        also_retried: Collection[ErrorCode],
+        retried_briefly: Collection[ErrorCode],
         already: Callable[[K, KafkaError], V | None] | None,
     ) -> None:
         self._wanted = list(dict.fromkeys(keys))
         self._done: Outcome[K, V] = Outcome()
-        self._again = dict.fromkeys(self._wanted)
-        self._why: dict[K, KafkaError] = {}
+        self._pending = dict.fromkeys(self._wanted)
+        self._last_errors: dict[K, KafkaError] = {}
         self._unsure: set[K] = set()
-        self._passes = PASSES_BY_ITSELF.union(also_passes)
-        self._soon = soon
-        self._soon_until = deadline.sooner(SOON_MS)
+        self._retried = RETRIED.union(also_retried)
+        self._retried_briefly = retried_briefly
+        self._brief_retry_until = deadline.sooner(BRIEF_RETRY_MS)
         self._already = already
 
     @property
     def pending(self) -> list[K]:
-        """What is still to be asked for."""
-        return list(self._again)
+        """The keys to request next."""
+        return list(self._pending)
 
-    def take(self, key: K, answer: V | KafkaError) -> KafkaError | None:
-        """The answer for a key; gives the error if it is one to try again after."""
-        self._again.pop(key, None)
-        if not isinstance(answer, KafkaError):
-            self._done.results[key] = answer
+    def take(self, key: K, result: V | KafkaError) -> KafkaError | None:
+        """Record the result of a key. Returns the error if the key will be retried."""
+        self._pending.pop(key, None)
+        if not isinstance(result, KafkaError):
+            self._done.results[key] = result
             return None
-        made = self._already(key, answer) if self._already is not None and key in self._unsure else None
+        made = self._already(key, result) if self._already is not None and key in self._unsure else None
         if made is not None:
             self._done.results[key] = made
             return None
-        if isinstance(answer, AnswerLost):
-            answer = answer.failure
+        if isinstance(result, ResponseLost):
+            result = result.failure
             self._unsure.add(key)
-        if answer.code in self._passes or (answer.code in self._soon and not self._soon_until.expired):
-            self._again[key] = None
-            if key not in self._why or not isinstance(answer, ClientTimeoutError):
-                # That the last attempt had no time left says less than what the one before it met.
-                self._why[key] = answer
-            return answer
-        self._done.errors[key] = answer
+        if result.code in self._retried or (
+            result.code in self._retried_briefly and not self._brief_retry_until.expired
+        ):
+            self._pending[key] = None
+            if key not in self._last_errors or not isinstance(result, ClientTimeoutError):
+                # An earlier error explains more than that the last attempt had no time left.
+                self._last_errors[key] = result
+            return result
+        self._done.errors[key] = result
         return None
 
     def give_up(self) -> None:
-        """The time is over: the last failure of each unfinished key stays."""
-        for key in self._again:
-            error = self._why[key]
-            self._done.errors[key] = error if error.code in self._soon else _out_of_time(error)
-        self._again.clear()
+        """The time is over: each unfinished key fails with its last error."""
+        for key in self._pending:
+            error = self._last_errors[key]
+            self._done.errors[key] = error if error.code in self._retried_briefly else _out_of_time(error)
+        self._pending.clear()
 
     def outcome(self) -> Outcome[K, V]:
         results, errors = self._done.results, self._done.errors
@@ -133,7 +137,7 @@ class Attempts(Generic[K, V]):
 
 
 def _out_of_time(error: KafkaError) -> KafkaError:
-    """The last failure says why; a time-out in its place would not."""
+    """Names the last error: a bare time-out would not explain the failure."""
     if isinstance(error, UnreachableError | ClientTimeoutError):
         return error
-    return ClientTimeoutError(f"tried until default.api.timeout.ms was over; the last answer was {error}")
+    return ClientTimeoutError(f"tried until default.api.timeout.ms was over; the last response was {error}")

@@ -1,9 +1,10 @@
 """The cluster as a whole: brokers and controller, features, the metadata quorum, brokers that are gone for good."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import (
     BrokerDescription,
     ClusterDescription,
@@ -28,7 +29,12 @@ from barnabas.types import NO_TOPIC_ID, topic_id_text
 METADATA_LOG = "__cluster_metadata"
 
 
-class ClusterCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class ClusterAdmin:
+    """Brokers, features and the metadata quorum."""
+
+    requests: AdminRequests
+
     async def describe_cluster(
         self,
         *,
@@ -37,15 +43,17 @@ class ClusterCalls(AdminCalls):
         timeout: float | None = None,
     ) -> ClusterDescription:
         """Cluster id, controller and brokers, as one of the brokers knows them."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int) -> ClusterDescription:
+        async def send_to(node_id: int) -> ClusterDescription:
             request = DescribeClusterRequest(
                 include_cluster_authorized_operations=include_authorized_operations,
                 include_fenced_brokers=include_fenced_brokers,
             )
             try:
-                response = await self._send(node_id, request, deadline, min_version=2 if include_fenced_brokers else 0)
+                response = await self.requests.send(
+                    node_id, request, deadline, min_version=2 if include_fenced_brokers else 0
+                )
             except UnsupportedVersionError:
                 if include_fenced_brokers:
                     raise
@@ -62,10 +70,12 @@ class ClusterCalls(AdminCalls):
                 response.cluster_authorized_operations if include_authorized_operations else None,
             )
 
-        return await self._call(self._any_node, ask, deadline)
+        return await self.requests.call(self.requests.any_node, send_to, deadline)
 
     async def _cluster_by_metadata(self, node_id: int, deadline: Deadline) -> ClusterDescription:
-        response = await self._send(node_id, MetadataRequest(topics=[], allow_auto_topic_creation=False), deadline)
+        response = await self.requests.send(
+            node_id, MetadataRequest(topics=[], allow_auto_topic_creation=False), deadline
+        )
         brokers = [
             BrokerDescription(node=Node(each.node_id, each.host, each.port, each.rack)) for each in response.brokers
         ]
@@ -73,19 +83,19 @@ class ClusterCalls(AdminCalls):
 
     async def describe_features(self, *, broker_id: int | None = None, timeout: float | None = None) -> FeatureMetadata:
         """Feature levels in force, and those that the broker (any, or the one named) supports."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
         async def locate() -> int:
             if broker_id is None:
-                return await self._any_node()
-            place = (await self._on_itself([broker_id]))[broker_id]
+                return await self.requests.any_node()
+            place = (await self.requests.on_brokers([broker_id]))[broker_id]
             if isinstance(place, int):
                 return place
             raise place
 
-        async def ask(node_id: int) -> FeatureMetadata:
+        async def send_to(node_id: int) -> FeatureMetadata:
             request = ApiVersionsRequest(client_software_name="barnabas", client_software_version="1")
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             check(response.error_code)
             known = response.finalized_features_epoch >= 0
             return FeatureMetadata(
@@ -102,7 +112,7 @@ class ClusterCalls(AdminCalls):
                 },
             )
 
-        return await self._call(locate, ask, deadline)
+        return await self.requests.call(locate, send_to, deadline)
 
     async def update_features(
         self,
@@ -112,11 +122,11 @@ class ClusterCalls(AdminCalls):
         timeout: float | None = None,
     ) -> None:
         """Put other feature levels in force, all of them or none."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int) -> None:
+        async def send_to(node_id: int) -> None:
             request = UpdateFeaturesRequest(
-                timeout_ms=self._request_timeout_ms(deadline),
+                timeout_ms=self.requests.request_timeout_ms(deadline),
                 feature_updates=[
                     FeatureUpdateKey(
                         feature=name, max_version_level=update.max_version_level, upgrade_type=int(update.upgrade_type)
@@ -125,39 +135,41 @@ class ClusterCalls(AdminCalls):
                 ],
                 validate_only=validate_only,
             )
-            response = await self._send(node_id, request, deadline, min_version=1)
+            response = await self.requests.send(node_id, request, deadline, min_version=1)
             check(response.error_code, response.error_message)
             for result in response.results:
                 check(result.error_code, result.error_message and f"{result.feature}: {result.error_message}")
 
-        await self._call(self._controller, ask, deadline, moved=self._look_for_controller)
+        await self.requests.call(self.requests.controller, send_to, deadline, on_retry=self.requests.forget_controller)
 
     async def describe_quorum(self, *, timeout: float | None = None) -> QuorumInfo:
         """The replicas of the metadata log of a KRaft cluster, and how far they are."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int) -> QuorumInfo:
+        async def send_to(node_id: int) -> QuorumInfo:
             partition = quorum_messages.RequestPartitionData(partition_index=0)
             topic = quorum_messages.RequestTopicData(topic_name=METADATA_LOG, partitions=[partition])
-            response = await self._send(node_id, quorum_messages.DescribeQuorumRequest(topics=[topic]), deadline)
+            response = await self.requests.send(
+                node_id, quorum_messages.DescribeQuorumRequest(topics=[topic]), deadline
+            )
             check(response.error_code, response.error_message)
-            for told in response.topics:
-                for log in told.partitions:
-                    check(log.error_code, log.error_message, topic=told.topic_name, partition=log.partition_index)
+            for described in response.topics:
+                for log in described.partitions:
+                    check(log.error_code, log.error_message, topic=described.topic_name, partition=log.partition_index)
                     return _quorum(log, response.nodes)
             raise admin_error(-1, f"the broker said nothing about {METADATA_LOG}")
 
-        return await self._call(self._any_node, ask, deadline)
+        return await self.requests.call(self.requests.any_node, send_to, deadline)
 
     async def unregister_broker(self, broker_id: int, *, timeout: float | None = None) -> None:
         """Forget a broker that has stopped and will not come back."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int) -> None:
-            response = await self._send(node_id, UnregisterBrokerRequest(broker_id=broker_id), deadline)
+        async def send_to(node_id: int) -> None:
+            response = await self.requests.send(node_id, UnregisterBrokerRequest(broker_id=broker_id), deadline)
             check(response.error_code, response.error_message)
 
-        await self._call(self._any_node, ask, deadline)
+        await self.requests.call(self.requests.any_node, send_to, deadline)
 
 
 def _description(

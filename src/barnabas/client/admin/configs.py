@@ -1,14 +1,15 @@
 """Settings of topics, brokers and groups: read them, change single ones.
 
-Settings of one broker are asked of that broker, all others of any (DescribeConfigs, IncrementalAlterConfigs). A change
-names what it touches and leaves the rest: there is no call that replaces all settings.
+Settings of one broker are requested from that broker, all others from any (DescribeConfigs, IncrementalAlterConfigs).
+A change names what it touches and leaves the rest: no call replaces all settings.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import (
     ConfigChange,
     ConfigEntry,
@@ -36,7 +37,12 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 OF_ONE_BROKER = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
 
 
-class ConfigCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class ConfigAdmin:
+    """Settings of topics, brokers and groups."""
+
+    requests: AdminRequests
+
     async def describe_config(
         self,
         resource: ConfigResource,
@@ -71,31 +77,31 @@ class ConfigCalls(AdminCalls):
         documentation: bool,
         timeout: float | None,
     ) -> Outcome[ConfigResource, dict[str, ConfigEntry]]:
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(
-            node_id: int, asked: list[ConfigResource]
+        async def send_to(
+            node_id: int, requested: list[ConfigResource]
         ) -> Mapping[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
             keys = None if names is None else list(names)
             request = DescribeConfigsRequest(
                 resources=[
                     DescribeConfigsResource(resource_type=each.type, resource_name=each.name, configuration_keys=keys)
-                    for each in asked
+                    for each in requested
                 ],
                 include_synonyms=synonyms,
                 include_documentation=documentation,
             )
-            response = await self._send(node_id, request, deadline, min_version=3 if documentation else 0)
-            answers: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
+            response = await self.requests.send(node_id, request, deadline, min_version=3 if documentation else 0)
+            results: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
             for result in response.results:
                 resource = ConfigResource(ConfigResourceType(result.resource_type), result.resource_name)
                 if result.error_code:
-                    answers[resource] = _config_error(resource, result.error_code, result.error_message)
+                    results[resource] = _config_error(resource, result.error_code, result.error_message)
                 else:
-                    answers[resource] = {each.name: _entry(each) for each in result.configs}
-            return answers
+                    results[resource] = {each.name: _entry(each) for each in result.configs}
+            return results
 
-        return await self._drive(resources, self._where_settings_are, ask, deadline)
+        return await self.requests.call_each(resources, self._locate, send_to, deadline)
 
     async def alter_config(
         self,
@@ -125,50 +131,52 @@ class ConfigCalls(AdminCalls):
     async def _alter_configs(
         self, changes: Mapping[ConfigResource, ConfigChange], validate_only: bool, timeout: float | None
     ) -> Outcome[ConfigResource, bool]:
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[ConfigResource]) -> Mapping[ConfigResource, bool | KafkaError]:
+        async def send_to(node_id: int, requested: list[ConfigResource]) -> Mapping[ConfigResource, bool | KafkaError]:
             request = IncrementalAlterConfigsRequest(
                 resources=[
                     AlterConfigsResource(
                         resource_type=each.type, resource_name=each.name, configs=_operations(changes[each])
                     )
-                    for each in asked
+                    for each in requested
                 ],
                 validate_only=validate_only,
             )
-            response = await self._send(node_id, request, deadline)
-            answers: dict[ConfigResource, bool | KafkaError] = {}
+            response = await self.requests.send(node_id, request, deadline)
+            results: dict[ConfigResource, bool | KafkaError] = {}
             for result in response.responses:
                 resource = ConfigResource(ConfigResourceType(result.resource_type), result.resource_name)
                 refused = result.error_code and _config_error(resource, result.error_code, result.error_message)
-                answers[resource] = refused or True
-            return answers
+                results[resource] = refused or True
+            return results
 
-        return await self._drive(changes, self._where_settings_are, ask, deadline, moved=self._look_for_controller)
+        return await self.requests.call_each(
+            changes, self._locate, send_to, deadline, on_retry=self.requests.forget_controller
+        )
 
     async def list_config_resources(
         self, types: Iterable[ConfigResourceType] = (), *, timeout: float | None = None
     ) -> list[ConfigResource]:
         """Resources that have settings of their own; without types, of all types that the broker knows."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int) -> list[ConfigResource]:
+        async def send_to(node_id: int) -> list[ConfigResource]:
             request = ListConfigResourcesRequest(resource_types=[int(each) for each in types])
             only_metrics = list(types) == [ConfigResourceType.CLIENT_METRICS]
-            response = await self._send(node_id, request, deadline, min_version=0 if only_metrics else 1)
+            response = await self.requests.send(node_id, request, deadline, min_version=0 if only_metrics else 1)
             check(response.error_code)
             return [
                 ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)
                 for each in response.config_resources
             ]
 
-        return await self._call(self._any_node, ask, deadline)
+        return await self.requests.call(self.requests.any_node, send_to, deadline)
 
-    async def _where_settings_are(self, keys: list[ConfigResource]) -> Mapping[ConfigResource, int | KafkaError]:
+    async def _locate(self, keys: list[ConfigResource]) -> Mapping[ConfigResource, int | KafkaError]:
         brokers = {key: int(key.name) for key in keys if key.type in OF_ONE_BROKER and key.name.isdecimal()}
-        places = await self._on_itself(list(brokers.values())) if brokers else {}
-        others = await self._any_node() if len(brokers) < len(keys) else -1
+        places = await self.requests.on_brokers(list(brokers.values())) if brokers else {}
+        others = await self.requests.any_node() if len(brokers) < len(keys) else -1
         return {key: places[brokers[key]] if key in brokers else others for key in keys}
 
 
@@ -191,16 +199,17 @@ def _config_error(resource: ConfigResource, code: int, message: str | None) -> K
     return admin_error(code, message)
 
 
-def _entry(told: DescribeConfigsResourceResult) -> ConfigEntry:
+def _entry(config: DescribeConfigsResourceResult) -> ConfigEntry:
     return ConfigEntry(
-        name=told.name,
-        value=told.value,
-        source=ConfigSource(told.config_source),
-        is_read_only=told.read_only,
-        is_sensitive=told.is_sensitive,
+        name=config.name,
+        value=config.value,
+        source=ConfigSource(config.config_source),
+        is_read_only=config.read_only,
+        is_sensitive=config.is_sensitive,
         synonyms=tuple(
-            ConfigSynonym(name=each.name, value=each.value, source=ConfigSource(each.source)) for each in told.synonyms
+            ConfigSynonym(name=each.name, value=each.value, source=ConfigSource(each.source))
+            for each in config.synonyms
         ),
-        type=ConfigType(told.config_type),
-        documentation=told.documentation,
+        type=ConfigType(config.config_type),
+        documentation=config.documentation,
     )

@@ -1,7 +1,7 @@
 """What admin calls raise.
 
-A call about one thing raises the `KafkaError` of that thing. A call about many returns a mapping when all went well,
-and otherwise raises `AdminError`, which has what succeeded and what failed, so nothing is lost.
+A call about one key raises its `KafkaError`. A call about many returns a mapping if all succeeded, and otherwise raises
+`AdminError`, which has the results and the errors by key.
 """
 
 from collections.abc import Mapping

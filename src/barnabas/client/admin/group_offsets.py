@@ -4,12 +4,13 @@ Setting and deleting works on partitions that no member reads, or the broker ref
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic, named_partition
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import GroupOffsets
 from barnabas.client.cluster import CoordinatorKind
 from barnabas.client.consumer.arguments import offsets_of
@@ -29,7 +30,12 @@ MANY_GROUPS, STABLE_ONLY, ALL_PARTITIONS = 8, 7, 2
 _HAS_MEMBERS = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.STALE_MEMBER_EPOCH)
 
 
-class GroupOffsetCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class GroupOffsetAdmin:
+    """Committed offsets of groups."""
+
+    requests: AdminRequests
+
     async def list_group_offsets(
         self,
         group_id: str,
@@ -43,7 +49,7 @@ class GroupOffsetCalls(AdminCalls):
         `require_stable`: wait for transactions that are about to change them.
         """
         wanted = None if partitions is None else [named_partition(each) for each in partitions]
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         return (await self._fetch({group_id: wanted}, require_stable, deadline)).only(group_id)
 
     async def list_groups_offsets(
@@ -58,29 +64,33 @@ class GroupOffsetCalls(AdminCalls):
             group_id: None if partitions is None else [named_partition(each) for each in partitions]
             for group_id, partitions in groups.items()
         }
-        return (await self._fetch(wanted, require_stable, self._deadline(timeout))).all()
+        return (await self._fetch(wanted, require_stable, self.requests.deadline(timeout))).all()
 
     async def _fetch(
         self, wanted: Mapping[str, list[TopicPartition] | None], require_stable: bool, deadline: Deadline
     ) -> Outcome[str, GroupOffsets]:
-        async def ask(node_id: int, asked: list[str]) -> Mapping[str, GroupOffsets | KafkaError]:
-            version = await self._cluster.version_of(node_id, ApiKey.OFFSET_FETCH, max_version=BY_NAME)
+        async def send_to(node_id: int, requested: list[str]) -> Mapping[str, GroupOffsets | KafkaError]:
+            version = await self.requests.cluster.version_of(node_id, ApiKey.OFFSET_FETCH, max_version=BY_NAME)
             if version >= MANY_GROUPS:
-                request = _fetch_request(asked, wanted, require_stable)
-                response = await self._send(node_id, request, deadline, max_version=BY_NAME, min_version=MANY_GROUPS)
+                request = _fetch_request(requested, wanted, require_stable)
+                response = await self.requests.send(
+                    node_id, request, deadline, max_version=BY_NAME, min_version=MANY_GROUPS
+                )
                 return {each.group_id: _offsets(each, each.group_id) for each in response.groups}
-            answers: dict[str, GroupOffsets | KafkaError] = {}
-            for group_id in asked:
+            results: dict[str, GroupOffsets | KafkaError] = {}
+            for group_id in requested:
                 old_request = _old_fetch_request(group_id, wanted[group_id], require_stable)
                 oldest = STABLE_ONLY if require_stable else ALL_PARTITIONS
-                response = await self._send(
+                response = await self.requests.send(
                     node_id, old_request, deadline, max_version=MANY_GROUPS - 1, min_version=oldest
                 )
-                answers[group_id] = _offsets(response, group_id)
-            return answers
+                results[group_id] = _offsets(response, group_id)
+            return results
 
-        moved = self._forget_coordinator(GROUP)
-        return await self._drive(wanted, self._on_coordinators(GROUP, deadline), ask, deadline, moved=moved)
+        on_retry = self.requests.forget_coordinator(GROUP)
+        return await self.requests.call_each(
+            wanted, self.requests.on_coordinators(GROUP, deadline), send_to, deadline, on_retry=on_retry
+        )
 
     async def alter_group_offsets(
         self,
@@ -91,30 +101,30 @@ class GroupOffsetCalls(AdminCalls):
     ) -> None:
         """Store offsets for a group, which is made if need be. Its members must be stopped first."""
         wanted = offsets_of(offsets)
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
+        async def send_to(node_id: int, requested: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
             request = commit_messages.OffsetCommitRequest(
                 group_id=group_id,
                 topics=[
                     commit_messages.OffsetCommitRequestTopic(
                         name=topic, partitions=[_committed(key, wanted[key]) for key in keys]
                     )
-                    for topic, keys in by_topic(asked).items()
+                    for topic, keys in by_topic(requested).items()
                 ],
             )
-            response = await self._send(node_id, request, deadline, max_version=BY_NAME)
+            response = await self.requests.send(node_id, request, deadline, max_version=BY_NAME)
             return _by_partition(group_id, response)
 
-        (await self._drive_group(group_id, wanted, ask, deadline, (ErrorCode.REBALANCE_IN_PROGRESS,))).all()
+        (await self._drive_group(group_id, wanted, send_to, deadline, (ErrorCode.REBALANCE_IN_PROGRESS,))).all()
 
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
     ) -> None:
         """Delete the offsets of a group for partitions of topics that no member of it reads."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
+        async def send_to(node_id: int, requested: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
             request = delete_messages.OffsetDeleteRequest(
                 group_id=group_id,
                 topics=[
@@ -124,39 +134,41 @@ class GroupOffsetCalls(AdminCalls):
                             delete_messages.OffsetDeleteRequestPartition(partition_index=key.partition) for key in keys
                         ],
                     )
-                    for topic, keys in by_topic(asked).items()
+                    for topic, keys in by_topic(requested).items()
                 ],
             )
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             check(response.error_code, group=group_id)
             return _by_partition(group_id, response)
 
-        (await self._drive_group(group_id, (named_partition(each) for each in partitions), ask, deadline)).all()
+        (await self._drive_group(group_id, (named_partition(each) for each in partitions), send_to, deadline)).all()
 
     async def _drive_group(
         self,
         group_id: str,
         keys: Iterable[TopicPartition],
-        ask: Any,
+        send_to: Any,
         deadline: Deadline,
-        also_passes: tuple[ErrorCode, ...] = (),
+        also_retried: tuple[ErrorCode, ...] = (),
     ) -> Outcome[TopicPartition, bool]:
-        """Keys are partitions, but all of them are asked of the group's coordinator."""
+        """Keys are partitions; the group's coordinator serves all of them."""
 
-        async def locate(asked: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
-            return dict.fromkeys(asked, await self._cluster.coordinator(GROUP, group_id, deadline))
+        async def locate(requested: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
+            return dict.fromkeys(requested, await self.requests.cluster.coordinator(GROUP, group_id, deadline))
 
-        def moved(key: TopicPartition, error: KafkaError) -> None:
-            self._forget_coordinator(GROUP)(group_id, error)
+        def on_retry(key: TopicPartition, error: KafkaError) -> None:
+            self.requests.forget_coordinator(GROUP)(group_id, error)
 
-        return await self._drive(keys, locate, ask, deadline, also_passes=also_passes, moved=moved)
+        return await self.requests.call_each(
+            keys, locate, send_to, deadline, also_retried=also_retried, on_retry=on_retry
+        )
 
 
 def _fetch_request(
-    asked: list[str], wanted: Mapping[str, list[TopicPartition] | None], require_stable: bool
+    requested: list[str], wanted: Mapping[str, list[TopicPartition] | None], require_stable: bool
 ) -> fetch_messages.OffsetFetchRequest:
     groups = []
-    for group_id in asked:
+    for group_id in requested:
         partitions = wanted[group_id]
         group = fetch_messages.OffsetFetchRequestGroup(group_id=group_id, topics=None)
         if partitions is not None:
@@ -181,12 +193,12 @@ def _old_fetch_request(
 
 
 def _offsets(
-    told: fetch_messages.OffsetFetchResponse | fetch_messages.OffsetFetchResponseGroup, group_id: str
+    response: fetch_messages.OffsetFetchResponse | fetch_messages.OffsetFetchResponseGroup, group_id: str
 ) -> GroupOffsets | KafkaError:
-    if told.error_code:
-        return admin_error(told.error_code, group=group_id)
+    if response.error_code:
+        return admin_error(response.error_code, group=group_id)
     offsets: dict[TopicPartition, OffsetAndMetadata | None] = {}
-    for topic in told.topics:
+    for topic in response.topics:
         for each in topic.partitions:
             if each.error_code:
                 return admin_error(each.error_code, topic=topic.name, partition=each.partition_index, group=group_id)
@@ -207,14 +219,14 @@ def _committed(key: TopicPartition, offset: OffsetAndMetadata) -> commit_message
 def _by_partition(
     group_id: str, response: commit_messages.OffsetCommitResponse | delete_messages.OffsetDeleteResponse
 ) -> dict[TopicPartition, bool | KafkaError]:
-    answers: dict[TopicPartition, bool | KafkaError] = {}
+    results: dict[TopicPartition, bool | KafkaError] = {}
     for topic in response.topics:
         for each in topic.partitions:
             key = TopicPartition(topic.name, each.partition_index)
             hint = "the group has members: stop them first" if each.error_code in _HAS_MEMBERS else None
-            answers[key] = True
+            results[key] = True
             if each.error_code:
-                answers[key] = admin_error(
+                results[key] = admin_error(
                     each.error_code, topic=key.topic, partition=key.partition, group=group_id, hint=hint
                 )
-    return answers
+    return results

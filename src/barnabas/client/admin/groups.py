@@ -1,16 +1,17 @@
 """Groups: list, describe, delete, and have members removed.
 
-Every broker lists the groups that it coordinates; all else is asked of a group's coordinator. A group is described by
-the consumer protocol's API first and, where it is not such a group or the broker does not know that API, by the classic
-one.
+Every broker lists the groups that it coordinates; all other requests go to the coordinator of the group. A group is
+described by the API of the consumer protocol first. If it is no such group, or the broker does not know that API, by
+the classic one.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls, several
 from barnabas.client.admin.errors import admin_error, check
-from barnabas.client.admin.group_answers import described_classic_group, described_consumer_group, listed_group
+from barnabas.client.admin.group_responses import described_classic_group, described_consumer_group, listed_group
+from barnabas.client.admin.requests import AdminRequests, several
 from barnabas.client.admin.types import GroupDescription, GroupListing, GroupState, GroupType, MemberToRemove
 from barnabas.client.cluster import CoordinatorKind
 from barnabas.client.errors import UnsupportedVersionError
@@ -27,7 +28,12 @@ DEFAULT_REASON = "member was removed by an admin"
 _NOT_OF_THE_CONSUMER_PROTOCOL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
 
 
-class GroupCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class GroupAdmin:
+    """Groups and their members."""
+
+    requests: AdminRequests
+
     async def list_groups(
         self,
         *,
@@ -40,22 +46,26 @@ class GroupCalls(AdminCalls):
 
         A simple consumer group (offsets without members) has the protocol type "".
         """
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         wanted_states = [GroupState(each) for each in several(states)]
         wanted_types = [GroupType(each) for each in several(types)]
         wanted_protocols = frozenset(several(protocol_types))
 
-        async def ask(node_id: int, keys: list[int]) -> Mapping[int, list[GroupListing] | KafkaError]:
+        async def send_to(node_id: int, keys: list[int]) -> Mapping[int, list[GroupListing] | KafkaError]:
             request = ListGroupsRequest(
                 states_filter=[str(each) for each in wanted_states],
                 types_filter=[each.lower() for each in wanted_types],
             )
             oldest = 5 if wanted_types else 4 if wanted_states else 0
-            response = await self._send(node_id, request, deadline, min_version=oldest)
+            response = await self.requests.send(node_id, request, deadline, min_version=oldest)
             check(response.error_code)
             return {node_id: [listed_group(each) for each in response.groups]}
 
-        listed = (await self._drive(await self._brokers(deadline), self._on_itself, ask, deadline)).all()
+        listed = (
+            await self.requests.call_each(
+                await self.requests.brokers(deadline), self.requests.on_brokers, send_to, deadline
+            )
+        ).all()
         groups = {group.group_id: group for of_broker in listed.values() for group in of_broker}
         return {
             group_id: groups[group_id]
@@ -67,7 +77,7 @@ class GroupCalls(AdminCalls):
         self, group_id: str, *, include_authorized_operations: bool = False, timeout: float | None = None
     ) -> GroupDescription:
         """State, coordinator and members of a group, with the partitions of each."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         return (await self._describe_groups([group_id], include_authorized_operations, deadline)).only(group_id)
 
     async def describe_groups(
@@ -78,25 +88,29 @@ class GroupCalls(AdminCalls):
         timeout: float | None = None,
     ) -> dict[str, GroupDescription]:
         """The same of several groups."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         return (await self._describe_groups(several(group_ids), include_authorized_operations, deadline)).all()
 
     async def _describe_groups(
         self, group_ids: Iterable[str], operations: bool, deadline: Deadline
     ) -> Outcome[str, GroupDescription]:
-        async def ask(node_id: int, asked: list[str]) -> Mapping[str, GroupDescription | KafkaError]:
-            answers = await self._describe_consumer_groups(node_id, asked, operations, deadline)
+        async def send_to(node_id: int, requested: list[str]) -> Mapping[str, GroupDescription | KafkaError]:
+            results = await self._describe_consumer_groups(node_id, requested, operations, deadline)
             classic = [
                 group_id
-                for group_id, answer in answers.items()
-                if isinstance(answer, KafkaError) and answer.code in _NOT_OF_THE_CONSUMER_PROTOCOL
+                for group_id, result in results.items()
+                if isinstance(result, KafkaError) and result.code in _NOT_OF_THE_CONSUMER_PROTOCOL
             ]
             if classic:
-                answers |= await self._describe_classic_groups(node_id, classic, operations, deadline)
-            return answers
+                results |= await self._describe_classic_groups(node_id, classic, operations, deadline)
+            return results
 
-        return await self._drive(
-            group_ids, self._on_coordinators(GROUP, deadline), ask, deadline, moved=self._forget_coordinator(GROUP)
+        return await self.requests.call_each(
+            group_ids,
+            self.requests.on_coordinators(GROUP, deadline),
+            send_to,
+            deadline,
+            on_retry=self.requests.forget_coordinator(GROUP),
         )
 
     async def _describe_consumer_groups(
@@ -104,18 +118,18 @@ class GroupCalls(AdminCalls):
     ) -> dict[str, GroupDescription | KafkaError]:
         request = ConsumerGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=operations)
         try:
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
         except UnsupportedVersionError as error:
             return dict.fromkeys(group_ids, error)
-        coordinator = self._node(node_id)
+        coordinator = self.requests.node(node_id)
         return {group.group_id: described_consumer_group(group, coordinator) for group in response.groups}
 
     async def _describe_classic_groups(
         self, node_id: int, group_ids: list[str], operations: bool, deadline: Deadline
     ) -> dict[str, GroupDescription | KafkaError]:
         request = DescribeGroupsRequest(groups=group_ids, include_authorized_operations=operations)
-        response = await self._send(node_id, request, deadline, min_version=3 if operations else 0)
-        coordinator = self._node(node_id)
+        response = await self.requests.send(node_id, request, deadline, min_version=3 if operations else 0)
+        coordinator = self.requests.node(node_id)
         return {group.group_id: described_classic_group(group, coordinator) for group in response.groups}
 
     async def delete_group(self, group_id: str, *, timeout: float | None = None) -> None:
@@ -127,10 +141,10 @@ class GroupCalls(AdminCalls):
         (await self._delete_groups(several(group_ids), timeout)).all()
 
     async def _delete_groups(self, group_ids: Iterable[str], timeout: float | None) -> Outcome[str, bool]:
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[str]) -> Mapping[str, bool | KafkaError]:
-            response = await self._send(node_id, DeleteGroupsRequest(groups_names=asked), deadline)
+        async def send_to(node_id: int, requested: list[str]) -> Mapping[str, bool | KafkaError]:
+            response = await self.requests.send(node_id, DeleteGroupsRequest(groups_names=requested), deadline)
             return {
                 each.group_id: admin_error(each.error_code, group=each.group_id) if each.error_code else True
                 for each in response.results
@@ -139,9 +153,14 @@ class GroupCalls(AdminCalls):
         def already(group_id: str, error: KafkaError) -> bool | None:
             return True if error.code is ErrorCode.GROUP_ID_NOT_FOUND else None
 
-        moved = self._forget_coordinator(GROUP)
-        return await self._drive(
-            group_ids, self._on_coordinators(GROUP, deadline), ask, deadline, moved=moved, already=already
+        on_retry = self.requests.forget_coordinator(GROUP)
+        return await self.requests.call_each(
+            group_ids,
+            self.requests.on_coordinators(GROUP, deadline),
+            send_to,
+            deadline,
+            on_retry=on_retry,
+            already=already,
         )
 
     async def remove_members(
@@ -156,7 +175,7 @@ class GroupCalls(AdminCalls):
 
         A text is a group.instance.id. A running member that is not static joins again by itself.
         """
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         if members is None:
             wanted = await self._all_members(group_id, deadline)
         else:
@@ -180,32 +199,32 @@ class GroupCalls(AdminCalls):
     async def _remove(
         self, group_id: str, members: list[MemberToRemove], reason: str, deadline: Deadline
     ) -> Outcome[MemberToRemove, bool]:
-        def moved(key: MemberToRemove, error: KafkaError) -> None:
-            self._forget_coordinator(GROUP)(group_id, error)
+        def on_retry(key: MemberToRemove, error: KafkaError) -> None:
+            self.requests.forget_coordinator(GROUP)(group_id, error)
 
         async def locate(keys: list[MemberToRemove]) -> Mapping[MemberToRemove, int | KafkaError]:
-            return dict.fromkeys(keys, await self._cluster.coordinator(GROUP, group_id, deadline))
+            return dict.fromkeys(keys, await self.requests.cluster.coordinator(GROUP, group_id, deadline))
 
-        async def ask(node_id: int, asked: list[MemberToRemove]) -> Mapping[MemberToRemove, bool | KafkaError]:
+        async def send_to(node_id: int, requested: list[MemberToRemove]) -> Mapping[MemberToRemove, bool | KafkaError]:
             identities = [
                 MemberIdentity(member_id=each.member_id, group_instance_id=each.group_instance_id, reason=reason)
-                for each in asked
+                for each in requested
             ]
             request = LeaveGroupRequest(group_id=group_id, members=identities)
-            response = await self._send(node_id, request, deadline, min_version=3)
+            response = await self.requests.send(node_id, request, deadline, min_version=3)
             check(response.error_code, group=group_id)
             by_instance = {each.group_instance_id: each for each in response.members if each.group_instance_id}
             by_id = {each.member_id: each for each in response.members}
-            answers: dict[MemberToRemove, bool | KafkaError] = {}
-            for key in asked:
-                told = by_instance.get(key.group_instance_id) or by_id.get(key.member_id)
-                if told is not None:
+            results: dict[MemberToRemove, bool | KafkaError] = {}
+            for key in requested:
+                member = by_instance.get(key.group_instance_id) or by_id.get(key.member_id)
+                if member is not None:
                     hint = "it has left already, or its id is wrong"
-                    refused = told.error_code and admin_error(told.error_code, str(key), group=group_id, hint=hint)
-                    answers[key] = refused or True
-            return answers
+                    refused = member.error_code and admin_error(member.error_code, str(key), group=group_id, hint=hint)
+                    results[key] = refused or True
+            return results
 
         def already(key: MemberToRemove, error: KafkaError) -> bool | None:
             return True if error.code is ErrorCode.UNKNOWN_MEMBER_ID else None
 
-        return await self._drive(members, locate, ask, deadline, moved=moved, already=already)
+        return await self.requests.call_each(members, locate, send_to, deadline, on_retry=on_retry, already=already)

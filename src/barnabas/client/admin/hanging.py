@@ -5,19 +5,29 @@ uses its producer id, or if that id's transaction does not (or no longer) cover 
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from barnabas.client.admin.errors import AdminError
 from barnabas.client.admin.records import named_partition
-from barnabas.client.admin.topics import TopicCalls
-from barnabas.client.admin.transactions import TransactionCalls
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.topics import TopicAdmin
+from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.types import HangingTransaction, ProducerState
 from barnabas.errors import ErrorCode
 from barnabas.types import TopicPartition
 
-PARTITIONS_A_REQUEST = 500
+PARTITIONS_PER_REQUEST = 500
 FIFTEEN_MINUTES_MS = 900_000
 
 
-class HangingCalls(TopicCalls, TransactionCalls):
+@dataclass(frozen=True, slots=True)
+class HangingTransactionAdmin:
+    """Finds transactions that hang."""
+
+    requests: AdminRequests
+    topics: TopicAdmin
+    transactions: TransactionAdmin
+
     async def find_hanging_transactions(
         self,
         partitions: Iterable[tuple[str, int]] | None = None,
@@ -40,7 +50,9 @@ class HangingCalls(TopicCalls, TransactionCalls):
         open_ones = await self._open_for_too_long(searched, broker_id, max_transaction_timeout_ms, timeout)
         if not open_ones:
             return []
-        ids = await self.list_transactions(producer_ids={each.producer_id for _, each in open_ones}, timeout=timeout)
+        ids = await self.transactions.list_transactions(
+            producer_ids={each.producer_id for _, each in open_ones}, timeout=timeout
+        )
         id_of = {listing.producer_id: listing.transactional_id for listing in ids.values()}
         covered = await self._covered(id_of.values(), timeout)
         return [
@@ -61,8 +73,12 @@ class HangingCalls(TopicCalls, TransactionCalls):
     async def _partitions_of(
         self, topic: str | None, broker_id: int | None, timeout: float | None
     ) -> list[TopicPartition]:
-        names = [topic] if topic is not None else list(await self.list_topics(include_internal=True, timeout=timeout))
-        described = await self.describe_topics(names, timeout=timeout)
+        names = (
+            [topic]
+            if topic is not None
+            else list(await self.topics.list_topics(include_internal=True, timeout=timeout))
+        )
+        described = await self.topics.describe_topics(names, timeout=timeout)
         return [
             TopicPartition(name, each.partition)
             for name, description in described.items()
@@ -73,11 +89,11 @@ class HangingCalls(TopicCalls, TransactionCalls):
     async def _open_for_too_long(
         self, partitions: list[TopicPartition], broker_id: int | None, limit_ms: int, timeout: float | None
     ) -> list[tuple[TopicPartition, ProducerState]]:
-        before = self._clock.now_ms() - limit_ms
+        before = self.requests.clock.now_ms() - limit_ms
         found = []
-        for start in range(0, len(partitions), PARTITIONS_A_REQUEST):
-            part = partitions[start : start + PARTITIONS_A_REQUEST]
-            producers = await self.describe_producers(part, broker_id=broker_id, timeout=timeout)
+        for start in range(0, len(partitions), PARTITIONS_PER_REQUEST):
+            part = partitions[start : start + PARTITIONS_PER_REQUEST]
+            producers = await self.transactions.describe_producers(part, broker_id=broker_id, timeout=timeout)
             found += [
                 (partition, each)
                 for partition, of_partition in producers.items()
@@ -89,9 +105,12 @@ class HangingCalls(TopicCalls, TransactionCalls):
     async def _covered(
         self, transactional_ids: Iterable[str], timeout: float | None
     ) -> dict[str, frozenset[TopicPartition]]:
-        """Partitions in which a coordinator still will write markers, by transactional id."""
-        outcome = await self._describe_transactions(set(transactional_ids), self._deadline(timeout))
-        for error in outcome.errors.values():
-            if error.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-                raise error
-        return {transactional_id: each.partitions for transactional_id, each in outcome.results.items()}
+        """Partitions in which a coordinator will still write markers, by transactional id."""
+        try:
+            described = await self.transactions.describe_transactions(set(transactional_ids), timeout=timeout)
+        except AdminError as failed:
+            for error in failed.errors.values():
+                if error.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                    raise error from None
+            described = failed.results
+        return {transactional_id: each.partitions for transactional_id, each in described.items()}

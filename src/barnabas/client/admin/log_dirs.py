@@ -1,16 +1,17 @@
 """Log directories of brokers: what lies in them and how large it is, and moving replicas between them.
 
-Each broker answers for its own directories.
+Each broker results for its own directories.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic, named_partition
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import LogDirDescription, ReplicaInfo
 from barnabas.errors import KafkaError
 from barnabas.protocol.messages.alter_replica_log_dirs import (
@@ -33,7 +34,12 @@ class Replica(NamedTuple):
     broker_id: int
 
 
-class LogDirCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class LogDirAdmin:
+    """Log directories of brokers and the replicas in them."""
+
+    requests: AdminRequests
+
     async def describe_log_dirs(
         self,
         broker_ids: Iterable[int] | None = None,
@@ -42,22 +48,22 @@ class LogDirCalls(AdminCalls):
         timeout: float | None = None,
     ) -> dict[int, dict[str, LogDirDescription]]:
         """Log directories by broker and path, with the replicas in them; of all brokers and partitions if left out."""
-        deadline = self._deadline(timeout)
-        asked_brokers = await self._brokers(deadline) if broker_ids is None else list(broker_ids)
+        deadline = self.requests.deadline(timeout)
+        brokers = await self.requests.brokers(deadline) if broker_ids is None else list(broker_ids)
         wanted = None if partitions is None else by_topic(named_partition(each) for each in partitions)
 
-        async def ask(node_id: int, keys: list[int]) -> Mapping[int, dict[str, LogDirDescription] | KafkaError]:
+        async def send_to(node_id: int, keys: list[int]) -> Mapping[int, dict[str, LogDirDescription] | KafkaError]:
             topics = None
             if wanted is not None:
                 topics = [
                     DescribableLogDirTopic(topic=topic, partitions=[each.partition for each in group])
                     for topic, group in wanted.items()
                 ]
-            response = await self._send(node_id, DescribeLogDirsRequest(topics=topics), deadline)
+            response = await self.requests.send(node_id, DescribeLogDirsRequest(topics=topics), deadline)
             check(response.error_code)
             return {node_id: {each.log_dir: _log_dir(each) for each in response.results}}
 
-        outcome = await self._drive(asked_brokers, self._on_itself, ask, deadline)
+        outcome = await self.requests.call_each(brokers, self.requests.on_brokers, send_to, deadline)
         return outcome.all()
 
     async def alter_replica_log_dirs(
@@ -74,13 +80,13 @@ class LogDirCalls(AdminCalls):
         (await self._move(wanted, timeout)).all()
 
     async def _move(self, wanted: Mapping[Replica, str], timeout: float | None) -> Outcome[Replica, bool]:
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
         async def locate(keys: list[Replica]) -> Mapping[Replica, int | KafkaError]:
-            places = await self._on_itself(sorted({key.broker_id for key in keys}))
+            places = await self.requests.on_brokers(sorted({key.broker_id for key in keys}))
             return {key: places[key.broker_id] for key in keys}
 
-        async def ask(node_id: int, keys: list[Replica]) -> Mapping[Replica, bool | KafkaError]:
+        async def send_to(node_id: int, keys: list[Replica]) -> Mapping[Replica, bool | KafkaError]:
             by_path: dict[str, list[TopicPartition]] = defaultdict(list)
             for key in keys:
                 by_path[wanted[key]].append(key.partition)
@@ -96,7 +102,7 @@ class LogDirCalls(AdminCalls):
                     for path, partitions in by_path.items()
                 ]
             )
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             return {
                 Replica(TopicPartition(topic.topic_name, each.partition_index), node_id): (
                     admin_error(each.error_code, topic=topic.topic_name, partition=each.partition_index)
@@ -107,20 +113,20 @@ class LogDirCalls(AdminCalls):
                 for each in topic.partitions
             }
 
-        return await self._drive(wanted, locate, ask, deadline)
+        return await self.requests.call_each(wanted, locate, send_to, deadline)
 
 
-def _log_dir(told: DescribeLogDirsResult) -> LogDirDescription:
+def _log_dir(log_dir: DescribeLogDirsResult) -> LogDirDescription:
     return LogDirDescription(
-        path=told.log_dir,
-        error=admin_error(told.error_code) if told.error_code else None,
+        path=log_dir.log_dir,
+        error=admin_error(log_dir.error_code) if log_dir.error_code else None,
         replicas={
             TopicPartition(topic.name, each.partition_index): ReplicaInfo(
                 size=each.partition_size, offset_lag=each.offset_lag, is_future=each.is_future_key
             )
-            for topic in told.topics
+            for topic in log_dir.topics
             for each in topic.partitions
         },
-        total_bytes=told.total_bytes if told.total_bytes >= 0 else None,
-        usable_bytes=told.usable_bytes if told.usable_bytes >= 0 else None,
+        total_bytes=log_dir.total_bytes if log_dir.total_bytes >= 0 else None,
+        usable_bytes=log_dir.usable_bytes if log_dir.usable_bytes >= 0 else None,
     )

@@ -1,12 +1,13 @@
 """Where partitions live and who leads them: reassignments (KIP-455), elections (KIP-460), by the controller."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic, named_partition
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import PartitionReassignment
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import alter_partition_reassignments as alter_messages
@@ -18,7 +19,12 @@ ElectionType = Literal["preferred", "unclean"]
 _ELECTION_TYPES = {"preferred": 0, "unclean": 1}
 
 
-class ReassignmentCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class ReassignmentAdmin:
+    """Replica reassignments and leader elections."""
+
+    requests: AdminRequests
+
     async def alter_partition_reassignments(
         self,
         reassignments: Mapping[TopicPartition, Sequence[int] | None] | Mapping[tuple[str, int], Sequence[int] | None],
@@ -31,21 +37,21 @@ class ReassignmentCalls(AdminCalls):
         Returns when the moves have begun: `list_partition_reassignments` shows those under way.
         """
         wanted = {named_partition(key): replicas for key, replicas in reassignments.items()}
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
+        async def send_to(node_id: int, requested: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
             request = alter_messages.AlterPartitionReassignmentsRequest(
-                timeout_ms=self._request_timeout_ms(deadline),
+                timeout_ms=self.requests.request_timeout_ms(deadline),
                 allow_replication_factor_change=allow_replication_factor_change,
                 topics=[
                     alter_messages.ReassignableTopic(
                         name=topic, partitions=[_reassignable(key, wanted[key]) for key in keys]
                     )
-                    for topic, keys in by_topic(asked).items()
+                    for topic, keys in by_topic(requested).items()
                 ],
             )
             oldest = 0 if allow_replication_factor_change else 1
-            response = await self._send(node_id, request, deadline, min_version=oldest)
+            response = await self.requests.send(node_id, request, deadline, min_version=oldest)
             check(response.error_code, response.error_message)
             return {
                 TopicPartition(topic.name, each.partition_index): (
@@ -61,9 +67,9 @@ class ReassignmentCalls(AdminCalls):
             cancelled = wanted[key] is None and error.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
             return True if cancelled else None
 
-        moved = self._look_for_controller
-        outcome: Outcome[TopicPartition, bool] = await self._drive(
-            wanted, self._on_controller, ask, deadline, moved=moved, already=already
+        on_retry = self.requests.forget_controller
+        outcome: Outcome[TopicPartition, bool] = await self.requests.call_each(
+            wanted, self.requests.on_controller, send_to, deadline, on_retry=on_retry, already=already
         )
         outcome.all()
 
@@ -71,11 +77,13 @@ class ReassignmentCalls(AdminCalls):
         self, partitions: Iterable[tuple[str, int]] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
         """Moves under way, of all partitions or of these."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         wanted = None if partitions is None else by_topic(named_partition(each) for each in partitions)
 
-        async def ask(node_id: int) -> dict[TopicPartition, PartitionReassignment]:
-            request = list_messages.ListPartitionReassignmentsRequest(timeout_ms=self._request_timeout_ms(deadline))
+        async def send_to(node_id: int) -> dict[TopicPartition, PartitionReassignment]:
+            request = list_messages.ListPartitionReassignmentsRequest(
+                timeout_ms=self.requests.request_timeout_ms(deadline)
+            )
             if wanted is not None:
                 request.topics = [
                     list_messages.ListPartitionReassignmentsTopics(
@@ -83,7 +91,7 @@ class ReassignmentCalls(AdminCalls):
                     )
                     for topic, keys in wanted.items()
                 ]
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             check(response.error_code, response.error_message)
             return {
                 TopicPartition(topic.name, each.partition_index): PartitionReassignment(
@@ -95,7 +103,9 @@ class ReassignmentCalls(AdminCalls):
                 for each in topic.partitions
             }
 
-        return await self._call(self._controller, ask, deadline, moved=self._look_for_controller)
+        return await self.requests.call(
+            self.requests.controller, send_to, deadline, on_retry=self.requests.forget_controller
+        )
 
     async def elect_leaders(
         self,
@@ -108,10 +118,10 @@ class ReassignmentCalls(AdminCalls):
 
         "unclean" may make a replica leader that lacks records: they are lost.
         """
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         wanted = None if partitions is None else [named_partition(each) for each in partitions]
 
-        async def ask(node_id: int) -> dict[TopicPartition, bool | KafkaError]:
+        async def send_to(node_id: int) -> dict[TopicPartition, bool | KafkaError]:
             topics = None
             if wanted is not None:
                 topics = [
@@ -121,9 +131,11 @@ class ReassignmentCalls(AdminCalls):
             request = election_messages.ElectLeadersRequest(
                 election_type=_ELECTION_TYPES[election_type],
                 topic_partitions=topics,
-                timeout_ms=self._request_timeout_ms(deadline),
+                timeout_ms=self.requests.request_timeout_ms(deadline),
             )
-            response = await self._send(node_id, request, deadline, min_version=1 if request.election_type else 0)
+            response = await self.requests.send(
+                node_id, request, deadline, min_version=1 if request.election_type else 0
+            )
             check(response.error_code)
             return {
                 TopicPartition(topic.topic, each.partition_id): _elected(topic.topic, each)
@@ -131,13 +143,15 @@ class ReassignmentCalls(AdminCalls):
                 for each in topic.partition_result
             }
 
-        answers = await self._call(self._controller, ask, deadline, moved=self._look_for_controller)
+        results = await self.requests.call(
+            self.requests.controller, send_to, deadline, on_retry=self.requests.forget_controller
+        )
         outcome: Outcome[TopicPartition, bool] = Outcome()
-        for key, answer in sorted(answers.items()):
-            if isinstance(answer, KafkaError):
-                outcome.errors[key] = answer
+        for key, result in sorted(results.items()):
+            if isinstance(result, KafkaError):
+                outcome.errors[key] = result
             else:
-                outcome.results[key] = answer
+                outcome.results[key] = result
         return outcome.all()
 
 
@@ -147,9 +161,9 @@ def _reassignable(key: TopicPartition, replicas: Sequence[int] | None) -> alter_
     )
 
 
-def _elected(topic: str, told: election_messages.PartitionResult) -> bool | KafkaError:
-    if told.error_code == ErrorCode.ELECTION_NOT_NEEDED:
+def _elected(topic: str, result: election_messages.PartitionResult) -> bool | KafkaError:
+    if result.error_code == ErrorCode.ELECTION_NOT_NEEDED:
         return False
-    if told.error_code:
-        return admin_error(told.error_code, told.error_message, topic=topic, partition=told.partition_id)
+    if result.error_code:
+        return admin_error(result.error_code, result.error_message, topic=topic, partition=result.partition_id)
     return True

@@ -1,15 +1,16 @@
 """Records as an administrator sees them: which offsets a partition has, and deleting those before an offset.
 
-Asked of the partition's leader.
+Requests go to the partition's leader.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
-from barnabas.client.admin.attempts import SOON_KNOWN, Outcome
-from barnabas.client.admin.calls import AdminCalls
+from barnabas.client.admin.attempts import RETRIED_BRIEFLY, Outcome
 from barnabas.client.admin.errors import admin_error
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import ListedOffset, OffsetSpec
 from barnabas.client.consumer.arguments import MIN_INT32, MIN_INT64, partition_of, whole_number
 from barnabas.errors import KafkaError
@@ -23,7 +24,12 @@ CLIENT = -1
 _FIRST_VERSION = {OffsetSpec.MAX_TIMESTAMP: 7, OffsetSpec.EARLIEST_LOCAL: 8, OffsetSpec.LATEST_TIERED: 9}
 
 
-class RecordCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class RecordAdmin:
+    """Offsets and records of partitions."""
+
+    requests: AdminRequests
+
     async def list_offsets(
         self,
         partitions: Mapping[TopicPartition, OffsetSpec | int] | Mapping[tuple[str, int], OffsetSpec | int],
@@ -43,10 +49,12 @@ class RecordCalls(AdminCalls):
     async def _list_offsets(
         self, wanted: Mapping[TopicPartition, int], isolation_level: IsolationLevel, timeout: float | None
     ) -> Outcome[TopicPartition, ListedOffset]:
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         committed = isolation_level == "read_committed"
 
-        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, ListedOffset | KafkaError]:
+        async def send_to(
+            node_id: int, requested: list[TopicPartition]
+        ) -> Mapping[TopicPartition, ListedOffset | KafkaError]:
             topics = [
                 ListOffsetsTopic(
                     name=topic,
@@ -54,17 +62,19 @@ class RecordCalls(AdminCalls):
                         ListOffsetsPartition(partition_index=key.partition, timestamp=wanted[key]) for key in keys
                     ],
                 )
-                for topic, keys in by_topic(asked).items()
+                for topic, keys in by_topic(requested).items()
             ]
             request = ListOffsetsRequest(replica_id=CLIENT, isolation_level=int(committed), topics=topics)
-            request.timeout_ms = self._request_timeout_ms(deadline)
-            oldest = max(_FIRST_VERSION.get(wanted[key], 0) for key in asked)  # type: ignore[call-overload]
-            response = await self._send(node_id, request, deadline, min_version=max(oldest, 2 if committed else 1))
-            answers: dict[TopicPartition, ListedOffset | KafkaError] = {}
+            request.timeout_ms = self.requests.request_timeout_ms(deadline)
+            oldest = max(_FIRST_VERSION.get(wanted[key], 0) for key in requested)  # type: ignore[call-overload]
+            response = await self.requests.send(
+                node_id, request, deadline, min_version=max(oldest, 2 if committed else 1)
+            )
+            results: dict[TopicPartition, ListedOffset | KafkaError] = {}
             for topic in response.topics:
                 for each in topic.partitions:
                     key = TopicPartition(topic.name, each.partition_index)
-                    answers[key] = (
+                    results[key] = (
                         admin_error(each.error_code, topic=key.topic, partition=key.partition)
                         if each.error_code
                         else ListedOffset(
@@ -73,9 +83,11 @@ class RecordCalls(AdminCalls):
                             leader_epoch=each.leader_epoch if each.leader_epoch >= 0 else None,
                         )
                     )
-            return answers
+            return results
 
-        return await self._drive(wanted, self._on_leaders, ask, deadline, soon=SOON_KNOWN)
+        return await self.requests.call_each(
+            wanted, self.requests.on_leaders, send_to, deadline, retried_briefly=RETRIED_BRIEFLY
+        )
 
     async def delete_records(
         self,
@@ -88,9 +100,9 @@ class RecordCalls(AdminCalls):
             named_partition(key): whole_number(offset, "an offset", lowest=MIN_INT64)
             for key, offset in before_offsets.items()
         }
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
+        async def send_to(node_id: int, requested: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
             topics = [
                 DeleteRecordsTopic(
                     name=topic,
@@ -98,10 +110,10 @@ class RecordCalls(AdminCalls):
                         DeleteRecordsPartition(partition_index=key.partition, offset=wanted[key]) for key in keys
                     ],
                 )
-                for topic, keys in by_topic(asked).items()
+                for topic, keys in by_topic(requested).items()
             ]
-            request = DeleteRecordsRequest(topics=topics, timeout_ms=self._request_timeout_ms(deadline))
-            response = await self._send(node_id, request, deadline)
+            request = DeleteRecordsRequest(topics=topics, timeout_ms=self.requests.request_timeout_ms(deadline))
+            response = await self.requests.send(node_id, request, deadline)
             return {
                 TopicPartition(topic.name, each.partition_index): (
                     admin_error(each.error_code, topic=topic.name, partition=each.partition_index)
@@ -112,7 +124,11 @@ class RecordCalls(AdminCalls):
                 for each in topic.partitions
             }
 
-        return (await self._drive(wanted, self._on_leaders, ask, deadline, soon=SOON_KNOWN)).all()
+        return (
+            await self.requests.call_each(
+                wanted, self.requests.on_leaders, send_to, deadline, retried_briefly=RETRIED_BRIEFLY
+            )
+        ).all()
 
 
 def named_partition(given: tuple[str, int]) -> TopicPartition:

@@ -1,16 +1,17 @@
 """Topics: create, delete, list, describe, more partitions.
 
-Changes go to the controller (in KRaft every broker passes them on), questions to any broker. Describing pages through
+Changes go to the controller (in KRaft every broker forwards them), lookups to any broker. Describing pages through
 DescribeTopicPartitions, which knows eligible leader replicas, and falls back to Metadata on older brokers.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls, several
 from barnabas.client.admin.errors import admin_error, check
-from barnabas.client.admin.topic_answers import created_topic, described_by_metadata, described_by_pages, listed_topic
+from barnabas.client.admin.requests import AdminRequests, several
+from barnabas.client.admin.topic_responses import created_topic, described_by_metadata, described_by_pages, listed_topic
 from barnabas.client.admin.types import CreatedTopic, NewTopic, TopicDescription, TopicListing
 from barnabas.client.admin.types.configs import config_text
 from barnabas.client.errors import UnsupportedVersionError
@@ -24,10 +25,15 @@ from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequest
 from barnabas.types import NO_TOPIC_ID, topic_id_from_text, topic_id_text
 
 BROKERS_DEFAULT = -1
-PARTITIONS_A_PAGE = 2000
+PARTITIONS_PER_PAGE = 2000
 
 
-class TopicCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class TopicAdmin:
+    """Topics and their partitions."""
+
+    requests: AdminRequests
+
     async def create_topic(
         self,
         name: str,
@@ -71,24 +77,29 @@ class TopicCalls(AdminCalls):
         by_name = {topic.name: topic for topic in topics}
         if len(by_name) < len(topics):
             raise ValueError("the same topic is named twice")
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, names: list[str]) -> Mapping[str, CreatedTopic | KafkaError]:
+        async def send_to(node_id: int, names: list[str]) -> Mapping[str, CreatedTopic | KafkaError]:
             request = create_messages.CreateTopicsRequest(
                 topics=[_creatable(by_name[name]) for name in names],
-                timeout_ms=self._request_timeout_ms(deadline),
+                timeout_ms=self.requests.request_timeout_ms(deadline),
                 validate_only=validate_only,
             )
             by_default = any(_by_default(by_name[name]) for name in names)
-            response = await self._send(node_id, request, deadline, min_version=4 if by_default else 0)
+            response = await self.requests.send(node_id, request, deadline, min_version=4 if by_default else 0)
             return {topic.name: created_topic(topic, if_not_exists) for topic in response.topics}
 
         def already(name: str, error: KafkaError) -> CreatedTopic | None:
             made = error.code is ErrorCode.TOPIC_ALREADY_EXISTS
             return CreatedTopic.of_name(name) if made else None
 
-        return await self._drive(
-            by_name, self._on_controller, ask, deadline, moved=self._look_for_controller, already=already
+        return await self.requests.call_each(
+            by_name,
+            self.requests.on_controller,
+            send_to,
+            deadline,
+            on_retry=self.requests.forget_controller,
+            already=already,
         )
 
     async def delete_topic(
@@ -110,35 +121,42 @@ class TopicCalls(AdminCalls):
         (await self._delete(names or topic_ids, bool(topic_ids), timeout)).all()
 
     async def _delete(self, keys: list[str], by_id: bool, timeout: float | None) -> Outcome[str, bool]:
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         if by_id:
             for key in keys:
                 topic_id_from_text(key)
 
-        async def ask(node_id: int, asked: list[str]) -> Mapping[str, bool | KafkaError]:
-            request = delete_messages.DeleteTopicsRequest(timeout_ms=self._request_timeout_ms(deadline))
+        async def send_to(node_id: int, requested: list[str]) -> Mapping[str, bool | KafkaError]:
+            request = delete_messages.DeleteTopicsRequest(timeout_ms=self.requests.request_timeout_ms(deadline))
             if by_id:
-                request.topics = [delete_messages.DeleteTopicState(topic_id=topic_id_from_text(key)) for key in asked]
-                response = await self._send(node_id, request, deadline, min_version=6)
+                request.topics = [
+                    delete_messages.DeleteTopicState(topic_id=topic_id_from_text(key)) for key in requested
+                ]
+                response = await self.requests.send(node_id, request, deadline, min_version=6)
                 return {topic_id_text(each.topic_id): _deleted(each) for each in response.responses}
-            request.topic_names = asked
-            response = await self._send(node_id, request, deadline, max_version=5)
+            request.topic_names = requested
+            response = await self.requests.send(node_id, request, deadline, max_version=5)
             return {each.name: _deleted(each) for each in response.responses}
 
         def already(key: str, error: KafkaError) -> bool | None:
             return True if error.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID) else None
 
-        return await self._drive(
-            keys, self._on_controller, ask, deadline, moved=self._look_for_controller, already=already
+        return await self.requests.call_each(
+            keys,
+            self.requests.on_controller,
+            send_to,
+            deadline,
+            on_retry=self.requests.forget_controller,
+            already=already,
         )
 
     async def list_topics(
         self, *, include_internal: bool = False, timeout: float | None = None
     ) -> dict[str, TopicListing]:
         """All topics by name; internal ones (`__consumer_offsets`) only if asked for."""
-        deadline = self._deadline(timeout)
-        response = await self._call(
-            self._any_node, lambda node: self._metadata_of(node, None, False, deadline), deadline
+        deadline = self.requests.deadline(timeout)
+        response = await self.requests.call(
+            self.requests.any_node, lambda node: self._metadata_of(node, None, False, deadline), deadline
         )
         listed = [listed_topic(topic) for topic in response.topics if topic.name is not None]
         return {
@@ -156,7 +174,7 @@ class TopicCalls(AdminCalls):
         timeout: float | None = None,
     ) -> TopicDescription:
         """Partitions of a topic with leader, replicas and in-sync replicas; by name or by id."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         if (name is None) == (topic_id is None):
             raise ValueError("give a name or a topic_id, one of them")
         if name is None:
@@ -171,18 +189,20 @@ class TopicCalls(AdminCalls):
         timeout: float | None = None,
     ) -> dict[str, TopicDescription]:
         """The same of several topics by name."""
-        return (await self._describe(several(names), include_authorized_operations, self._deadline(timeout))).all()
+        return (
+            await self._describe(several(names), include_authorized_operations, self.requests.deadline(timeout))
+        ).all()
 
     async def _describe(self, names: list[str], operations: bool, deadline: Deadline) -> Outcome[str, TopicDescription]:
-        async def ask(node_id: int, asked: list[str]) -> Mapping[str, TopicDescription | KafkaError]:
+        async def send_to(node_id: int, requested: list[str]) -> Mapping[str, TopicDescription | KafkaError]:
             try:
                 # The operations come with Metadata only in the form of a choice: pages always carry them.
-                return await self._pages(node_id, asked, operations, deadline)
+                return await self._pages(node_id, requested, operations, deadline)
             except UnsupportedVersionError:
-                response = await self._metadata_of(node_id, asked, operations, deadline)
+                response = await self._metadata_of(node_id, requested, operations, deadline)
                 return {topic.name: described_by_metadata(topic) for topic in response.topics}
 
-        return await self._drive(names, self._on_any_node, ask, deadline)
+        return await self.requests.call_each(names, self.requests.on_any_node, send_to, deadline)
 
     async def _pages(
         self, node_id: int, names: Collection[str], operations: bool, deadline: Deadline
@@ -192,10 +212,10 @@ class TopicCalls(AdminCalls):
         while True:
             request = page_messages.DescribeTopicPartitionsRequest(
                 topics=[page_messages.TopicRequest(name=name) for name in sorted(names)],
-                response_partition_limit=PARTITIONS_A_PAGE,
+                response_partition_limit=PARTITIONS_PER_PAGE,
                 cursor=cursor,
             )
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             for topic in response.topics:
                 if topic.name in found:
                     found[topic.name].partitions += topic.partitions
@@ -208,15 +228,15 @@ class TopicCalls(AdminCalls):
     async def _name_of(self, topic_id: str, deadline: Deadline) -> str:
         wanted = topic_id_from_text(topic_id)
 
-        async def ask(node_id: int) -> str:
+        async def send_to(node_id: int) -> str:
             request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=wanted, name=None)])
             request.allow_auto_topic_creation = False
-            response = await self._send(node_id, request, deadline, min_version=12)
+            response = await self.requests.send(node_id, request, deadline, min_version=12)
             topic = next(iter(response.topics))
             check(topic.error_code, f"no topic has the id {topic_id}")
             return str(topic.name)
 
-        return await self._call(self._any_node, ask, deadline)
+        return await self.requests.call(self.requests.any_node, send_to, deadline)
 
     async def _metadata_of(
         self, node_id: int, names: Collection[str] | None, operations: bool, deadline: Deadline
@@ -225,7 +245,7 @@ class TopicCalls(AdminCalls):
         topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         request.include_topic_authorized_operations = operations
-        response = await self._send(node_id, request, deadline, min_version=8 if operations else 4)
+        response = await self.requests.send(node_id, request, deadline, min_version=8 if operations else 4)
         check(response.error_code)
         return response
 
@@ -242,18 +262,18 @@ class TopicCalls(AdminCalls):
 
         Keys map to other partitions from then on: records of one key may be in two partitions.
         """
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int) -> bool:
+        async def send_to(node_id: int) -> bool:
             topic = partitions_messages.CreatePartitionsTopic(name=name, count=total, assignments=None)
             if assignments is not None:
                 topic.assignments = [
                     partitions_messages.CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in assignments
                 ]
             request = partitions_messages.CreatePartitionsRequest(
-                topics=[topic], timeout_ms=self._request_timeout_ms(deadline), validate_only=validate_only
+                topics=[topic], timeout_ms=self.requests.request_timeout_ms(deadline), validate_only=validate_only
             )
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             for result in response.results:
                 check(result.error_code, result.error_message, topic=name)
             return True
@@ -261,7 +281,9 @@ class TopicCalls(AdminCalls):
         def already(error: KafkaError) -> bool | None:
             return True if error.code is ErrorCode.INVALID_PARTITIONS else None
 
-        await self._call(self._controller, ask, deadline, moved=self._look_for_controller, already=already)
+        await self.requests.call(
+            self.requests.controller, send_to, deadline, on_retry=self.requests.forget_controller, already=already
+        )
 
 
 def _creatable(topic: NewTopic) -> create_messages.CreatableTopic:

@@ -5,11 +5,12 @@ markers written by hand, are the business of the partition's leader.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from barnabas.client.admin.attempts import SOON_KNOWN, Outcome
-from barnabas.client.admin.calls import AdminCalls, Locate, several
+from barnabas.client.admin.attempts import RETRIED_BRIEFLY, Outcome
 from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic, named_partition
+from barnabas.client.admin.requests import AdminRequests, Locate, several
 from barnabas.client.admin.types import (
     FencedProducer,
     ProducerState,
@@ -31,7 +32,12 @@ TRANSACTION = CoordinatorKind.TRANSACTION
 ANY_DURATION = -1
 
 
-class TransactionCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class TransactionAdmin:
+    """Transactions and the producers of partitions."""
+
+    requests: AdminRequests
+
     async def list_transactions(
         self,
         *,
@@ -45,7 +51,7 @@ class TransactionCalls(AdminCalls):
 
         All, or by state, producer id, age of the open transaction, or a pattern of the id (RE2).
         """
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         request = list_messages.ListTransactionsRequest(
             state_filters=[str(TransactionState(each)) for each in several(states)],
             producer_id_filters=list(producer_ids),
@@ -54,15 +60,19 @@ class TransactionCalls(AdminCalls):
         )
         oldest = 2 if transactional_id_pattern is not None else 1 if longer_than_ms is not None else 0
 
-        async def ask(node_id: int, keys: list[int]) -> Mapping[int, list[TransactionListing] | KafkaError]:
-            response = await self._send(node_id, request, deadline, min_version=oldest)
+        async def send_to(node_id: int, keys: list[int]) -> Mapping[int, list[TransactionListing] | KafkaError]:
+            response = await self.requests.send(node_id, request, deadline, min_version=oldest)
             check(response.error_code)
             if response.unknown_state_filters:
                 unknown = ", ".join(response.unknown_state_filters)
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"the broker does not know these states: {unknown}")
             return {node_id: [_listing(each, node_id) for each in response.transaction_states]}
 
-        listed = (await self._drive(await self._brokers(deadline), self._on_itself, ask, deadline)).all()
+        listed = (
+            await self.requests.call_each(
+                await self.requests.brokers(deadline), self.requests.on_brokers, send_to, deadline
+            )
+        ).all()
         found = {each.transactional_id: each for of_broker in listed.values() for each in of_broker}
         return {transactional_id: found[transactional_id] for transactional_id in sorted(found)}
 
@@ -70,53 +80,61 @@ class TransactionCalls(AdminCalls):
         self, transactional_id: str, *, timeout: float | None = None
     ) -> TransactionDescription:
         """State, producer and partitions of a transactional id."""
-        return (await self._describe_transactions([transactional_id], self._deadline(timeout))).only(transactional_id)
+        return (await self._describe_transactions([transactional_id], self.requests.deadline(timeout))).only(
+            transactional_id
+        )
 
     async def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TransactionDescription]:
         """The same of several transactional ids."""
-        return (await self._describe_transactions(several(transactional_ids), self._deadline(timeout))).all()
+        return (await self._describe_transactions(several(transactional_ids), self.requests.deadline(timeout))).all()
 
     async def _describe_transactions(
         self, transactional_ids: Iterable[str], deadline: Deadline
     ) -> Outcome[str, TransactionDescription]:
-        async def ask(node_id: int, asked: list[str]) -> Mapping[str, TransactionDescription | KafkaError]:
-            request = transaction_messages.DescribeTransactionsRequest(transactional_ids=asked)
-            response = await self._send(node_id, request, deadline)
+        async def send_to(node_id: int, requested: list[str]) -> Mapping[str, TransactionDescription | KafkaError]:
+            request = transaction_messages.DescribeTransactionsRequest(transactional_ids=requested)
+            response = await self.requests.send(node_id, request, deadline)
             return {
-                each.transactional_id: _description(each, self._node(node_id).id)
+                each.transactional_id: _description(each, self.requests.node(node_id).id)
                 for each in response.transaction_states
             }
 
-        moved = self._forget_coordinator(TRANSACTION)
-        return await self._drive(
-            transactional_ids, self._on_coordinators(TRANSACTION, deadline), ask, deadline, moved=moved
+        on_retry = self.requests.forget_coordinator(TRANSACTION)
+        return await self.requests.call_each(
+            transactional_ids,
+            self.requests.on_coordinators(TRANSACTION, deadline),
+            send_to,
+            deadline,
+            on_retry=on_retry,
         )
 
     async def fence_producers(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, FencedProducer]:
         """Shut out whoever uses these transactional ids now; an open transaction is aborted."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[str]) -> Mapping[str, FencedProducer | KafkaError]:
-            answers: dict[str, FencedProducer | KafkaError] = {}
-            for transactional_id in asked:
+        async def send_to(node_id: int, requested: list[str]) -> Mapping[str, FencedProducer | KafkaError]:
+            results: dict[str, FencedProducer | KafkaError] = {}
+            for transactional_id in requested:
                 request = InitProducerIdRequest(
-                    transactional_id=transactional_id, transaction_timeout_ms=self._request_timeout_ms(deadline)
+                    transactional_id=transactional_id, transaction_timeout_ms=self.requests.request_timeout_ms(deadline)
                 )
-                told = await self._send(node_id, request, deadline)
-                answers[transactional_id] = (
-                    admin_error(told.error_code, transactional_id=transactional_id)
-                    if told.error_code
-                    else FencedProducer(producer_id=told.producer_id, producer_epoch=told.producer_epoch)
+                response = await self.requests.send(node_id, request, deadline)
+                results[transactional_id] = (
+                    admin_error(response.error_code, transactional_id=transactional_id)
+                    if response.error_code
+                    else FencedProducer(producer_id=response.producer_id, producer_epoch=response.producer_epoch)
                 )
-            return answers
+            return results
 
-        moved = self._forget_coordinator(TRANSACTION)
-        locate = self._on_coordinators(TRANSACTION, deadline)
-        return (await self._drive(several(transactional_ids), locate, ask, deadline, moved=moved)).all()
+        on_retry = self.requests.forget_coordinator(TRANSACTION)
+        locate = self.requests.on_coordinators(TRANSACTION, deadline)
+        return (
+            await self.requests.call_each(several(transactional_ids), locate, send_to, deadline, on_retry=on_retry)
+        ).all()
 
     async def describe_producers(
         self,
@@ -126,7 +144,7 @@ class TransactionCalls(AdminCalls):
         timeout: float | None = None,
     ) -> dict[TopicPartition, tuple[ProducerState, ...]]:
         """The producers that each partition remembers, as its leader (or the replica on `broker_id`) knows them."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         wanted = [named_partition(each) for each in partitions]
         return (await self._describe_producers(wanted, broker_id, deadline)).all()
 
@@ -135,29 +153,31 @@ class TransactionCalls(AdminCalls):
     ) -> Outcome[TopicPartition, tuple[ProducerState, ...]]:
         async def on_that_broker(keys: list[TopicPartition]) -> Mapping[TopicPartition, int | KafkaError]:
             assert broker_id is not None
-            return dict.fromkeys(keys, (await self._on_itself([broker_id]))[broker_id])
+            return dict.fromkeys(keys, (await self.requests.on_brokers([broker_id]))[broker_id])
 
-        async def ask(
-            node_id: int, asked: list[TopicPartition]
+        async def send_to(
+            node_id: int, requested: list[TopicPartition]
         ) -> Mapping[TopicPartition, tuple[ProducerState, ...] | KafkaError]:
             topics = [
                 producer_messages.TopicRequest(name=topic, partition_indexes=[key.partition for key in keys])
-                for topic, keys in by_topic(asked).items()
+                for topic, keys in by_topic(requested).items()
             ]
-            response = await self._send(node_id, producer_messages.DescribeProducersRequest(topics=topics), deadline)
-            answers: dict[TopicPartition, tuple[ProducerState, ...] | KafkaError] = {}
+            response = await self.requests.send(
+                node_id, producer_messages.DescribeProducersRequest(topics=topics), deadline
+            )
+            results: dict[TopicPartition, tuple[ProducerState, ...] | KafkaError] = {}
             for topic in response.topics:
                 for each in topic.partitions:
                     key = TopicPartition(topic.name, each.partition_index)
-                    answers[key] = tuple(_producer(producer) for producer in each.active_producers)
+                    results[key] = tuple(_producer(producer) for producer in each.active_producers)
                     if each.error_code:
-                        answers[key] = admin_error(
+                        results[key] = admin_error(
                             each.error_code, each.error_message, topic=key.topic, partition=key.partition
                         )
-            return answers
+            return results
 
-        locate: Locate[TopicPartition] = self._on_leaders if broker_id is None else on_that_broker
-        return await self._drive(wanted, locate, ask, deadline, soon=SOON_KNOWN)
+        locate: Locate[TopicPartition] = self.requests.on_leaders if broker_id is None else on_that_broker
+        return await self.requests.call_each(wanted, locate, send_to, deadline, retried_briefly=RETRIED_BRIEFLY)
 
     async def abort_transaction(
         self,
@@ -176,7 +196,7 @@ class TransactionCalls(AdminCalls):
         producer instead.
         """
         key = named_partition(partition)
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         if (start_offset is None) == (producer_id is None):
             raise ValueError("give start_offset, or producer_id with producer_epoch and coordinator_epoch")
         if start_offset is not None:
@@ -211,9 +231,9 @@ class TransactionCalls(AdminCalls):
     async def _write_marker(
         self, key: TopicPartition, marker: marker_messages.WritableTxnMarker, deadline: Deadline
     ) -> Outcome[TopicPartition, bool]:
-        async def ask(node_id: int, asked: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
+        async def send_to(node_id: int, requested: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
             request = marker_messages.WriteTxnMarkersRequest(markers=[marker])
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             return {
                 TopicPartition(topic.name, each.partition_index): (
                     admin_error(each.error_code, topic=topic.name, partition=each.partition_index)
@@ -225,45 +245,47 @@ class TransactionCalls(AdminCalls):
                 for each in topic.partitions
             }
 
-        return await self._drive([key], self._on_leaders, ask, deadline, soon=SOON_KNOWN)
+        return await self.requests.call_each(
+            [key], self.requests.on_leaders, send_to, deadline, retried_briefly=RETRIED_BRIEFLY
+        )
 
 
-def _listing(told: list_messages.TransactionState, coordinator_id: int) -> TransactionListing:
+def _listing(transaction: list_messages.TransactionState, coordinator_id: int) -> TransactionListing:
     return TransactionListing(
-        transactional_id=told.transactional_id,
-        producer_id=told.producer_id,
-        state=TransactionState(told.transaction_state),
+        transactional_id=transaction.transactional_id,
+        producer_id=transaction.producer_id,
+        state=TransactionState(transaction.transaction_state),
         coordinator_id=coordinator_id,
     )
 
 
 def _description(
-    told: transaction_messages.TransactionState, coordinator_id: int
+    transaction: transaction_messages.TransactionState, coordinator_id: int
 ) -> TransactionDescription | KafkaError:
-    if told.error_code:
-        return admin_error(told.error_code, transactional_id=told.transactional_id)
+    if transaction.error_code:
+        return admin_error(transaction.error_code, transactional_id=transaction.transactional_id)
     return TransactionDescription(
-        transactional_id=told.transactional_id,
+        transactional_id=transaction.transactional_id,
         coordinator_id=coordinator_id,
-        state=TransactionState(told.transaction_state),
-        producer_id=told.producer_id,
-        producer_epoch=told.producer_epoch,
-        transaction_timeout_ms=told.transaction_timeout_ms,
-        start_time_ms=told.transaction_start_time_ms if told.transaction_start_time_ms >= 0 else None,
+        state=TransactionState(transaction.transaction_state),
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        transaction_timeout_ms=transaction.transaction_timeout_ms,
+        start_time_ms=transaction.transaction_start_time_ms if transaction.transaction_start_time_ms >= 0 else None,
         partitions=frozenset(
-            TopicPartition(topic.topic, partition) for topic in told.topics for partition in topic.partitions
+            TopicPartition(topic.topic, partition) for topic in transaction.topics for partition in topic.partitions
         ),
     )
 
 
-def _producer(told: producer_messages.ProducerState) -> ProducerState:
+def _producer(producer: producer_messages.ProducerState) -> ProducerState:
     return ProducerState(
-        producer_id=told.producer_id,
-        producer_epoch=told.producer_epoch,
-        last_sequence=told.last_sequence,
-        last_timestamp=told.last_timestamp,
-        coordinator_epoch=told.coordinator_epoch if told.coordinator_epoch >= 0 else None,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        last_sequence=producer.last_sequence,
+        last_timestamp=producer.last_timestamp,
+        coordinator_epoch=producer.coordinator_epoch if producer.coordinator_epoch >= 0 else None,
         current_transaction_start_offset=(
-            told.current_txn_start_offset if told.current_txn_start_offset >= 0 else None
+            producer.current_txn_start_offset if producer.current_txn_start_offset >= 0 else None
         ),
     )

@@ -6,10 +6,11 @@ A password is salted and hashed here, so that the brokers never see it.
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from barnabas.client.admin.attempts import Outcome
-from barnabas.client.admin.calls import AdminCalls, several
 from barnabas.client.admin.errors import admin_error, check
+from barnabas.client.admin.requests import AdminRequests, several
 from barnabas.client.admin.types import QuotaEntity, ScramCredential, ScramDeletion, ScramMechanism, ScramUpsertion
 from barnabas.errors import KafkaError
 from barnabas.protocol.messages import alter_client_quotas as quota_messages
@@ -22,17 +23,22 @@ _KINDS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 _HASHES = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
 
 
-class UserCalls(AdminCalls):
+@dataclass(frozen=True, slots=True)
+class UserAdmin:
+    """SCRAM credentials and quotas."""
+
+    requests: AdminRequests
+
     async def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> dict[str, tuple[ScramCredential, ...]]:
         """Mechanisms and iterations of users, all that have a credential or these."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         wanted = None if users is None else several(users)
 
-        async def ask(node_id: int) -> dict[str, tuple[ScramCredential, ...] | KafkaError]:
+        async def send_to(node_id: int) -> dict[str, tuple[ScramCredential, ...] | KafkaError]:
             named = None if wanted is None else [UserName(name=each) for each in wanted]
-            response = await self._send(node_id, DescribeUserScramCredentialsRequest(users=named), deadline)
+            response = await self.requests.send(node_id, DescribeUserScramCredentialsRequest(users=named), deadline)
             check(response.error_code, response.error_message)
             return {
                 result.user: admin_error(result.error_code, result.error_message)
@@ -44,41 +50,43 @@ class UserCalls(AdminCalls):
                 for result in response.results
             }
 
-        answers = await self._call(self._any_node, ask, deadline)
+        results = await self.requests.call(self.requests.any_node, send_to, deadline)
         outcome: Outcome[str, tuple[ScramCredential, ...]] = Outcome()
-        for user, answer in answers.items():
-            if isinstance(answer, KafkaError):
-                outcome.errors[user] = answer
+        for user, result in results.items():
+            if isinstance(result, KafkaError):
+                outcome.errors[user] = result
             else:
-                outcome.results[user] = answer
+                outcome.results[user] = result
         return outcome.all()
 
     async def alter_user_scram_credentials(
         self, changes: Iterable[ScramUpsertion | ScramDeletion], *, timeout: float | None = None
     ) -> None:
         """Set or delete SCRAM credentials; each (user, mechanism) on its own."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
         by_key: dict[tuple[str, ScramMechanism], ScramUpsertion | ScramDeletion] = {
             (change.user, change.mechanism): change for change in changes
         }
 
-        async def ask(
-            node_id: int, asked: list[tuple[str, ScramMechanism]]
+        async def send_to(
+            node_id: int, requested: list[tuple[str, ScramMechanism]]
         ) -> Mapping[tuple[str, ScramMechanism], bool | KafkaError]:
-            answers: dict[tuple[str, ScramMechanism], bool | KafkaError] = {}
+            results: dict[tuple[str, ScramMechanism], bool | KafkaError] = {}
             # Kafka refuses a request that names a user twice, be it for two mechanisms.
             for mechanism in ScramMechanism:
-                keys = [key for key in asked if key[1] is mechanism]
+                keys = [key for key in requested if key[1] is mechanism]
                 if keys:
-                    response = await self._send(node_id, _scram_request(map(by_key.__getitem__, keys)), deadline)
+                    response = await self.requests.send(
+                        node_id, _scram_request(map(by_key.__getitem__, keys)), deadline
+                    )
                     for each in response.results:
                         refused = each.error_code and admin_error(each.error_code, each.error_message)
-                        answers[each.user, mechanism] = refused or True
-            return answers
+                        results[each.user, mechanism] = refused or True
+            return results
 
-        moved = self._look_for_controller
-        outcome: Outcome[tuple[str, ScramMechanism], bool] = await self._drive(
-            by_key, self._on_controller, ask, deadline, moved=moved
+        on_retry = self.requests.forget_controller
+        outcome: Outcome[tuple[str, ScramMechanism], bool] = await self.requests.call_each(
+            by_key, self.requests.on_controller, send_to, deadline, on_retry=on_retry
         )
         outcome.all()
 
@@ -89,11 +97,11 @@ class UserCalls(AdminCalls):
 
         In `entity`, "*" matches every name of a kind and "" its default. `strict`: of no other kinds besides.
         """
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int) -> dict[QuotaEntity, dict[str, float]]:
+        async def send_to(node_id: int) -> dict[QuotaEntity, dict[str, float]]:
             request = DescribeClientQuotasRequest(components=_components(entity or QuotaEntity()), strict=strict)
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             check(response.error_code, response.error_message)
             return {
                 _entity((part.entity_type, part.entity_name) for part in entry.entity): {
@@ -102,7 +110,7 @@ class UserCalls(AdminCalls):
                 for entry in response.entries or ()
             }
 
-        return await self._call(self._any_node, ask, deadline)
+        return await self.requests.call(self.requests.any_node, send_to, deadline)
 
     async def alter_client_quotas(
         self,
@@ -112,13 +120,13 @@ class UserCalls(AdminCalls):
         timeout: float | None = None,
     ) -> None:
         """Set quotas ("producer_byte_rate", ...); None removes one."""
-        deadline = self._deadline(timeout)
+        deadline = self.requests.deadline(timeout)
 
-        async def ask(node_id: int, asked: list[QuotaEntity]) -> Mapping[QuotaEntity, bool | KafkaError]:
+        async def send_to(node_id: int, requested: list[QuotaEntity]) -> Mapping[QuotaEntity, bool | KafkaError]:
             request = quota_messages.AlterClientQuotasRequest(
-                entries=[_quota_entry(entity, changes[entity]) for entity in asked], validate_only=validate_only
+                entries=[_quota_entry(entity, changes[entity]) for entity in requested], validate_only=validate_only
             )
-            response = await self._send(node_id, request, deadline)
+            response = await self.requests.send(node_id, request, deadline)
             return {
                 _entity((part.entity_type, part.entity_name) for part in entry.entity): (
                     admin_error(entry.error_code, entry.error_message) if entry.error_code else True
@@ -126,8 +134,10 @@ class UserCalls(AdminCalls):
                 for entry in response.entries
             }
 
-        moved = self._look_for_controller
-        outcome: Outcome[QuotaEntity, bool] = await self._drive(changes, self._on_any_node, ask, deadline, moved=moved)
+        on_retry = self.requests.forget_controller
+        outcome: Outcome[QuotaEntity, bool] = await self.requests.call_each(
+            changes, self.requests.on_any_node, send_to, deadline, on_retry=on_retry
+        )
         outcome.all()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from barnabas.client.consumer.consumer import Consumer
     from barnabas.client.consumer.group.machine import GroupMetadata
-    from barnabas.client.consumer.listener import ConsumerInterceptor, RebalanceListener
+    from barnabas.client.consumer.hooks import ConsumerInterceptor, RebalanceListener
     from barnabas.client.consumer.offsets import OffsetAndMetadata, OffsetAndTimestamp, SubscriptionPattern
     from barnabas.records.codec import ConsumerRecord
 
@@ -26,10 +26,10 @@ __all__ = [
 
 _HOMES = {
     "Consumer": "barnabas.client.consumer.consumer",
-    "ConsumerInterceptor": "barnabas.client.consumer.listener",
+    "ConsumerInterceptor": "barnabas.client.consumer.hooks",
     "ConsumerRecord": "barnabas.records.codec",
     "GroupMetadata": "barnabas.client.consumer.group.machine",
-    "RebalanceListener": "barnabas.client.consumer.listener",
+    "RebalanceListener": "barnabas.client.consumer.hooks",
 }
 
 

@@ -4,8 +4,14 @@ from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Self, Unpack
 
+from barnabas.client.consumer.commit_calls import CommitCalls
 from barnabas.client.consumer.core import ConsumerCore
 from barnabas.client.consumer.facades import awaited, plain
+from barnabas.client.consumer.lookup_calls import LookupCalls
+from barnabas.client.consumer.polling import Polling
+from barnabas.client.consumer.position_calls import PositionCalls
+from barnabas.client.consumer.subscription_calls import SubscriptionCalls
+from barnabas.client.consumer.user_calls import UserCalls
 from barnabas.client.consumer.user_side import AsyncSide
 from barnabas.client.options import ConsumerKwargs, ConsumerOptions
 from barnabas.records.codec import ConsumerRecord
@@ -42,55 +48,55 @@ class Consumer:
         await self._core.leave(error is not None)
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Record by record, for ever; a commit inside the loop covers what the loop has seen."""
+        """Record by record, forever; a commit inside the loop covers what the loop has seen."""
         while True:
-            for record in self._core.cursor:
+            for record in self._core.polling.cursor:
                 yield record
-            await self._core.fill_cursor()
+            await self._core.polling.fill_cursor()
 
     async def batches(
         self, timeout: float = 1.0, max_records: int | None = None, *, stop_when_idle: bool = False
     ) -> AsyncIterator[list[ConsumerRecord]]:
-        """What each poll returns, unless it is nothing; for ever, or until one `timeout` passes without records.
+        """What each poll returns, unless it is nothing; forever, or until one `timeout` passes without records.
 
         A group that has not joined yet, or is rebalancing, is waited for: that time does not count.
         """
         while True:
-            had_joined = self._core.has_joined()
+            had_joined = self._core.subscriptions.has_joined()
             records = await self.poll(timeout, max_records)
             if records:
                 yield records
             elif stop_when_idle and had_joined:
                 return
 
-    subscribe = plain(ConsumerCore.subscribe)
-    assign = plain(ConsumerCore.assign)
-    unsubscribe = awaited(ConsumerCore.unsubscribe)
-    assignment = plain(ConsumerCore.assignment)
-    subscription = plain(ConsumerCore.subscription)
-    poll = awaited(ConsumerCore.poll)
-    poll_arrow = awaited(ConsumerCore.poll_arrow)
-    pause = plain(ConsumerCore.pause)
-    resume = plain(ConsumerCore.resume)
-    paused = plain(ConsumerCore.paused)
-    seek = plain(ConsumerCore.seek)
-    seek_to_beginning = plain(ConsumerCore.seek_to_beginning)
-    seek_to_end = plain(ConsumerCore.seek_to_end)
-    seek_to_time = awaited(ConsumerCore.seek_to_time)
-    position = awaited(ConsumerCore.position)
-    commit = awaited(ConsumerCore.commit)
-    commit_async = plain(ConsumerCore.commit_async)
-    committed = awaited(ConsumerCore.committed)
-    consumed = plain(ConsumerCore.consumed)
-    group_metadata = plain(ConsumerCore.group_metadata)
-    enforce_rebalance = plain(ConsumerCore.enforce_rebalance)
-    beginning_offsets = awaited(ConsumerCore.beginning_offsets)
-    end_offsets = awaited(ConsumerCore.end_offsets)
-    offsets_for_times = awaited(ConsumerCore.offsets_for_times)
-    current_lag = plain(ConsumerCore.current_lag)
-    lag = awaited(ConsumerCore.lag)
-    partitions_for = awaited(ConsumerCore.partitions_for)
-    list_topics = awaited(ConsumerCore.list_topics)
+    subscribe = plain(SubscriptionCalls.subscribe, part="subscriptions")
+    assign = plain(SubscriptionCalls.assign, part="subscriptions")
+    unsubscribe = awaited(SubscriptionCalls.unsubscribe, part="subscriptions")
+    assignment = plain(SubscriptionCalls.assignment, part="subscriptions")
+    subscription = plain(SubscriptionCalls.subscription, part="subscriptions")
+    poll = awaited(Polling.poll, part="polling")
+    poll_arrow = awaited(Polling.poll_arrow, part="polling")
+    pause = plain(SubscriptionCalls.pause, part="subscriptions")
+    resume = plain(SubscriptionCalls.resume, part="subscriptions")
+    paused = plain(SubscriptionCalls.paused, part="subscriptions")
+    seek = plain(PositionCalls.seek, part="positions")
+    seek_to_beginning = plain(PositionCalls.seek_to_beginning, part="positions")
+    seek_to_end = plain(PositionCalls.seek_to_end, part="positions")
+    seek_to_time = awaited(PositionCalls.seek_to_time, part="positions")
+    position = awaited(PositionCalls.position, part="positions")
+    commit = awaited(CommitCalls.commit, part="commits")
+    commit_async = plain(CommitCalls.commit_async, part="commits")
+    committed = awaited(CommitCalls.committed, part="commits")
+    consumed = plain(CommitCalls.consumed, part="commits")
+    group_metadata = plain(SubscriptionCalls.group_metadata, part="subscriptions")
+    enforce_rebalance = plain(SubscriptionCalls.enforce_rebalance, part="subscriptions")
+    beginning_offsets = awaited(LookupCalls.beginning_offsets, part="lookups")
+    end_offsets = awaited(LookupCalls.end_offsets, part="lookups")
+    offsets_for_times = awaited(LookupCalls.offsets_for_times, part="lookups")
+    current_lag = plain(PositionCalls.current_lag, part="positions")
+    lag = awaited(PositionCalls.lag, part="positions")
+    partitions_for = awaited(LookupCalls.partitions_for, part="lookups")
+    list_topics = awaited(LookupCalls.list_topics, part="lookups")
     metrics = plain(ConsumerCore.metrics)
-    wakeup = plain(ConsumerCore.wakeup)
+    wakeup = plain(UserCalls.wakeup, part="calls")
     close = awaited(ConsumerCore.close)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
-from barnabas.client.consumer.listener import RebalanceListener
+from barnabas.client.consumer.hooks import RebalanceListener
 from barnabas.client.consumer.offsets import OffsetAndMetadata, SubscriptionPattern
 from barnabas.types import NO_LEADER_EPOCH, TopicPartition
 

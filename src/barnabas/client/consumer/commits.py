@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from barnabas.client.background import as_failure
-from barnabas.client.consumer.interceptors import Interceptors
+from barnabas.client.consumer.hooks import Interceptors
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.consumer.user_side import UserSide

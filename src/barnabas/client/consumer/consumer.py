@@ -4,8 +4,14 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Self, Unpack
 
+from barnabas.client.consumer.commit_calls import CommitCalls
 from barnabas.client.consumer.core import ConsumerCore
 from barnabas.client.consumer.facades import plain, waiting
+from barnabas.client.consumer.lookup_calls import LookupCalls
+from barnabas.client.consumer.polling import Polling
+from barnabas.client.consumer.position_calls import PositionCalls
+from barnabas.client.consumer.subscription_calls import SubscriptionCalls
+from barnabas.client.consumer.user_calls import UserCalls
 from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.options import ConsumerKwargs, ConsumerOptions
 from barnabas.records.codec import ConsumerRecord
@@ -41,54 +47,54 @@ class Consumer:
         self._side.run(self._core.leave(error is not None))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Record by record, for ever; a commit inside the loop covers what the loop has seen."""
+        """Record by record, forever; a commit inside the loop covers what the loop has seen."""
         while True:
-            yield from self._core.cursor
-            self._side.run(self._core.fill_cursor())
+            yield from self._core.polling.cursor
+            self._side.run(self._core.polling.fill_cursor())
 
     def batches(
         self, timeout: float = 1.0, max_records: int | None = None, *, stop_when_idle: bool = False
     ) -> Iterator[list[ConsumerRecord]]:
-        """What each poll returns, unless it is nothing; for ever, or until one `timeout` passes without records.
+        """What each poll returns, unless it is nothing; forever, or until one `timeout` passes without records.
 
         A group that has not joined yet, or is rebalancing, is waited for: that time does not count.
         """
         while True:
-            had_joined = self._core.has_joined()
+            had_joined = self._core.subscriptions.has_joined()
             records = self.poll(timeout, max_records)
             if records:
                 yield records
             elif stop_when_idle and had_joined:
                 return
 
-    subscribe = plain(ConsumerCore.subscribe)
-    assign = plain(ConsumerCore.assign)
-    unsubscribe = waiting(ConsumerCore.unsubscribe)
-    assignment = plain(ConsumerCore.assignment)
-    subscription = plain(ConsumerCore.subscription)
-    poll = waiting(ConsumerCore.poll)
-    poll_arrow = waiting(ConsumerCore.poll_arrow)
-    pause = plain(ConsumerCore.pause)
-    resume = plain(ConsumerCore.resume)
-    paused = plain(ConsumerCore.paused)
-    seek = plain(ConsumerCore.seek)
-    seek_to_beginning = plain(ConsumerCore.seek_to_beginning)
-    seek_to_end = plain(ConsumerCore.seek_to_end)
-    seek_to_time = waiting(ConsumerCore.seek_to_time)
-    position = waiting(ConsumerCore.position)
-    commit = waiting(ConsumerCore.commit)
-    commit_async = plain(ConsumerCore.commit_async)
-    committed = waiting(ConsumerCore.committed)
-    consumed = plain(ConsumerCore.consumed)
-    group_metadata = plain(ConsumerCore.group_metadata)
-    enforce_rebalance = plain(ConsumerCore.enforce_rebalance)
-    beginning_offsets = waiting(ConsumerCore.beginning_offsets)
-    end_offsets = waiting(ConsumerCore.end_offsets)
-    offsets_for_times = waiting(ConsumerCore.offsets_for_times)
-    current_lag = plain(ConsumerCore.current_lag)
-    lag = waiting(ConsumerCore.lag)
-    partitions_for = waiting(ConsumerCore.partitions_for)
-    list_topics = waiting(ConsumerCore.list_topics)
+    subscribe = plain(SubscriptionCalls.subscribe, part="subscriptions")
+    assign = plain(SubscriptionCalls.assign, part="subscriptions")
+    unsubscribe = waiting(SubscriptionCalls.unsubscribe, part="subscriptions")
+    assignment = plain(SubscriptionCalls.assignment, part="subscriptions")
+    subscription = plain(SubscriptionCalls.subscription, part="subscriptions")
+    poll = waiting(Polling.poll, part="polling")
+    poll_arrow = waiting(Polling.poll_arrow, part="polling")
+    pause = plain(SubscriptionCalls.pause, part="subscriptions")
+    resume = plain(SubscriptionCalls.resume, part="subscriptions")
+    paused = plain(SubscriptionCalls.paused, part="subscriptions")
+    seek = plain(PositionCalls.seek, part="positions")
+    seek_to_beginning = plain(PositionCalls.seek_to_beginning, part="positions")
+    seek_to_end = plain(PositionCalls.seek_to_end, part="positions")
+    seek_to_time = waiting(PositionCalls.seek_to_time, part="positions")
+    position = waiting(PositionCalls.position, part="positions")
+    commit = waiting(CommitCalls.commit, part="commits")
+    commit_async = plain(CommitCalls.commit_async, part="commits")
+    committed = waiting(CommitCalls.committed, part="commits")
+    consumed = plain(CommitCalls.consumed, part="commits")
+    group_metadata = plain(SubscriptionCalls.group_metadata, part="subscriptions")
+    enforce_rebalance = plain(SubscriptionCalls.enforce_rebalance, part="subscriptions")
+    beginning_offsets = waiting(LookupCalls.beginning_offsets, part="lookups")
+    end_offsets = waiting(LookupCalls.end_offsets, part="lookups")
+    offsets_for_times = waiting(LookupCalls.offsets_for_times, part="lookups")
+    current_lag = plain(PositionCalls.current_lag, part="positions")
+    lag = waiting(PositionCalls.lag, part="positions")
+    partitions_for = waiting(LookupCalls.partitions_for, part="lookups")
+    list_topics = waiting(LookupCalls.list_topics, part="lookups")
     metrics = plain(ConsumerCore.metrics)
-    wakeup = plain(ConsumerCore.wakeup)
+    wakeup = plain(UserCalls.wakeup, part="calls")
     close = waiting(ConsumerCore.close)

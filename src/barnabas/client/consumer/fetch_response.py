@@ -53,7 +53,7 @@ class FetchNode(NamedTuple):
     rack: str | None
 
 
-class FetchAnswer(NamedTuple):
+class DecodedFetch(NamedTuple):
     throttle_time_ms: int
     error_code: int
     session_id: int
@@ -61,7 +61,7 @@ class FetchAnswer(NamedTuple):
     nodes: list[FetchNode]
 
 
-def read_fetch_response(body: memoryview, version: int) -> FetchAnswer:
+def read_fetch_response(body: memoryview, version: int) -> DecodedFetch:
     try:
         if version >= 12:
             return _read_flexible(body, version)
@@ -72,7 +72,7 @@ def read_fetch_response(body: memoryview, version: int) -> FetchAnswer:
         raise ProtocolError(f"FetchResponse v{version} holds a string that is not UTF-8") from error
 
 
-def _read_flexible(body: memoryview, version: int) -> FetchAnswer:
+def _read_flexible(body: memoryview, version: int) -> DecodedFetch:
     throttle_time_ms, error_code, session_id = _HEAD.unpack_from(body, 0)
     topic_count, position = read_compact_length(body, 10)
     partitions: list[FetchedPartition] = []
@@ -89,7 +89,7 @@ def _read_flexible(body: memoryview, version: int) -> FetchAnswer:
             partitions.append(partition)
         position = _skip_tags(body, position)
     nodes = _read_nodes(body, position) if position < len(body) and body[position] else []
-    return FetchAnswer(throttle_time_ms, error_code, session_id, partitions, nodes)
+    return DecodedFetch(throttle_time_ms, error_code, session_id, partitions, nodes)
 
 
 def _read_flexible_partition(body: memoryview, position: int, topic: str | bytes) -> tuple[FetchedPartition, int]:
@@ -115,7 +115,7 @@ def _read_flexible_partition(body: memoryview, position: int, topic: str | bytes
     ), position
 
 
-def _read_plain(body: memoryview, version: int) -> FetchAnswer:
+def _read_plain(body: memoryview, version: int) -> DecodedFetch:
     error_code = session_id = 0
     if version >= 7:
         throttle_time_ms, error_code, session_id = _HEAD.unpack_from(body, 0)
@@ -133,7 +133,7 @@ def _read_plain(body: memoryview, version: int) -> FetchAnswer:
         for _ in range(partition_count):
             partition, position = _read_plain_partition(body, position, topic, version)
             partitions.append(partition)
-    return FetchAnswer(throttle_time_ms, error_code, session_id, partitions, [])
+    return DecodedFetch(throttle_time_ms, error_code, session_id, partitions, [])
 
 
 def _read_plain_partition(body: memoryview, position: int, topic: str, version: int) -> tuple[FetchedPartition, int]:

@@ -14,11 +14,10 @@ from typing import Final, NamedTuple
 
 from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
-from barnabas.client.consumer.answer_size import LARGEST_BYTES, AnswerSize
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.client.consumer.fetch_errors import FetchErrors
-from barnabas.client.consumer.fetch_request import fetch_request, session_partition
-from barnabas.client.consumer.fetch_response import FetchAnswer, FetchedPartition, read_fetch_response
+from barnabas.client.consumer.fetch_request import LARGEST_BYTES, ResponseSize, fetch_request, session_partition
+from barnabas.client.consumer.fetch_response import DecodedFetch, FetchedPartition, read_fetch_response
 from barnabas.client.consumer.fetch_session import FetchSession
 from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.consumer.rows import RowsAhead
@@ -39,7 +38,7 @@ LAST_VERSION: Final = 18
 BUFFERED_FETCHES: Final = 4
 """So many times max.partition.fetch.bytes may be buffered of a partition before it is not asked for any more."""
 
-BUFFERED_ANSWERS: Final = 2
+BUFFERED_RESPONSES: Final = 2
 """Or so many of the largest answers. Of all partitions together one of these is enough to keep the user going."""
 
 
@@ -70,10 +69,10 @@ class Fetcher:
         self._sessions: dict[int, FetchSession] = {}
         self._active: dict[int, asyncio.Task[None]] = {}
         self._read_committed = options.isolation_level == "read_committed"
-        self._sizes: dict[int, AnswerSize] = {}
+        self._sizes: dict[int, ResponseSize] = {}
         self._partition_bound = BUFFERED_FETCHES * options.max_partition_fetch_bytes
         if "max_partition_fetch_bytes" not in options.given:
-            self._partition_bound = max(self._partition_bound, BUFFERED_ANSWERS * LARGEST_BYTES)
+            self._partition_bound = max(self._partition_bound, BUFFERED_RESPONSES * LARGEST_BYTES)
         self._total_bound = min(options.fetch_max_bytes // 2, LARGEST_BYTES)
         self._rows_ahead = RowsAhead(buffer, check_crcs=options.check_crcs)
         self._arrived: list[CompletedFetch] = []
@@ -146,8 +145,8 @@ class Fetcher:
                 self._on_failure(node_id, wanted, error)
 
     async def _fetch(self, node_id: int, session: FetchSession, wanted: dict[TopicPartition, Wanted]) -> None:
-        size = self._sizes.setdefault(node_id, AnswerSize(self._options))
-        max_bytes = size.of_each(len(wanted))
+        size = self._sizes.setdefault(node_id, ResponseSize(self._options))
+        max_bytes = size.per_partition(len(wanted))
         plan = session.build({entry: session_partition(each.state, max_bytes) for entry, each in wanted.items()})
         last_version = LAST_VERSION if plan.uses_topic_ids else LAST_VERSION_WITH_NAMES
         if not self._cluster.is_ready(node_id):
@@ -161,7 +160,7 @@ class Fetcher:
         # the GIL.
         self._hand_over()
         body = await answered
-        size.on_answer(len(body), self._clock.monotonic_ms() - sent_ms)
+        size.on_response(len(body), self._clock.monotonic_ms() - sent_ms)
         self.fetch_count += 1
         self.bytes_fetched += len(body)
         try:
@@ -211,7 +210,7 @@ class Fetcher:
         node_id: int,
         session: FetchSession,
         wanted: dict[TopicPartition, Wanted],
-        answer: FetchAnswer,
+        answer: DecodedFetch,
     ) -> None:
         names = {entry.topic_id: where.topic for where, entry in session.partitions.items()}
         answered: dict[TopicPartition, FetchedPartition] = {}
@@ -236,7 +235,7 @@ class Fetcher:
         node_id: int,
         state: PartitionState,
         fetched: FetchedPartition,
-        answer: FetchAnswer,
+        answer: DecodedFetch,
     ) -> None:
         if fetched.error_code:
             asyncio.get_running_loop().call_soon(self.kick)  # it may be asked of another node now

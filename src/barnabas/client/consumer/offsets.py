@@ -1,11 +1,15 @@
-"""Offsets as users give and get them: what a group committed, what a look-up by time found, a pattern of topics.
+"""Values of the consumer: offsets as users give and get them, a pattern of topics, the policy of a reset.
 
-Values only, used by the consumer, its group membership and the admin client; nothing here knows a connection.
+Used by the consumer, its group membership and the admin client. Nothing here does I/O.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from barnabas.client.options.consumer import reset_duration_ms
 from barnabas.types import NO_LEADER_EPOCH
+
+EARLIEST_TIMESTAMP: Final = -2
+LATEST_TIMESTAMP: Final = -1
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -28,3 +32,33 @@ class SubscriptionPattern(NamedTuple):
     """A regular expression in RE2's syntax, evaluated by the group coordinator: for group_protocol="consumer"."""
 
     pattern: str
+
+
+class OffsetReset(NamedTuple):
+    """Where a partition starts without a committed offset, or if its offset is gone (auto.offset.reset).
+
+    KIP-1106 added a time span, `by_duration:P1D`.
+    """
+
+    name: str
+    duration_ms: int = 0
+
+    @classmethod
+    def of(cls, auto_offset_reset: str) -> "OffsetReset":
+        """From the option, which has been checked: earliest, latest, none, by_duration:P1D."""
+        return cls(auto_offset_reset.partition(":")[0], reset_duration_ms(auto_offset_reset) or 0)
+
+    def timestamp(self, now_ms: int) -> int:
+        """The timestamp for ListOffsets. `none` has no timestamp: poll raises an error instead."""
+        if self.name == "earliest":
+            return EARLIEST_TIMESTAMP
+        if self.name == "latest":
+            return LATEST_TIMESTAMP
+        if self.name == "by_duration":
+            return max(0, now_ms - self.duration_ms)
+        raise ValueError(f"auto.offset.reset={self.name} names no offset")
+
+
+EARLIEST: Final = OffsetReset("earliest")
+LATEST: Final = OffsetReset("latest")
+NONE: Final = OffsetReset("none")

@@ -12,8 +12,7 @@ counts the jumps; whatever was asked for under an older version is void when it 
 from enum import Enum
 from typing import NamedTuple
 
-from barnabas.client.consumer.offset_reset import OffsetReset
-from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.consumer.offsets import OffsetAndMetadata, OffsetReset
 from barnabas.types import NO_LEADER, NO_LEADER_EPOCH, NO_TOPIC_ID, TopicId, TopicPartition
 
 UNKNOWN_OFFSET = -1

@@ -13,11 +13,10 @@ from typing import Any, Protocol
 
 from barnabas.client.background import Background, as_failure
 from barnabas.client.cluster import ClusterClient
+from barnabas.client.consumer.last_errors import LastErrors
 from barnabas.client.consumer.offset_lookup import EpochQuestion, OffsetLookup
-from barnabas.client.consumer.offset_reset import OffsetReset
-from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.consumer.offsets import OffsetAndMetadata, OffsetReset
 from barnabas.client.consumer.partition_state import FetchState, PartitionState, Truncation
-from barnabas.client.consumer.setbacks import Setbacks
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import (
     LogTruncationError,
@@ -63,7 +62,7 @@ class PositionKeeper:
         self._background = Background()
         self._timer: asyncio.TimerHandle | None = None
         self._refreshing = False
-        self.setbacks = Setbacks(subscription)
+        self.last_errors = LastErrors(subscription)
 
     def kick(self) -> None:
         """Looks at every partition and starts what is missing. Nothing is awaited here."""
@@ -245,7 +244,7 @@ class PositionKeeper:
             for state, was, version in before:
                 moved_on = (state.state, state.version) != (was, version)
                 if moved_on:
-                    self.setbacks.clear(state.topic_partition)
+                    self.last_errors.clear(state.topic_partition)
                 state.retry_at_ms = 0 if moved_on else min(state.retry_at_ms, soon_ms)
         self.kick()
 
@@ -261,7 +260,7 @@ class PositionKeeper:
             state.retry_at_ms = retry_at_ms
             if not error.retriable:
                 fatal.setdefault(id(error), (error, []))[1].append(state)
-        self.setbacks.note({entry: error for entry, error in failed.items() if error.retriable})
+        self.last_errors.record({entry: error for entry, error in failed.items() if error.retriable})
         for error, concerned in fatal.values():
             self._fail(error, concerned)
         self._start(self._refresh({entry.topic for entry in failed}), list(states.values()))
@@ -298,7 +297,7 @@ class PositionKeeper:
 
     def _note_leaderless(self, states: Sequence[PartitionState], why: KafkaError | None) -> None:
         errors = {state.topic_partition: why or self._lookup.no_leader(state.topic_partition) for state in states}
-        self.setbacks.note({entry: error for entry, error in errors.items() if error.retriable})
+        self.last_errors.record({entry: error for entry, error in errors.items() if error.retriable})
         for state in states:
             error = errors[state.topic_partition]
             if not error.retriable:

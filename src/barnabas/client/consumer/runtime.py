@@ -1,6 +1,7 @@
-"""The I/O thread's half of a consumer: cluster, positions, fetcher, membership, put together and taken down again.
+"""The I/O thread's half of a consumer: owns cluster, positions, fetcher and membership.
 
-Everything in it runs on the I/O thread but `kick`, `next_error` and `why_no_position`, which the user's thread calls.
+Everything in it runs on the I/O thread except `kick`, `on_assignment`, `next_error` and `why_no_position`, which the
+user's thread calls.
 """
 
 import asyncio
@@ -84,6 +85,11 @@ class ConsumerRuntime:
             self._kicked = True
             self._io.call(self._run_kick)
 
+    def on_assignment(self) -> None:
+        """From the user's thread: positions or partitions have changed, so what was buffered may be void."""
+        self._buffer.drop_void()
+        self.kick()
+
     def _run_kick(self) -> None:
         self._kicked = False
         self._positions.kick()
@@ -100,7 +106,7 @@ class ConsumerRuntime:
         return None if self.membership is None else self.membership.next_event()
 
     def next_error(self) -> KafkaError | None:
-        """The next error that concerns the user; if its partitions have gone elsewhere since, it is no error."""
+        """The next error for the user. Dropped if its partitions have moved on since."""
         if self.membership is not None and self.membership.error is not None:
             return self.membership.error
         while self._errors:
@@ -113,8 +119,8 @@ class ConsumerRuntime:
         return None
 
     def why_no_position(self, entry: TopicPartition) -> KafkaError | None:
-        """What has kept it so far, if anything has; it may still pass."""
-        reason = self._positions.setbacks.reason(entry)
+        """The last error that kept it from having a position; it is still being retried."""
+        reason = self._positions.last_errors.get(entry)
         return reason if reason is not None or self.committer is None else self.committer.failure
 
     def _on_error(self, error: KafkaError, states: Sequence[PartitionState]) -> None:

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Collection, Iterable
 from enum import Enum
 
-from barnabas.client.consumer.offset_reset import OffsetReset
-from barnabas.client.consumer.offsets import OffsetAndMetadata, SubscriptionPattern
+from barnabas.client.consumer.arguments import Partition, partitions_of
+from barnabas.client.consumer.offsets import OffsetAndMetadata, OffsetReset, SubscriptionPattern
 from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.errors import IllegalStateError
 from barnabas.types import TopicPartition
@@ -112,6 +112,10 @@ class SubscriptionState:
     def assignment(self) -> frozenset[TopicPartition]:
         with self.lock:
             return frozenset(self._partitions)
+
+    def chosen(self, partitions: Iterable[Partition] | None) -> list[TopicPartition]:
+        """These partitions, or all assigned ones for None. Empty stays empty: a listener may be given nothing."""
+        return sorted(self.assignment()) if partitions is None else partitions_of(partitions)
 
     def paused(self) -> frozenset[TopicPartition]:
         with self.lock:

@@ -120,7 +120,7 @@ def test_described_topics(admin: Admin, judge: AdminClient, topic: str) -> None:
 
 
 def test_pages_of_partitions(admin: Admin, new_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topics_module, "PARTITIONS_A_PAGE", 3)
+    monkeypatch.setattr(topics_module, "PARTITIONS_PER_PAGE", 3)
     names = [f"{new_name}.{number}" for number in range(3)]
     admin.create_topics(NewTopic(name=name, partitions=4) for name in names)
     described = eventually(lambda: admin.describe_topics(names))

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from eventually import eventually
 
 from barnabas import Consumer
-from barnabas.client.consumer.listener import RebalanceListener
+from barnabas.client.consumer.hooks import RebalanceListener
 from barnabas.client.errors import IllegalStateError
 from barnabas.types import TopicPartition
 

@@ -11,7 +11,7 @@ import pytest
 from fake_cluster import FakeCluster
 
 from barnabas.client.consumer.core import ConsumerCore
-from barnabas.client.consumer.listener import RebalanceListener
+from barnabas.client.consumer.hooks import RebalanceListener
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.options import ConsumerOptions
@@ -31,43 +31,43 @@ def core() -> Iterator[ConsumerCore]:
 
 def run(core: ConsumerCore, call: Call) -> Any:
     made = call(core)
-    return made if made is None or not hasattr(made, "send") else core._side.run(made)  # type: ignore[attr-defined]
+    return made if made is None or not hasattr(made, "send") else core.calls.side.run(made)  # type: ignore[attr-defined]
 
 
 SUBSCRIBED: list[tuple[Call, type[Exception], str]] = [
-    (lambda core: core.subscribe([1]), TypeError, "a str, not 1"),  # type: ignore[list-item]
-    (lambda core: core.subscribe([None]), TypeError, "a str, not None"),  # type: ignore[list-item]
-    (lambda core: core.subscribe(["t", ""]), ValueError, "not empty"),
-    (lambda core: core.subscribe(re.compile(b"t")), TypeError, "text"),  # type: ignore[arg-type]
-    (lambda core: core.assign([("t", "0")]), TypeError, "whole number"),  # type: ignore[list-item]
-    (lambda core: core.assign([("t", None)]), TypeError, "whole number"),  # type: ignore[list-item]
-    (lambda core: core.assign([("t", -1)]), ValueError, "not negative"),
-    (lambda core: core.subscribe(["t"], print), TypeError, "RebalanceListener"),  # type: ignore[arg-type]
-    (lambda core: core.subscribe(["t"], RebalanceListener), TypeError, "RebalanceListener"),  # type: ignore[arg-type]
+    (lambda core: core.subscriptions.subscribe([1]), TypeError, "a str, not 1"),  # type: ignore[list-item]
+    (lambda core: core.subscriptions.subscribe([None]), TypeError, "a str, not None"),  # type: ignore[list-item]
+    (lambda core: core.subscriptions.subscribe(["t", ""]), ValueError, "not empty"),
+    (lambda core: core.subscriptions.subscribe(re.compile(b"t")), TypeError, "text"),  # type: ignore[arg-type]
+    (lambda core: core.subscriptions.assign([("t", "0")]), TypeError, "whole number"),  # type: ignore[list-item]
+    (lambda core: core.subscriptions.assign([("t", None)]), TypeError, "whole number"),  # type: ignore[list-item]
+    (lambda core: core.subscriptions.assign([("t", -1)]), ValueError, "not negative"),
+    (lambda core: core.subscriptions.subscribe(["t"], print), TypeError, "RebalanceListener"),  # type: ignore[arg-type]
+    (lambda core: core.subscriptions.subscribe(["t"], RebalanceListener), TypeError, "RebalanceListener"),  # type: ignore[arg-type]
 ]
 ASSIGNED: list[tuple[Call, type[Exception], str]] = [
-    (lambda core: core.seek(A, 1.5), TypeError, "whole number, not 1.5"),  # type: ignore[arg-type]
-    (lambda core: core.seek(A, 2**63), ValueError, "at most"),
-    (lambda core: core.seek(A, -1), ValueError, "not negative: -1; for the ends see seek_to_beginning"),
-    (lambda core: core.pause([("t", "0")]), TypeError, "whole number"),  # type: ignore[list-item]
-    (lambda core: core.position(("t", "0")), TypeError, "whole number"),  # type: ignore[arg-type]
-    (lambda core: core.seek_to_time(1.5), TypeError, "milliseconds"),  # type: ignore[arg-type]
-    (lambda core: core.offsets_for_times({A: 1.5}), TypeError, "milliseconds"),  # type: ignore[dict-item]
-    (lambda core: core.offsets_for_times({A: -1}), ValueError, "not negative"),
-    (lambda core: core.commit({A: "5"}), TypeError, "whole number"),  # type: ignore[dict-item]
-    (lambda core: core.commit({A: -5}), ValueError, "not negative"),
-    (lambda core: core.commit({A: OffsetAndMetadata(-5)}), ValueError, "not negative"),
-    (lambda core: core.commit_async({A: -5}), ValueError, "not negative"),
-    (lambda core: core.committed([("t", "0")]), TypeError, "whole number"),  # type: ignore[list-item]
-    (lambda core: core.committed(timeout="1"), TypeError, "seconds"),  # type: ignore[arg-type]
-    (lambda core: core.commit_async({A: 5}, "later"), TypeError, "callback"),  # type: ignore[arg-type]
-    (lambda core: core.offsets_for_times([A]), TypeError, "by partition"),  # type: ignore[arg-type]
-    (lambda core: core.partitions_for(None), TypeError, "a str, not None"),  # type: ignore[arg-type]
-    (lambda core: core.poll("1"), TypeError, "seconds, not '1'"),  # type: ignore[arg-type]
-    (lambda core: core.poll(timedelta(seconds=1)), TypeError, "seconds"),  # type: ignore[arg-type]
-    (lambda core: core.poll(0, 1.5), TypeError, "whole number, not 1.5"),  # type: ignore[arg-type]
-    (lambda core: core.poll(0, "5"), TypeError, "whole number"),  # type: ignore[arg-type]
-    (lambda core: core.poll(0, 0), ValueError, "at least 1"),
+    (lambda core: core.positions.seek(A, 1.5), TypeError, "whole number, not 1.5"),  # type: ignore[arg-type]
+    (lambda core: core.positions.seek(A, 2**63), ValueError, "at most"),
+    (lambda core: core.positions.seek(A, -1), ValueError, "not negative: -1; for the ends see seek_to_beginning"),
+    (lambda core: core.subscriptions.pause([("t", "0")]), TypeError, "whole number"),  # type: ignore[list-item]
+    (lambda core: core.positions.position(("t", "0")), TypeError, "whole number"),  # type: ignore[arg-type]
+    (lambda core: core.positions.seek_to_time(1.5), TypeError, "milliseconds"),  # type: ignore[arg-type]
+    (lambda core: core.lookups.offsets_for_times({A: 1.5}), TypeError, "milliseconds"),  # type: ignore[dict-item]
+    (lambda core: core.lookups.offsets_for_times({A: -1}), ValueError, "not negative"),
+    (lambda core: core.commits.commit({A: "5"}), TypeError, "whole number"),  # type: ignore[dict-item]
+    (lambda core: core.commits.commit({A: -5}), ValueError, "not negative"),
+    (lambda core: core.commits.commit({A: OffsetAndMetadata(-5)}), ValueError, "not negative"),
+    (lambda core: core.commits.commit_async({A: -5}), ValueError, "not negative"),
+    (lambda core: core.commits.committed([("t", "0")]), TypeError, "whole number"),  # type: ignore[list-item]
+    (lambda core: core.commits.committed(timeout="1"), TypeError, "seconds"),  # type: ignore[arg-type]
+    (lambda core: core.commits.commit_async({A: 5}, "later"), TypeError, "callback"),  # type: ignore[arg-type]
+    (lambda core: core.lookups.offsets_for_times([A]), TypeError, "by partition"),  # type: ignore[arg-type]
+    (lambda core: core.lookups.partitions_for(None), TypeError, "a str, not None"),  # type: ignore[arg-type]
+    (lambda core: core.polling.poll("1"), TypeError, "seconds, not '1'"),  # type: ignore[arg-type]
+    (lambda core: core.polling.poll(timedelta(seconds=1)), TypeError, "seconds"),  # type: ignore[arg-type]
+    (lambda core: core.polling.poll(0, 1.5), TypeError, "whole number, not 1.5"),  # type: ignore[arg-type]
+    (lambda core: core.polling.poll(0, "5"), TypeError, "whole number"),  # type: ignore[arg-type]
+    (lambda core: core.polling.poll(0, 0), ValueError, "at least 1"),
 ]
 
 
@@ -75,25 +75,25 @@ ASSIGNED: list[tuple[Call, type[Exception], str]] = [
 def test_what_to_read(core: ConsumerCore, call: Call, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         run(core, call)
-    core.assign([A])  # nothing was taken over
+    core.subscriptions.assign([A])  # nothing was taken over
 
 
 @pytest.mark.parametrize(("call", "kind", "words"), ASSIGNED)
 def test_where_to_read_and_what_to_commit(core: ConsumerCore, call: Call, kind: type[Exception], words: str) -> None:
-    core.assign([A])
+    core.subscriptions.assign([A])
     with pytest.raises(kind, match=words):
         run(core, call)
 
 
 def test_no_partition_named_is_none_of_them_and_not_all(core: ConsumerCore) -> None:
     """What a listener is given may be empty: in a cooperative rebalance that takes and brings nothing."""
-    core.assign([A])
-    core.seek(A, 5)
-    core.seek_to_beginning(())
-    core.seek_to_end([])
-    run(core, lambda core: core.seek_to_time(7, ()))
-    assert core.consumed() == {A: OffsetAndMetadata(5)}
-    assert run(core, lambda core: core.committed([])) == {}
-    assert run(core, lambda core: core.lag(())) == {}
-    core.seek_to_beginning()
-    assert core.consumed() == {}
+    core.subscriptions.assign([A])
+    core.positions.seek(A, 5)
+    core.positions.seek_to_beginning(())
+    core.positions.seek_to_end([])
+    run(core, lambda core: core.positions.seek_to_time(7, ()))
+    assert core.commits.consumed() == {A: OffsetAndMetadata(5)}
+    assert run(core, lambda core: core.commits.committed([])) == {}
+    assert run(core, lambda core: core.positions.lag(())) == {}
+    core.positions.seek_to_beginning()
+    assert core.commits.consumed() == {}

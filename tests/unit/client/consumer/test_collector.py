@@ -6,7 +6,7 @@ from fetched import marker, values
 from barnabas.client.consumer.collector import Chunk, Collector
 from barnabas.client.consumer.cursor import RecordCursor
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
-from barnabas.client.consumer.offset_reset import EARLIEST
+from barnabas.client.consumer.offsets import EARLIEST
 from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import DeserializationError, OffsetOutOfRangeError

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from barnabas.client.consumer.commits import Commits, error_of
-from barnabas.client.consumer.interceptors import Interceptors
-from barnabas.client.consumer.offset_reset import EARLIEST
-from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.consumer.hooks import Interceptors
+from barnabas.client.consumer.offsets import EARLIEST, OffsetAndMetadata
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.errors import ClosedError, CommitFailedError, IllegalStateError, error_for

@@ -69,10 +69,10 @@ class World:
         self.side = BlockingSide()
         made = ConsumerOptions.of("x:1", **{"auto_offset_reset": "earliest", **options})
         self.core = ConsumerCore(made, self.side, cluster=cluster)  # type: ignore[arg-type]
-        self.core.assign([("t", 0)])
+        self.core.subscriptions.assign([("t", 0)])
 
     def poll(self, timeout: float | None = None, **options: Any) -> list[bytes]:
-        return [record.value for record in self.side.run(self.core.poll(timeout, **options))]
+        return [record.value for record in self.side.run(self.core.polling.poll(timeout, **options))]
 
     def close(self) -> None:
         self.side.run(self.core.close())
@@ -125,8 +125,8 @@ def test_a_wake_up_during_the_commit_of_a_revocation_is_kept_for_the_next_wait()
     world.core._commits._committer = Slow()
     try:
         assert world.poll() == [b"0"]
-        world.core.wakeup()
-        world.side.run(world.core._commit_before_revocation([TopicPartition("t", 0)]))
+        world.core.calls.wakeup()
+        world.side.run(world.core.commits.commit_before_revocation([TopicPartition("t", 0)]))
         assert stored == [{("t", 0): OffsetAndMetadata(1, "", 3)}]
         with pytest.raises(WakeupError):
             world.poll()
@@ -137,17 +137,17 @@ def test_a_wake_up_during_the_commit_of_a_revocation_is_kept_for_the_next_wait()
 def test_a_listener_that_polls_again_is_the_same_caller() -> None:
     world = World(Log())
     try:
-        with world.core._guard:
-            world.core.pause([("t", 0)])
+        with world.core.calls.guard:
+            world.core.subscriptions.pause([("t", 0)])
         seen: list[str] = []
 
         def elsewhere() -> None:
             try:
-                world.core.pause([])
+                world.core.subscriptions.pause([])
             except IllegalStateError:
                 seen.append("refused")
 
-        with world.core._guard:
+        with world.core.calls.guard:
             thread = threading.Thread(target=elsewhere)
             thread.start()
             thread.join()
@@ -166,8 +166,8 @@ def test_a_consumer_that_its_own_callback_closes_ends_the_call_around_it(way: st
             return
 
     world.core._commits._committer = Answered()
-    world.core.commit_async({("t", 0): 5}, lambda *_: world.close())
-    waiting = world.core.fill_cursor() if way == "iterate" else world.core.poll(None)
+    world.core.commits.commit_async({("t", 0): 5}, lambda *_: world.close())
+    waiting = world.core.polling.fill_cursor() if way == "iterate" else world.core.polling.poll(None)
     with pytest.raises(ClosedError, match="closed"):
         world.side.run(waiting)
     with pytest.raises(ClosedError):

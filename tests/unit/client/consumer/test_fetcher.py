@@ -11,7 +11,7 @@ from fetch_world import SESSION, TOPIC_ID, A, B, World, answer, asked, failed, n
 from fetched import values
 
 from barnabas.client.consumer import fetcher
-from barnabas.client.consumer.offset_reset import EARLIEST, NONE
+from barnabas.client.consumer.offsets import EARLIEST, NONE
 from barnabas.client.consumer.partition_state import FetchState
 from barnabas.client.errors import (
     AuthenticationError,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.consumer.interceptors import Interceptors
+from barnabas.client.consumer.hooks import Interceptors
 from barnabas.records.codec import ConsumerRecord
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from barnabas.client.consumer.offset_reset import EARLIEST, LATEST, NONE, OffsetReset
-from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.consumer.offsets import EARLIEST, LATEST, NONE, OffsetAndMetadata, OffsetReset
 from barnabas.client.consumer.partition_state import FetchState, PartitionState, Truncation
 from barnabas.types import NO_TOPIC_ID, TopicPartition
 

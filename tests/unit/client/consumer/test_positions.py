@@ -10,8 +10,7 @@ import pytest
 from fake_cluster import FakeCluster, lost
 
 from barnabas.client.consumer.offset_lookup import OffsetLookup
-from barnabas.client.consumer.offset_reset import EARLIEST, NONE, OffsetReset
-from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.consumer.offsets import EARLIEST, NONE, OffsetAndMetadata, OffsetReset
 from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.consumer.positions import PositionKeeper
 from barnabas.client.consumer.subscription import SubscriptionState

@@ -2,8 +2,7 @@ import re
 
 import pytest
 
-from barnabas.client.consumer.offset_reset import EARLIEST, LATEST
-from barnabas.client.consumer.offsets import OffsetAndMetadata
+from barnabas.client.consumer.offsets import EARLIEST, LATEST, OffsetAndMetadata
 from barnabas.client.consumer.partition_state import FetchState
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import IllegalStateError

@@ -57,10 +57,10 @@ class World:
         self.cluster.refresh_metadata = refresh_metadata  # type: ignore[method-assign]
 
     def position(self, *partition: Any) -> int:
-        return self.side.run(self.core.position(partition, timeout=0.05))
+        return self.side.run(self.core.positions.position(partition, timeout=0.05))
 
     def poll(self) -> Any:
-        return self.side.run(self.core.poll(0.05))
+        return self.side.run(self.core.polling.poll(0.05))
 
 
 @pytest.fixture
@@ -95,9 +95,9 @@ def test_a_partition_that_does_not_exist_is_told_once(
         return [record.message for record in caplog.records if record.levelno == logging.WARNING]
 
     with caplog.at_level(logging.WARNING, "barnabas.client.consumer"):
-        world.core.assign([partition])
+        world.core.subscriptions.assign([partition])
         if seeks:
-            world.core.seek(partition, 5)
+            world.core.positions.seek(partition, 5)
             assert world.position(*partition) == 5
         else:
             for _ in range(2):
@@ -114,8 +114,8 @@ def test_a_partition_that_does_not_exist_is_told_once(
 def test_a_partition_that_may_not_be_read_is_an_error_also_after_a_seek(world: World) -> None:
     world.cluster.add_topic("secret", 0)
     world.cluster._topics["secret"].error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    world.core.assign([("secret", 0)])
-    world.core.seek(("secret", 0), 5)
+    world.core.subscriptions.assign([("secret", 0)])
+    world.core.positions.seek(("secret", 0), 5)
     with pytest.raises(AuthorizationError, match="secret"):
         for _ in range(100):
             world.poll()
@@ -124,7 +124,7 @@ def test_a_partition_that_may_not_be_read_is_an_error_also_after_a_seek(world: W
 def test_a_position_that_no_broker_tells(world: World) -> None:
     world.find_no_broker()
     world.find_no_coordinator()
-    world.core.assign([("other", 0)])
+    world.core.subscriptions.assign([("other", 0)])
     with pytest.raises(UnreachableError, match="away:9092"):
         world.position("other", 0)
 
@@ -132,32 +132,32 @@ def test_a_position_that_no_broker_tells(world: World) -> None:
 def test_what_else_keeps_a_position_is_in_the_message(worlds: list[World]) -> None:
     worlds.append(world := World())
     world.cluster.always(ApiKey.LIST_OFFSETS, KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "still loading"))
-    world.core.assign([("t", 0)])
+    world.core.subscriptions.assign([("t", 0)])
     with pytest.raises(ClientTimeoutError, match=r"no position for t-0 yet \(still loading\)"):
         world.position("t", 0)
 
 
 def test_a_commit_that_reaches_nobody_says_whom(member: World) -> None:
-    member.core.assign([("t", 0)])
+    member.core.subscriptions.assign([("t", 0)])
     member.find_no_coordinator()
     with pytest.raises(UnreachableError, match="away:9092"):
-        member.side.run(member.core.commit({("t", 0): 5}, timeout=0.05))
+        member.side.run(member.core.commits.commit({("t", 0): 5}, timeout=0.05))
 
 
 def test_a_commit_that_is_not_answered_may_have_been_stored(member: World) -> None:
-    member.core.assign([("t", 0)])
+    member.core.subscriptions.assign([("t", 0)])
     member.cluster.always(ApiKey.OFFSET_COMMIT, ClientTimeoutError("broker-0 did not answer"))
     with pytest.raises(ClientTimeoutError, match=r"may or may not have been stored \(broker-0 did not answer\)"):
-        member.side.run(member.core.commit({("t", 0): 5}, timeout=0.05))
+        member.side.run(member.core.commits.commit({("t", 0): 5}, timeout=0.05))
     stored = OffsetCommitResponsePartition(partition_index=0, error_code=0)
     topic = OffsetCommitResponseTopic(name="t", partitions=[stored])
     member.cluster.always(ApiKey.OFFSET_COMMIT, OffsetCommitResponse(topics=[topic]))
-    member.side.run(member.core.commit({("t", 0): 5}))
+    member.side.run(member.core.commits.commit({("t", 0): 5}))
 
 
 def test_a_commit_before_the_first_join_says_what_the_join_waits_for(member: World) -> None:
     member.find_no_coordinator()
-    member.core.subscribe(["t"])
+    member.core.subscriptions.subscribe(["t"])
     assert member.poll() == []
     with pytest.raises(RebalanceInProgressError, match=r"could not join yet \(away:9092"):
-        member.side.run(member.core.commit({TopicPartition("t", 0): 5}))
+        member.side.run(member.core.commits.commit({TopicPartition("t", 0): 5}))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from barnabas import Admin, Consumer, Producer, aio
-from barnabas.client.consumer.listener import RebalanceListener
+from barnabas.client.consumer.hooks import RebalanceListener
 
 SOURCE = Path(__file__).parents[4] / "src"
 CLIENTS = [Producer, Consumer, Admin, aio.Producer, aio.Consumer, aio.Admin]

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from barnabas.client.consumer.offset_reset import LATEST
-from barnabas.client.consumer.setbacks import Setbacks
+from barnabas.client.consumer.last_errors import LastErrors
+from barnabas.client.consumer.offsets import LATEST
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.errors import UnknownTopicError
 from barnabas.errors import ErrorCode, KafkaError
@@ -23,17 +23,17 @@ def subscription() -> SubscriptionState:
 
 
 def test_a_seek_does_not_have_it_told_again(subscription: SubscriptionState, caplog: pytest.LogCaptureFixture) -> None:
-    setbacks = Setbacks(subscription)
+    errors = LastErrors(subscription)
     with caplog.at_level(logging.WARNING):
-        setbacks.note({A: NOT_THERE})
-        setbacks.clear(A)  # a seek has moved the partition on while it was being looked for
-        setbacks.note({A: NOT_THERE, B: NOT_THERE})
+        errors.record({A: NOT_THERE})
+        errors.clear(A)  # a seek has moved the partition on while it was being looked for
+        errors.record({A: NOT_THERE, B: NOT_THERE})
         assert len(caplog.records) == 1
         subscription.assign([TopicPartition("other", 0)])
-        setbacks.note({TopicPartition("other", 0): KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, "not yet")})
+        errors.record({TopicPartition("other", 0): KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, "not yet")})
         subscription.assign([A])
-        setbacks.note({A: NOT_THERE})
+        errors.record({A: NOT_THERE})
     assert [record.getMessage() for record in caplog.records] == 2 * [
-        "there is no partition typo-0; it is read as soon as it is there"
+        "there is no partition typo-0; it is read as soon as it exists"
     ]
-    assert setbacks.reason(A) is NOT_THERE
+    assert errors.get(A) is NOT_THERE

@@ -1,4 +1,4 @@
-"""What the admin client reads out of answers that no broker at hand would give."""
+"""How the admin client reads responses that no broker at hand would send."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ from barnabas.types import TopicPartition
 
 def core_of(cluster: FakeCluster, clock: ManualClock | None = None) -> AdminCore:
     options = AdminOptions.of("fake:9092", retry_backoff_ms=1, retry_backoff_max_ms=1, default_api_timeout_ms=5000)
-    core = AdminCore(cluster, options)  # type: ignore[arg-type]
-    if clock is not None:
-        core._clock = clock
-    return core
+    return AdminCore(cluster, options, clock)  # type: ignore[arg-type]
 
 
 def classic(**fields: Any) -> describe_groups.DescribeGroupsResponse:
@@ -61,13 +58,13 @@ def test_an_old_coordinator_knows_classic_groups_only() -> None:
         classic(group_state="Dead"),
     )
     core = core_of(cluster)
-    broken = asyncio.run(core.describe_group("g"))
+    broken = asyncio.run(core.groups.describe_group("g"))
     assert broken.type is GroupType.CLASSIC and broken.coordinator.id == 0
     assert broken.members[0].assignment == frozenset() and broken.members[0].assignment_bytes == b"\xff"
-    foreign = asyncio.run(core.describe_group("g"))
+    foreign = asyncio.run(core.groups.describe_group("g"))
     assert foreign.protocol_type == "connect" and foreign.members[0].metadata == b"\x00"
     with pytest.raises(KafkaError, match="GROUP_ID_NOT_FOUND"):
-        asyncio.run(core.describe_group("g"))
+        asyncio.run(core.groups.describe_group("g"))
 
 
 def test_a_group_that_loads_is_asked_again() -> None:
@@ -80,7 +77,7 @@ def test_a_group_that_loads_is_asked_again() -> None:
         consumer_group_describe.ConsumerGroupDescribeResponse(groups=[other]),
     )
     cluster.answer(ApiKey.DESCRIBE_GROUPS, classic(group_state="Empty"))
-    assert asyncio.run(core_of(cluster).describe_group("g")).state is GroupState.EMPTY
+    assert asyncio.run(core_of(cluster).groups.describe_group("g")).state is GroupState.EMPTY
 
 
 def test_offsets_from_a_coordinator_that_takes_one_group_a_request() -> None:
@@ -93,13 +90,13 @@ def test_offsets_from_a_coordinator_that_takes_one_group_a_request() -> None:
         return OffsetFetchResponse(topics=[OffsetFetchResponseTopic(name="t", partitions=[partition])])
 
     cluster.always(ApiKey.OFFSET_FETCH, answer)
-    found = asyncio.run(core_of(cluster).list_groups_offsets({"g1": None, "g2": [("t", 0)]}))
+    found = asyncio.run(core_of(cluster).group_offsets.list_groups_offsets({"g1": None, "g2": [("t", 0)]}))
     assert found == {
         "g1": {("t", 0): OffsetAndMetadata(1, "", -1)},
         "g2": {("t", 0): OffsetAndMetadata(2, "", -1)},
     }
     with pytest.raises(KafkaError, match="UNSUPPORTED_VERSION"):
-        asyncio.run(core_of(cluster).list_group_offsets("g1", require_stable=True))
+        asyncio.run(core_of(cluster).group_offsets.list_group_offsets("g1", require_stable=True))
 
 
 class Hanging:
@@ -131,7 +128,7 @@ class Hanging:
         self.core = core_of(cluster, self.clock)
 
     def find(self) -> list[tuple[TopicPartition, int, str | None]]:
-        found = asyncio.run(self.core.find_hanging_transactions([("t", 0)]))
+        found = asyncio.run(self.core.hanging_transactions.find_hanging_transactions([("t", 0)]))
         return [(each.partition, each.start_offset, each.transactional_id) for each in found]
 
 

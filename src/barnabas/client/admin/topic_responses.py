@@ -1,4 +1,4 @@
-"""Answers about topics, read into the types of the admin client."""
+"""Responses about topics, converted to the types of the admin client."""
 
 from collections.abc import Iterable
 
@@ -24,14 +24,14 @@ def created_topic(topic: CreatableTopicResult, if_not_exists: bool) -> CreatedTo
         return CreatedTopic.of_name(topic.name, existed=True)
     if topic.error_code:
         return admin_error(topic.error_code, topic.error_message, topic=topic.name)
-    told = topic.configs if topic.num_partitions >= 0 else None
+    configs = topic.configs if topic.num_partitions >= 0 else None
     return CreatedTopic(
         name=topic.name,
         topic_id=_topic_id(topic.topic_id),
         partitions=topic.num_partitions if topic.num_partitions >= 0 else None,
         replication_factor=topic.replication_factor if topic.replication_factor >= 0 else None,
         config=None
-        if told is None
+        if configs is None
         else {
             entry.name: ConfigEntry(
                 name=entry.name,
@@ -40,7 +40,7 @@ def created_topic(topic: CreatableTopicResult, if_not_exists: bool) -> CreatedTo
                 is_read_only=entry.read_only,
                 is_sensitive=entry.is_sensitive,
             )
-            for entry in told
+            for entry in configs
         },
     )
 

@@ -1,4 +1,4 @@
-"""Answers about groups, read into the types of the admin client.
+"""Responses about groups, converted to the types of the admin client.
 
 Members of a classic group send bytes that only they need to understand. Those of consumers are decoded; a member whose
 bytes are not the consumer protocol's keeps them as they are.
