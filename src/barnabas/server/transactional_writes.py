@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.coordinator import ProducerIdAndEpoch
 from barnabas.net.deferred import Deferred
+from barnabas.protocol.produce_request import ProduceFrame
 from barnabas.records.header import CURRENT_MAGIC, HEADER_SIZE, TRANSACTIONAL_MASK, BatchHeader, read_header
 from barnabas.server.hosted_partition import HostedPartition
-from barnabas.server.produce_frame import ProduceFrame
 from barnabas.server.transaction_verification import Errors, Verification, is_ongoing
 from barnabas.types import TopicPartition
 

@@ -1,22 +1,23 @@
 """The producer's words to a cluster: Produce requests, and what their answers say about leaders. On the I/O thread."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.batch import ProducerBatch
-from barnabas.client.producer.produce_request import (
-    FIRST_WITH_TOPIC_IDS,
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.protocol import ApiKey
+from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
+from barnabas.protocol.produce_request import (
+    FIRST_TOPIC_ID_VERSION,
     LAST_BEFORE_TRANSACTIONS_V2,
     TopicBatches,
-    produce_request_parts,
+    encode_produce,
 )
-from barnabas.errors import ErrorCode, KafkaError
-from barnabas.protocol import ApiKey, decode
-from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
+from barnabas.protocol.produce_response import decode_produce_response
 from barnabas.records.compression import CompressionType
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
@@ -62,9 +63,9 @@ class ProduceClient:
         version = self._cluster.ready_version(node_id, ApiKey.PRODUCE, max_version=self._max_version())
         topics = self._topics(batches)
         if any(topic.topic_id == NO_TOPIC_ID for topic in topics.values()):
-            version = min(version, FIRST_WITH_TOPIC_IDS - 1)  # who told of the topic was older than its leader is
+            version = min(version, FIRST_TOPIC_ID_VERSION - 1)  # who told of the topic was older than its leader is
         self._cluster.touch(topics)
-        parts = produce_request_parts(
+        parts = encode_produce(
             version, self._options.transactional_id, self._options.acks, self._options.request_timeout_ms, topics
         )
         answer = self._cluster.post_frame(
@@ -84,9 +85,9 @@ class ProduceClient:
         body = await posted.answer
         if self._options.acks == 0:
             return Produced(posted.size, None, {})
-        answer = decode(ProduceResponse, posted.version, body)[0]
-        self._cluster.throttle(posted.node_id, answer.throttle_time_ms)
-        return Produced(posted.size, answer, _by_partition(answer, posted.names))
+        response, partitions = decode_produce_response(body, posted.version, posted.names)
+        self._cluster.throttle(posted.node_id, response.throttle_time_ms)
+        return Produced(posted.size, response, partitions)
 
     def take_hint(self, tp: TopicPartition, leader: int, leader_epoch: int, nodes: Sequence[Node]) -> bool:
         """The new leader that an answer named (KIP-951); True if it was news."""
@@ -116,17 +117,6 @@ class ProduceClient:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} is not known any more")
             found[name] = TopicBatches(known.topic_id or NO_TOPIC_ID, partitions)
         return found
-
-
-def _by_partition(
-    answer: ProduceResponse, names: Mapping[TopicId, str]
-) -> dict[TopicPartition, PartitionProduceResponse]:
-    return {
-        TopicPartition(name, part.index): part
-        for topic in answer.responses
-        if (name := topic.name or names.get(topic.topic_id))
-        for part in topic.partition_responses
-    }
 
 
 def _codec(options: ProducerOptions) -> tuple[CompressionType, int | None]:

@@ -12,33 +12,26 @@ fatal, so what is unforeseen is logged and answered with a retriable storage err
 import logging
 from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.connection import Connection
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.headers import encode_response
-from barnabas.protocol.messages.produce import (
-    BatchIndexAndErrorMessage,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceResponse,
+from barnabas.protocol.messages.produce import ProduceRequest
+from barnabas.protocol.produce_one import decode_one, encode_one
+from barnabas.protocol.produce_request import PartitionRecords, ProduceFrame, decode_produce
+from barnabas.protocol.produce_response import (
+    PartitionFailure,
+    PartitionOutcome,
+    PartitionSuccess,
+    encode_produce_response,
 )
 from barnabas.records.compression import CompressionType
-from barnabas.records.conversion import InvalidRecordsError, RecordError, TakesLongerError
+from barnabas.records.conversion import InvalidRecordsError, TakesLongerError
 from barnabas.records.header import ATTRIBUTES_OFFSET, COMPRESSION_MASK, HEADER_SIZE, TRANSACTIONAL_MASK
 from barnabas.server.dispatch import Handler
 from barnabas.server.hosted_partition import HostedPartition
-from barnabas.server.produce_frame import (
-    PartitionRecords,
-    PartitionSuccess,
-    ProduceFrame,
-    decode_produce,
-    encode_success,
-)
-from barnabas.server.produce_one import decode_one, encode_one
 from barnabas.server.record_work import held
 from barnabas.server.request import RequestContext
 from barnabas.server.transactional_writes import TransactionalWrites, is_transactional
@@ -54,23 +47,14 @@ PARKED_PARTITION_BYTES = 500
 """What a request that waits for replicas or a flush holds for each partition, roughly."""
 
 
-class PartitionFailure(NamedTuple):
-    topic: str | bytes
-    partition: int
-    error: ErrorCode
-    message: str | None
-    record_errors: tuple[RecordError, ...] = ()
-
-
-Outcome = PartitionSuccess | PartitionFailure
-Response = list[Outcome] | None
+Response = list[PartitionOutcome] | None
 """In the order of the request's partitions; None where none is wanted (acks 0)."""
 
 
 class Progress(NamedTuple):
     """How far a request has come: an outcome for each partition so far, and those that wait for a commit."""
 
-    outcomes: list[Outcome]
+    outcomes: list[PartitionOutcome]
     waiting: list[tuple[int, HostedPartition, int]]
     now_ms: int
 
@@ -100,7 +84,7 @@ def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview)
         return None
     except Exception as error:
         failure = _failure(topic, partition, error)
-        return _encode([failure], version, correlation_id)
+        return encode_produce_response([failure], version, correlation_id)
     return encode_one(one, first_offset, append_time_ms, log_start_offset)
 
 
@@ -179,7 +163,7 @@ async def _append_with_thread(
     item: PartitionRecords,
     progress: Progress,
     writes: TransactionalWrites | None,
-) -> Outcome:
+) -> PartitionOutcome:
     try:
         return _append(context, request, item, progress, writes)
     except TakesLongerError:
@@ -203,7 +187,7 @@ def _append(
     progress: Progress,
     writes: TransactionalWrites | None,
     prepared: PreparedBatch | None = None,
-) -> Outcome:
+) -> PartitionOutcome:
     """Raises TakesLongerError, with nothing done, if the batch has to be prepared in a thread."""
     topic, partition, records = item
     acks = request.acks
@@ -254,49 +238,11 @@ def _check_codec(records: memoryview) -> None:
 
 def _encode(outcomes: Response, version: int, correlation_id: int) -> bytes:
     assert outcomes is not None
-    if PartitionFailure not in map(type, outcomes):
-        return encode_success(version, correlation_id, cast(list[PartitionSuccess], outcomes))
-    response = ProduceResponse(responses=[], throttle_time_ms=0)
-    for outcome in outcomes:
-        if not response.responses or _topic_of(response.responses[-1]) != outcome.topic:
-            response.responses.append(_topic_response(outcome.topic))
-        response.responses[-1].partition_responses.append(_partition_response(outcome))
-    return encode_response(response, version, correlation_id)
-
-
-def _topic_of(response: TopicProduceResponse) -> str | bytes:
-    return response.name or response.topic_id
-
-
-def _topic_response(topic: str | bytes) -> TopicProduceResponse:
-    if isinstance(topic, bytes):
-        return TopicProduceResponse(topic_id=topic, partition_responses=[])
-    return TopicProduceResponse(name=topic, partition_responses=[])
-
-
-def _partition_response(outcome: Outcome) -> PartitionProduceResponse:
-    if isinstance(outcome, PartitionFailure):
-        return PartitionProduceResponse(
-            index=outcome.partition,
-            error_code=outcome.error,
-            base_offset=-1,
-            record_errors=[
-                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=text)
-                for index, text in outcome.record_errors
-            ],
-            error_message=outcome.message,
-        )
-    return PartitionProduceResponse(
-        index=outcome.partition,
-        error_code=ErrorCode.NONE,
-        base_offset=outcome.base_offset,
-        log_append_time_ms=outcome.log_append_time_ms,
-        log_start_offset=outcome.log_start_offset,
-    )
+    return encode_produce_response(outcomes, version, correlation_id)
 
 
 def _refuse_all(request: ProduceFrame, error: ErrorCode) -> Response:
-    outcomes: list[Outcome] = [
+    outcomes: list[PartitionOutcome] = [
         PartitionFailure(item.topic, item.partition, error, error.text) for item in request.partitions
     ]
     if request.acks == 0:
@@ -304,7 +250,7 @@ def _refuse_all(request: ProduceFrame, error: ErrorCode) -> Response:
     return outcomes
 
 
-def _check_unanswered(outcomes: list[Outcome]) -> None:
+def _check_unanswered(outcomes: list[PartitionOutcome]) -> None:
     for outcome in outcomes:
         if isinstance(outcome, PartitionFailure):
             raise ProtocolError(f"produce with acks 0 failed: {outcome.error.name} ({outcome.message})")
@@ -313,7 +259,7 @@ def _check_unanswered(outcomes: list[Outcome]) -> None:
 def _respond_when_committed(
     context: RequestContext,
     request: ProduceFrame,
-    outcomes: list[Outcome],
+    outcomes: list[PartitionOutcome],
     waiting: list[tuple[int, HostedPartition, int]],
 ) -> Deferred[Response]:
     response: Deferred[Response] = Deferred()

@@ -117,8 +117,8 @@ def encode_one(tuple request not None, int64_t base_offset, int64_t log_append_t
         if name_length >= 0x7F:
             raise ValueError("a name as long as this is not from decode_one")
     cdef Py_ssize_t size = 10 + (0 if by_id else 1) + name_length + 40
-    answer = PyBytes_FromStringAndSize(NULL, size)
-    at = <uint8_t *>PyBytes_AS_STRING(answer)
+    response = PyBytes_FromStringAndSize(NULL, size)
+    at = <uint8_t *>PyBytes_AS_STRING(response)
     at = write_int32(at, <uint32_t>(size - 4))
     at = write_int32(at, <uint32_t>correlation_id)
     at[0], at[1] = 0, 2
@@ -137,4 +137,4 @@ def encode_one(tuple request not None, int64_t base_offset, int64_t log_append_t
     at[0], at[1], at[2], at[3] = 1, 0, 0, 0
     at = write_int32(at + 4, 0)
     at[0] = 0
-    return answer
+    return response

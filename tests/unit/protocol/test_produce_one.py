@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 
 from barnabas.errors import ErrorCode
 from barnabas.net.deferred import Deferred
+from barnabas.protocol import produce_one_pure
 from barnabas.protocol.compiler import decode
 from barnabas.protocol.headers import decode_request_header, decode_response_header, encode_request
 from barnabas.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from barnabas.protocol.produce_request import decode_produce
+from barnabas.protocol.produce_response import PartitionSuccess, encode_success
 from barnabas.records.builder import BatchBuilder
 from barnabas.records.compression import CompressionType
 from barnabas.records.header import write_crc
-from barnabas.server import produce_one_pure
-from barnabas.server.produce_frame import PartitionSuccess, decode_produce, encode_success
 
 try:
-    NATIVE: ModuleType | None = importlib.import_module("barnabas.server.produce_one_native")
+    NATIVE: ModuleType | None = importlib.import_module("barnabas.protocol.produce_one_native")
 except ImportError:
     NATIVE = None
 TWINS = [pytest.param(produce_one_pure, id="pure")]

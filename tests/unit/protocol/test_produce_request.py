@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.client.producer.produce_request import TopicBatches, produce_request_parts
 from barnabas.protocol import encode
 from barnabas.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from barnabas.protocol.produce_request import TopicBatches, encode_produce
 
 
 @pytest.mark.parametrize("version", range(3, 14))
@@ -34,6 +34,6 @@ def test_equal_to_the_general_encoder(version: int, transactional_id: str | None
             for name, topic in topics.items()
         ],
     )
-    parts = produce_request_parts(version, transactional_id, -1, 30_000, topics)
+    parts = encode_produce(version, transactional_id, -1, 30_000, topics)
     assert b"".join(parts) == encode(whole, version)
     assert any(part is topics["a"].partitions[1][1] for part in parts), "batches are not copied"

@@ -1,56 +1,106 @@
-"""Produce requests and answers by hand: the one pair of messages on the path of every record.
+"""Produce requests by hand, both directions: the one request on the path of every record.
 
-    request   transactional_id | acks i16 | timeout_ms i32 | [topic | [partition i32 | records] ]
-    v3-v8     int16/int32 lengths; v9 compact lengths and tagged fields; v13 a topic id (16 bytes) for the name
+    v3-v8   transactional_id | acks i16 | timeout_ms i32 | [topic | [partition i32 | records] ]
+    v9-v12  the same with compact lengths and tagged fields
+    v13     a topic id (16 bytes) instead of the name (KIP-516)
 
-    answer    [topic | [partition i32 | error i16 | base_offset i64 | log_append_time i64 | log_start_offset i64 (v5)
-              | record_errors (v8) | error_message (v8)] ] | throttle_ms i32
-
-Only an answer in which every partition succeeded is packed here; the others go through the compiled codec. The tests
-hold both directions against that codec. `produce_one` has a shorter way for the commonest request.
+The broker decodes to views of the frame, and the client encodes to a list of buffers: neither copies a batch, which the
+compiled codec would do. The tests hold both directions against that codec. `produce_response` has the response,
+`produce_one` a shorter way for the most common request.
 """
 
 import struct
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.errors import ProtocolError
-from barnabas.protocol.primitives import read_compact_length, skip_tagged_fields, write_compact_length
+from barnabas.protocol.primitives import (
+    read_compact_length,
+    skip_tagged_fields,
+    write_compact_length,
+    write_compact_nullable_string,
+    write_nullable_string,
+)
+from barnabas.types import TopicId
 
 FIRST_FLEXIBLE_VERSION = 9
+LAST_BEFORE_TRANSACTIONS_V2 = 11
+"""From v12 on, a transactional Produce adds its partitions by itself: only for transaction.version 2 (KIP-890)."""
 FIRST_TOPIC_ID_VERSION = 13
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _ACKS_TIMEOUT = struct.Struct(">hi")
 _PARTITION_LENGTH = struct.Struct(">ii")
-_OK_V3 = struct.Struct(">ihqq")
-_OK_V5 = struct.Struct(">ihqqq")
-_OK_V8 = struct.Struct(">ihqqqih")  # no record errors (empty array), no message (null string)
-_OK_FLEXIBLE = struct.Struct(">ihqqqBBB")  # the same, compact, and no tagged fields
-_HEADER = struct.Struct(">ii")
-_HEADER_FLEXIBLE = struct.Struct(">iiB")
 
 
 class PartitionRecords(NamedTuple):
-    topic: str | bytes
+    topic: str | TopicId
     """The name, or the topic id from v13 on."""
     partition: int
     records: memoryview | None
 
 
 class ProduceFrame(NamedTuple):
+    """A decoded request, its partitions in the order of the frame."""
+
     transactional_id: str | None
     acks: int
     timeout_ms: int
     partitions: list[PartitionRecords]
 
 
-class PartitionSuccess(NamedTuple):
-    topic: str | bytes
-    partition: int
-    base_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
+class TopicBatches(NamedTuple):
+    """What a request to encode has for one topic: (partition, batch) pairs."""
+
+    topic_id: TopicId
+    partitions: Sequence[tuple[int, memoryview]]
+
+
+def encode_produce(
+    version: int, transactional_id: str | None, acks: int, timeout_ms: int, topics: Mapping[str, TopicBatches]
+) -> list[bytes | memoryview]:
+    """The body as a list of buffers. The batches are among them as they are, for the socket to gather."""
+    if version >= FIRST_FLEXIBLE_VERSION:
+        return _encode_flexible(version, transactional_id, acks, timeout_ms, topics)
+    out = bytearray()
+    write_nullable_string(out, transactional_id)
+    out += _ACKS_TIMEOUT.pack(acks, timeout_ms)
+    out += _INT32.pack(len(topics))
+    parts: list[bytes | memoryview] = []
+    for name, topic in topics.items():
+        write_nullable_string(out, name)
+        out += _INT32.pack(len(topic.partitions))
+        for partition, records in topic.partitions:
+            out += _PARTITION_LENGTH.pack(partition, len(records))
+            parts += (bytes(out), records)
+            out.clear()
+    return parts
+
+
+def _encode_flexible(
+    version: int, transactional_id: str | None, acks: int, timeout_ms: int, topics: Mapping[str, TopicBatches]
+) -> list[bytes | memoryview]:
+    out = bytearray()
+    write_compact_nullable_string(out, transactional_id)
+    out += _ACKS_TIMEOUT.pack(acks, timeout_ms)
+    write_compact_length(out, len(topics))
+    parts: list[bytes | memoryview] = []
+    for name, topic in topics.items():
+        if version >= FIRST_TOPIC_ID_VERSION:
+            out += topic.topic_id
+        else:
+            write_compact_nullable_string(out, name)
+        write_compact_length(out, len(topic.partitions))
+        for partition, records in topic.partitions:
+            out += _INT32.pack(partition)
+            write_compact_length(out, len(records))
+            parts += (bytes(out), records)
+            out = bytearray(1)  # the tagged section behind the partition
+        out.append(0)
+    out.append(0)
+    parts.append(bytes(out))
+    return parts
 
 
 def decode_produce(frame: memoryview, position: int, version: int) -> ProduceFrame:
@@ -102,8 +152,8 @@ def _decode_plain(frame: memoryview, position: int) -> tuple[ProduceFrame, int]:
 
 
 def _decode_flexible(frame: memoryview, position: int, version: int) -> tuple[ProduceFrame, int]:
-    """Lengths below 127 and empty tagged sections are one byte, which is looked at in place: a call each would double
-    the cost of a small request."""
+    """Lengths below 127 and empty tagged sections are one byte, read in place: one call for each would double the
+    cost of a small request."""
     transactional_id = None
     length = frame[position] - 1
     position += 1
@@ -116,7 +166,7 @@ def _decode_flexible(frame: memoryview, position: int, version: int) -> tuple[Pr
     topic_count, position = read_compact_length(frame, position + 6)
     partitions: list[PartitionRecords] = []
     size = len(frame)
-    topic: str | bytes
+    topic: str | TopicId
     for _ in range(topic_count):
         if version >= FIRST_TOPIC_ID_VERSION:
             topic = bytes(frame[position : position + 16])
@@ -146,57 +196,3 @@ def _decode_flexible(frame: memoryview, position: int, version: int) -> tuple[Pr
         position = skip_tagged_fields(frame, position) if frame[position] else position + 1
     position = skip_tagged_fields(frame, position) if frame[position] else position + 1
     return ProduceFrame(transactional_id, acks, timeout_ms, partitions), position
-
-
-def encode_success(version: int, correlation_id: int, partitions: list[PartitionSuccess]) -> bytes:
-    """The whole answer with its size prefix. Partitions of one topic are neighbours, as the request had them."""
-    flexible = version >= FIRST_FLEXIBLE_VERSION
-    out = bytearray(_HEADER_FLEXIBLE.size if flexible else _HEADER.size)
-    topics: list[list[PartitionSuccess]] = []
-    for success in partitions:
-        if topics and topics[-1][0].topic == success.topic:
-            topics[-1].append(success)
-        else:
-            topics.append([success])
-    if flexible:
-        _HEADER_FLEXIBLE.pack_into(out, 0, 0, correlation_id, 0)
-        _write_flexible(out, version, topics)
-    else:
-        _HEADER.pack_into(out, 0, 0, correlation_id)
-        _write_plain(out, version, topics)
-    _INT32.pack_into(out, 0, len(out) - 4)
-    return bytes(out)
-
-
-def _write_plain(out: bytearray, version: int, topics: list[list[PartitionSuccess]]) -> None:
-    out += _INT32.pack(len(topics))
-    for successes in topics:
-        name = str(successes[0].topic).encode()
-        out += _INT16.pack(len(name))
-        out += name
-        out += _INT32.pack(len(successes))
-        for _, partition, base_offset, append_time, log_start_offset in successes:
-            if version >= 8:
-                out += _OK_V8.pack(partition, 0, base_offset, append_time, log_start_offset, 0, -1)
-            elif version >= 5:
-                out += _OK_V5.pack(partition, 0, base_offset, append_time, log_start_offset)
-            else:
-                out += _OK_V3.pack(partition, 0, base_offset, append_time)
-    out += b"\0\0\0\0"
-
-
-def _write_flexible(out: bytearray, version: int, topics: list[list[PartitionSuccess]]) -> None:
-    write_compact_length(out, len(topics))
-    for successes in topics:
-        topic = successes[0].topic
-        if isinstance(topic, bytes):
-            out += topic
-        else:
-            name = topic.encode()
-            write_compact_length(out, len(name))
-            out += name
-        write_compact_length(out, len(successes))
-        for _, partition, base_offset, append_time, log_start_offset in successes:
-            out += _OK_FLEXIBLE.pack(partition, 0, base_offset, append_time, log_start_offset, 1, 0, 0)
-        out += b"\0"
-    out += b"\0\0\0\0\0"

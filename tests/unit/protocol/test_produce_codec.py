@@ -15,7 +15,16 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from barnabas.server.produce_frame import PartitionSuccess, decode_produce, encode_success
+from barnabas.protocol.produce_request import TopicBatches, decode_produce, encode_produce
+from barnabas.protocol.produce_response import (
+    PartitionFailure,
+    PartitionOutcome,
+    PartitionSuccess,
+    decode_produce_response,
+    encode_produce_response,
+    encode_success,
+)
+from barnabas.types import TopicPartition
 
 VERSIONS = range(3, 14)
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40) | st.just("n" * 300)
@@ -90,14 +99,14 @@ def test_encodes_what_the_codec_encodes(version: int, correlation_id: int, topic
     successes = []
     for name, topic_id, items in topics:
         key = topic_id if version >= 13 else name
-        answer = TopicProduceResponse(partition_responses=[])
+        topic_response = TopicProduceResponse(partition_responses=[])
         if version >= 13:
-            answer.topic_id = topic_id
+            topic_response.topic_id = topic_id
         else:
-            answer.name = name
+            topic_response.name = name
         for partition, base_offset, append_time, log_start in items:
             successes.append(PartitionSuccess(key, partition, base_offset, append_time, log_start))
-            answer.partition_responses.append(
+            topic_response.partition_responses.append(
                 PartitionProduceResponse(
                     index=partition,
                     error_code=ErrorCode.NONE,
@@ -106,7 +115,47 @@ def test_encodes_what_the_codec_encodes(version: int, correlation_id: int, topic
                     log_start_offset=log_start if version >= 5 else -1,
                 )
             )
-        response.responses.append(answer)
+        response.responses.append(topic_response)
     assert bytes(encode_success(version, correlation_id, successes)) == encode_response(
         response, version, correlation_id
     )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_broker_reads_what_a_client_sends(version: int) -> None:
+    topics = {
+        "one": TopicBatches(b"1" * 16, [(0, memoryview(b"first")), (3, memoryview(bytes(300)))]),
+        "two": TopicBatches(b"2" * 16, [(1, memoryview(b"second"))]),
+    }
+    body = memoryview(b"".join(encode_produce(version, "tx", -1, 30_000, topics)))
+    request = decode_produce(body, 0, version)
+    assert (request.transactional_id, request.acks, request.timeout_ms) == ("tx", -1, 30_000)
+    assert [(item.topic, item.partition, item.records) for item in request.partitions] == [
+        (topic.topic_id if version >= 13 else name, partition, records)
+        for name, topic in topics.items()
+        for partition, records in topic.partitions
+    ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_client_reads_what_the_broker_sends(version: int, refused: bool) -> None:
+    first, second = (b"1" * 16, b"2" * 16) if version >= 13 else ("one", "two")
+    outcomes: list[PartitionOutcome] = [
+        PartitionSuccess(first, 0, 10, -1, 5),
+        PartitionSuccess(first, 3, 20, 1_000, 0),
+        PartitionSuccess(second, 1, 30, -1, 0),
+    ]
+    if refused:
+        outcomes[1] = PartitionFailure(first, 3, ErrorCode.INVALID_RECORD, "refused", [(4, "no key")])
+    frame = memoryview(encode_produce_response(outcomes, version, 77))
+    header_size = 9 if version >= 9 else 8
+    response, partitions = decode_produce_response(frame[header_size:], version, {b"1" * 16: "one", b"2" * 16: "two"})
+    assert response.throttle_time_ms == 0
+    assert list(partitions) == [TopicPartition("one", 0), TopicPartition("one", 3), TopicPartition("two", 1)]
+    assert [each.base_offset for each in partitions.values()] == [10, -1 if refused else 20, 30]
+    third = partitions[TopicPartition("one", 3)]
+    assert third.error_code == (ErrorCode.INVALID_RECORD if refused else ErrorCode.NONE)
+    if version >= 8:
+        assert third.error_message == ("refused" if refused else None)
+        assert [each.batch_index for each in third.record_errors] == ([4] if refused else [])

@@ -1,8 +1,8 @@
-"""The commonest Produce request, whole, and its answer: one batch for one partition, outside of any transaction.
+"""The most common Produce request, whole, and its response: one batch for one partition, outside of any transaction.
 
-`decode_one` looks at a frame from its first byte on and gives None for everything else, malformed requests included:
-those are for `dispatch` and `produce_frame` to take or to refuse. So nothing here raises, and nothing that it takes is
-anything but what those would have read. Its twin `produce_one_native.pyx` does the same; `produce_one` picks one.
+`decode_one` reads a frame from its first byte and returns None for everything else, malformed requests included: those
+are for `server/dispatch` and `produce_request`. So nothing here raises, and what it accepts reads just as those would
+read it. Its twin `produce_one_native.pyx` does the same; `produce_one` picks one.
 
     v9-v12  key i16 | version i16 | correlation i32 | client id (i16 length) | no tags 0
             | no transaction 0 | acks i16 | timeout_ms i32 | topics 2 | name (1 + uvarint)
@@ -12,6 +12,8 @@ anything but what those would have read. Its twin `produce_one_native.pyx` does 
 
 import struct
 from functools import lru_cache
+
+from barnabas.types import TopicId
 
 FIRST_VERSION = 9
 FIRST_TOPIC_ID_VERSION = 13
@@ -23,7 +25,7 @@ _HEAD = struct.Struct(">iiBB")  # size, correlation id, no tags, one topic
 _TAIL = struct.Struct(">BihqqqBBBBiB")  # one partition, end of the topic, throttle time, end
 
 
-OneProduce = tuple[int, int, int, str | bytes, int, memoryview]
+OneProduce = tuple[int, int, int, str | TopicId, int, memoryview]
 """version, correlation id, acks, topic (the name, or the id from v13 on), partition, records; no class, for speed."""
 
 
@@ -38,7 +40,7 @@ def decode_one(frame: memoryview) -> OneProduce | None:
         if tags or transaction or topics != 2 or not (acks == 1 or acks == -1):
             return None
         start = position + 9
-        topic: str | bytes
+        topic: str | TopicId
         if version == FIRST_TOPIC_ID_VERSION:
             end = start + 16
             topic = bytes(frame[start:end])
@@ -69,12 +71,12 @@ def decode_one(frame: memoryview) -> OneProduce | None:
 
 @lru_cache(maxsize=1024)
 def _compact_name(topic: str) -> bytes:
-    """A broker answers about the same few topics all the time. Only names of `decode_one`: shorter than 127 bytes."""
+    """A broker responds about the same few topics all the time. Only names of `decode_one`: shorter than 127 bytes."""
     return bytes([len(topic) + 1]) + topic.encode("ascii")
 
 
 def encode_one(request: OneProduce, base_offset: int, log_append_time_ms: int, log_start_offset: int) -> bytes:
-    """The whole answer to a request that succeeded, with its size prefix."""
+    """The whole response to a request that succeeded, with its size prefix."""
     _, correlation_id, _, topic, partition, _ = request
     name = topic if isinstance(topic, bytes) else _compact_name(topic)
     tail = _TAIL.pack(2, partition, 0, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, 0, 0)
