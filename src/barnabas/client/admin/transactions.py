@@ -228,7 +228,7 @@ class TransactionCalls(AdminCalls):
         return await self._drive([key], self._on_leaders, ask, deadline, soon=SOON_KNOWN)
 
 
-def _listing(told: list_messages.TransactionState, coordinator_id: int) -> TransactionListing:
+def _listing(told: list_messages.ListedTransaction, coordinator_id: int) -> TransactionListing:
     return TransactionListing(
         transactional_id=told.transactional_id,
         producer_id=told.producer_id,
@@ -238,7 +238,7 @@ def _listing(told: list_messages.TransactionState, coordinator_id: int) -> Trans
 
 
 def _description(
-    told: transaction_messages.TransactionState, coordinator_id: int
+    told: transaction_messages.DescribedTransaction, coordinator_id: int
 ) -> TransactionDescription | KafkaError:
     if told.error_code:
         return admin_error(told.error_code, transactional_id=told.transactional_id)
