@@ -1,7 +1,7 @@
-"""Time and chance, passed in wherever they are used, so that tests can hold them still.
+"""Time and randomness, passed in wherever they are used, so that tests control them.
 
-Wall time (`now_ms`) goes into records and retention; everything that waits (sessions, long polls, expiry of a request)
-uses `monotonic_ms`, because a wall clock may jump.
+Wall time (`now_ms`) is for records and retention; everything that waits (sessions, long polls, request timeouts) uses
+`monotonic_ms`, because a wall clock may jump.
 """
 
 import random
@@ -11,7 +11,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now_ms(self) -> int:
-        """Milliseconds since 1970, as put into records."""
+        """Milliseconds since 1970, for records."""
         ...
 
     def monotonic_ms(self) -> int:
@@ -28,7 +28,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves when told to."""
+    """A clock that the test advances."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000, monotonic_ms: int = 0) -> None:
         self._now_ms = now_ms

@@ -1,4 +1,4 @@
-"""Names for ids that travel between packages."""
+"""Types of ids that several packages use."""
 
 import base64
 from typing import NamedTuple

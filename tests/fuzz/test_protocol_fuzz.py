@@ -22,7 +22,7 @@ from message_values import MessageValues
 from raw_client import ConnectionEnded, RawClient, base_offsets, batch
 
 from barnabas.errors import ErrorCode, ProtocolError
-from barnabas.machines.controller.topics import MAX_PARTITIONS_A_REQUEST
+from barnabas.machines.controller.topics import MAX_PARTITIONS_PER_REQUEST
 from barnabas.protocol import ApiKey, decode, decode_request_header, encode_request
 from barnabas.protocol.messages import create_partitions as grow
 from barnabas.protocol.messages import create_topics as create
@@ -212,7 +212,7 @@ def test_hostile_requests_for_long(errors: ErrorLog) -> None:
     fuzz(600, errors)
 
 
-@pytest.mark.parametrize("count", [MAX_PARTITIONS_A_REQUEST + 2, 2**31 - 1])
+@pytest.mark.parametrize("count", [MAX_PARTITIONS_PER_REQUEST + 2, 2**31 - 1])
 def test_an_absurd_number_of_partitions_takes_no_memory(count: int, errors: ErrorLog) -> None:
     with Broker() as broker, RawClient(broker.bootstrap) as client:
         client.create_topic("small")

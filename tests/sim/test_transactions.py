@@ -26,7 +26,7 @@ from barnabas.machines.txn import commands
 from barnabas.machines.txn.metadata import MAX_EPOCH, TransactionMetadata
 from barnabas.machines.txn.settings import TransactionSettings
 from barnabas.machines.txn.shard import TransactionShard
-from barnabas.machines.txn.state import AT_REST, PREPARED, TransactionState
+from barnabas.machines.txn.state import AT_REST, PREPARED, TransactionLogState
 from barnabas.types import TopicPartition
 
 SEEDS = int(os.environ.get("SIM_SEEDS", "150"))
@@ -40,12 +40,12 @@ NO_IDS_MS = 2000
 SETTINGS = TransactionSettings(expiry_check_interval_ms=10**9)
 RETRIABLE = {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 VALID_PREVIOUS = {
-    TransactionState.EMPTY: AT_REST,
-    TransactionState.ONGOING: AT_REST | {TransactionState.ONGOING},
-    TransactionState.PREPARE_COMMIT: {TransactionState.ONGOING},
-    TransactionState.PREPARE_ABORT: AT_REST | {TransactionState.ONGOING},
-    TransactionState.COMPLETE_COMMIT: {TransactionState.PREPARE_COMMIT},
-    TransactionState.COMPLETE_ABORT: {TransactionState.PREPARE_ABORT},
+    TransactionLogState.EMPTY: AT_REST,
+    TransactionLogState.ONGOING: AT_REST | {TransactionLogState.ONGOING},
+    TransactionLogState.PREPARE_COMMIT: {TransactionLogState.ONGOING},
+    TransactionLogState.PREPARE_ABORT: AT_REST | {TransactionLogState.ONGOING},
+    TransactionLogState.COMPLETE_COMMIT: {TransactionLogState.PREPARE_COMMIT},
+    TransactionLogState.COMPLETE_ABORT: {TransactionLogState.PREPARE_ABORT},
 }
 
 
@@ -89,7 +89,7 @@ class Simulation:
 
     def begin_near_the_last_epoch(self, name: str) -> None:
         epoch = MAX_EPOCH - self.random.randint(2, 6)
-        record = TransactionMetadata(name, next(self.ids), epoch, 5000, TransactionState.EMPTY, WALL_MS).record()
+        record = TransactionMetadata(name, next(self.ids), epoch, 5000, TransactionLogState.EMPTY, WALL_MS).record()
         self.driver.log.append(Entry(record.key, record.value, ApplyContext(len(self.driver.log), 0)))
         self.committed = len(self.driver.log)
 
@@ -287,14 +287,14 @@ class Simulation:
                 assert rotated or metadata.producer_epoch >= previous.producer_epoch, (previous, metadata)
                 if previous.state in PREPARED:
                     assert not metadata.partitions
-                elif previous.state is TransactionState.ONGOING:
+                elif previous.state is TransactionLogState.ONGOING:
                     assert previous.partitions.items() <= metadata.partitions.items(), (previous, metadata)
-            if previous is None or previous.state is not TransactionState.ONGOING:
+            if previous is None or previous.state is not TransactionLogState.ONGOING:
                 self.began_ms[name] = self.driver.now_ms
             self.latest[name] = metadata
         self.checked = len(self.driver.log)
         for name, metadata in self.latest.items():
-            if metadata.state is TransactionState.ONGOING:
+            if metadata.state is TransactionLogState.ONGOING:
                 age_ms = self.driver.now_ms - self.began_ms[name]
                 assert age_ms <= metadata.timeout_ms + NO_IDS_MS, (metadata, age_ms)
 

@@ -1,7 +1,7 @@
 """Every broker setting of Kafka 4.1, checked one by one and against each other.
 
-`BrokerConfig.parse` takes what a server.properties says and raises `ConfigFaults` with every fault at once.
-Who starts a broker calls it; the server, storage and DescribeConfigs read the result. It opens and resolves nothing.
+`BrokerConfig.parse` takes the contents of a server.properties and raises `ConfigFaults` with all faults at once.
+Called to start a broker; the server, storage and DescribeConfigs read the result. It opens and resolves nothing.
 """
 
 import dataclasses
@@ -55,7 +55,7 @@ ZOOKEEPER_SETTINGS = (
     "zookeeper.ssl.truststore.password",
     "zookeeper.ssl.truststore.type",
 )
-"""In files written for Kafka before version 4. Kafka 4.1 has none of them, so DescribeConfigs does not list them."""
+"""Settings of Kafka before version 4. Kafka 4.1 has none of them, so DescribeConfigs does not list them."""
 
 
 @settings_table
@@ -72,14 +72,14 @@ class BrokerConfig(
     RemoteSettings,
 ):
     given: Mapping[str, str] = MappingProxyType({})
-    """The settings as they were given, which is what tells a static value from a default in DescribeConfigs."""
+    """The settings as they were given, which distinguishes a static value from a default in DescribeConfigs."""
     started_with: "BrokerConfig | None" = None
-    """The settings at start, where these are what changes at run time made of them (see `dynamic`)."""
+    """The settings at startup, if they were changed at run time (see `dynamic`)."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
         """Raises ConfigFaults."""
-        # Imported here because the rules are about this very class.
+        # Imported here because the rules import this class.
         from barnabas.config.rules import broker_rules
 
         values, faults = read_values(cls.settings, given)
@@ -106,7 +106,7 @@ class BrokerConfig(
         """Security protocol by listener name."""
         protocols = parse_protocol_map(self.listener_security_protocol_map)
         if "listener.security.protocol.map" not in self.given:
-            # Kafka takes controller listeners without a mapping for PLAINTEXT as long as the map is the default.
+            # Kafka treats controller listeners without a mapping as PLAINTEXT as long as the map is the default.
             for name in self.controller_names:
                 protocols.setdefault(name, "PLAINTEXT")
         return protocols
@@ -116,12 +116,12 @@ class BrokerConfig(
         return tuple(name.strip().upper() for name in (self.controller_listener_names or "").split(",") if name.strip())
 
     def bound_listeners(self) -> tuple[Listener, ...]:
-        """What to listen on. Listeners of KRaft controllers are left out: nobody here answers them."""
+        """The addresses to listen on, without those of KRaft controllers, which are not served."""
         found = parse_listeners(self.listeners, self.protocols)
         return tuple(listener for listener in found if listener.name not in self.controller_names)
 
     def published_listeners(self) -> tuple[Listener, ...]:
-        """What clients are told; an empty host or port 0 is for the server to fill in once it is bound."""
+        """The addresses published to clients; the server fills in an empty host or port 0 once it is bound."""
         if self.advertised_listeners is None or not self.advertised_listeners.strip():
             return self.bound_listeners()
         found = parse_listeners(self.advertised_listeners, self.protocols)
@@ -138,7 +138,7 @@ class BrokerConfig(
 
 
 def _extra_faults(name: str, text: str) -> list[str]:
-    """Faults of names that are no plain setting: listener prefixes are checked by what follows, plug-ins pass."""
+    """Faults of names that are not plain settings: after a listener prefix the rest is checked; plugin names pass."""
     settings = BrokerConfig.settings
     if name in settings or name in ZOOKEEPER_SETTINGS or name.startswith(tuple(PLUGIN_PREFIXES)):
         return []
@@ -155,7 +155,7 @@ def _extra_faults(name: str, text: str) -> list[str]:
 
 
 def no_effect(given: Mapping[str, str]) -> list[str]:
-    """`name: why` for each of the given settings that changes nothing here, in the order of the names."""
+    """`name: reason` for each of the given settings that has no effect, sorted by name."""
     found = []
     for name in sorted(given):
         setting = BrokerConfig.settings.get(name)

@@ -1,4 +1,4 @@
-"""What a value of a setting may be: a check gives the fault in words, or None, and says what is allowed."""
+"""Checks of values: each describes what is allowed and returns a message if a value is not, else None."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def each_of(*choices: str) -> Check:
 
 
 def some_of(*choices: str) -> Check:
-    """As `each_of`, but at least one and none twice."""
+    """Like `each_of`, but at least one and without duplicates."""
     return Check(
         f"a list of at least one of: {', '.join(choices)}",
         lambda value: bool(value) and len(set(value)) == len(value) and all(item in choices for item in value),

@@ -1,7 +1,7 @@
-"""What DescribeConfigs says of a topic, a broker or a group: values, where they come from, and their synonyms.
+"""What DescribeConfigs returns for a topic, broker or group: values, their sources and synonyms.
 
-Called by the handler; CreateTopics uses the topic entries for its answer. Pure: the layers are given. Values of
-passwords and of names that Kafka cannot type are never shown.
+Called by the handler; CreateTopics uses the topic entries for its response. Pure: the layers are passed in. Values
+of passwords and of names with an unknown type are never returned.
 """
 
 from collections.abc import Iterator, Mapping
@@ -57,7 +57,7 @@ SYNONYM_GROUPS = (
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
 SYNONYMS = {name: group for group in SYNONYM_GROUPS for name in group} | {
-    # One way only: the scheduler's interval is the default of the other.
+    # One direction only: the scheduler's interval is the default of the other.
     "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 }
 
@@ -80,7 +80,7 @@ class BrokerLayers(NamedTuple):
         return self.config.static
 
     def static_text(self, name: str) -> str | None:
-        """The value at start if it was given, by text or in code."""
+        """The value at startup if it was set, by text or in code."""
         setting = BrokerConfig.settings.get(name)
         if setting is not None:
             value = getattr(self.static, setting.field)
@@ -90,7 +90,7 @@ class BrokerLayers(NamedTuple):
 
 
 class CachedLayers(BrokerLayers):
-    """The same layers for many resources of one request: what follows from them alone is worked out once."""
+    """The same layers for many resources of one request: derived values are computed once."""
 
     def effective(self) -> BrokerConfig:
         cache = vars(self)
@@ -166,10 +166,10 @@ def _value(setting: Setting, config: SettingsTable, overrides: Mapping[str, str]
 
 
 def _broker_synonyms(layers: BrokerLayers, name: str) -> tuple[ConfigSynonym, ...]:
-    """Every value the setting and its synonyms have in the layers, the one that counts first.
+    """Every value of the setting and its synonyms in the layers, the effective one first.
 
-    As in Kafka the list begins with the name itself: what a synonym alone says (log.retention.hours for retention.ms)
-    is not listed, although it counts.
+    As in Kafka the list begins with the name itself: a value that only a synonym sets (log.retention.hours for
+    retention.ms) is not listed, although it is effective.
     """
     match = LISTENER_PREFIX.fullmatch(name)
     names = (name, match[1]) if match else SYNONYMS.get(name, (name,))
@@ -214,7 +214,7 @@ def _entry(setting: Setting, value: str | None, synonyms: tuple[ConfigSynonym, .
 
 
 def _unknown_entry(name: str, text: str, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
-    """A name of a plug-in or of one listener; hidden unless what follows the listener's name is a known setting."""
+    """A setting of a plugin or of one listener; hidden unless the part after the listener's name is a known setting."""
     match = LISTENER_PREFIX.fullmatch(name)
     base = BrokerConfig.settings.get(match[1]) if match else None
     return ConfigEntry(

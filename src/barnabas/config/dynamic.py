@@ -1,7 +1,7 @@
-"""Settings that change while the broker runs: what may change, and what the broker then lives by.
+"""Dynamic settings: which may change while the broker runs, and the resulting configuration.
 
-Three layers, the later winning: what the broker was started with, the cluster's default, what was set for this broker.
-The controller asks `ResourceRules` before it writes a change; the server asks `effective_config` after one. Pure.
+Three layers, the later overriding: the static settings, the cluster-wide default, the settings of this broker.
+The controller calls `ResourceRules` before it writes a change; the server calls `effective_config` after one. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,15 +32,15 @@ class Resource(Protocol):
 
 
 def is_dynamic(name: str) -> bool:
-    """Whether a broker setting may change at run time. Names that Kafka does not know may: they belong to plug-ins."""
+    """Whether a broker setting may change at run time. Unknown names may: they belong to plugins."""
     setting = BrokerConfig.settings.get(name)
     return setting is None or setting.update is not Update.READ_ONLY
 
 
 def effective_config(static: BrokerConfig, default: Mapping[str, str], own: Mapping[str, str]) -> BrokerConfig:
-    """What the broker lives by. Raises ConfigFaults if the layers do not go together.
+    """The effective settings. Raises ConfigFaults if the layers contradict each other.
 
-    Names that may not change are passed over, as Kafka does with what it finds in the metadata. Every dynamic setting
+    Names that may not change are ignored, as Kafka does for what is in the metadata. Every dynamic setting
     is the first among its synonyms (log.retention.ms before hours), so a layer never has to unset another name.
     """
     changes = {name: text for name, text in {**default, **own}.items() if is_dynamic(name)}
@@ -55,7 +55,7 @@ def effective_config(static: BrokerConfig, default: Mapping[str, str], own: Mapp
 def check_broker_change(
     static: BrokerConfig, default: Mapping[str, str], own: Mapping[str, str], per_broker: bool
 ) -> None:
-    """Raises ConfigFaults unless the layers may become these; `per_broker` says which of them is being changed."""
+    """Raises ConfigFaults unless this change is allowed; `per_broker` says which layer is being changed."""
     changed = own if per_broker else default
     faults = []
     for name in sorted(changed):
@@ -80,9 +80,9 @@ def check_broker_change(
 
 
 class ResourceRules:
-    """What the controller must know of settings: the `ConfigRules` of machines/controller.
+    """Implements `ConfigRules` of machines/controller.
 
-    `layers` gives the cluster's default and this broker's own settings as they are now.
+    `layers` returns the current cluster-wide default and this broker's own settings.
     """
 
     def __init__(self, static: BrokerConfig, layers: Callable[[], tuple[Mapping[str, str], Mapping[str, str]]]) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with given settings: all faults at once, with the nearest name for a typo."""
+"""Faults of given settings: all at once, with the nearest name for a typo."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,14 +15,14 @@ class ConfigFaults(ValueError):
 
 
 def unknown_name(name: str, known: Iterable[str], what: str = "setting") -> str:
-    import difflib  # only a typo needs it, and every start would pay for it
+    import difflib  # only needed for a typo; saves startup time
 
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
     return f"{name}: unknown {what}" + (f", did you mean {near[0]}?" if near else "")
 
 
 def bad_value(setting: Setting, text: str, fault: ValueError) -> str:
-    """The value itself is left out where it may be a secret."""
+    """Omits the value if it may be a secret."""
     shown = "the value given" if setting.sensitive else repr(text)
     return f"{setting.name}: {shown} is not allowed, it {fault}"
 

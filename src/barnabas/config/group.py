@@ -1,6 +1,6 @@
 """Settings of single groups in Kafka 4.1, over the broker's group.* defaults.
 
-The values may move only within what the broker allows. Read by DescribeConfigs and by the rules for changing them.
+Values are limited by the broker's settings. Read by DescribeConfigs and by the rules for changing them.
 """
 
 import re
@@ -31,12 +31,12 @@ class GroupConfig(SettingsTable):
     )
     consumer_session_timeout_ms: int = int32(
         45_000,
-        "Silence after which a member is removed.",
+        "Time without a heartbeat after which a member is removed.",
         at_least(1),
         synonyms=(Synonym("group.consumer.session.timeout.ms"),),
     )
     share_auto_offset_reset: str = string(
-        "latest", "Where a share group begins to read.", OFFSET_RESET, no_effect=NO_SHARE
+        "latest", "Where a share group starts to read.", OFFSET_RESET, no_effect=NO_SHARE
     )
     share_heartbeat_interval_ms: int = int32(
         5000,
@@ -53,14 +53,14 @@ class GroupConfig(SettingsTable):
     )
     share_record_lock_duration_ms: int = int32(
         30_000,
-        "How long a record is held by the member it was given to.",
+        "How long a member locks a record that it received.",
         at_least(1000),
         synonyms=(Synonym("group.share.record.lock.duration.ms"),),
         no_effect=NO_SHARE,
     )
     share_session_timeout_ms: int = int32(
         45_000,
-        "Silence after which a member is removed.",
+        "Time without a heartbeat after which a member is removed.",
         at_least(1),
         synonyms=(Synonym("group.share.session.timeout.ms"),),
         no_effect=NO_SHARE,
@@ -74,14 +74,14 @@ class GroupConfig(SettingsTable):
     )
     streams_num_standby_replicas: int = int32(
         0,
-        "Standby replicas of each task.",
+        "Number of standby replicas per task.",
         at_least(0),
         synonyms=(Synonym("group.streams.num.standby.replicas"),),
         no_effect=NO_STREAMS,
     )
     streams_session_timeout_ms: int = int32(
         45_000,
-        "Silence after which a member is removed.",
+        "Time without a heartbeat after which a member is removed.",
         at_least(1),
         synonyms=(Synonym("group.streams.session.timeout.ms"),),
         no_effect=NO_STREAMS,
@@ -89,7 +89,7 @@ class GroupConfig(SettingsTable):
 
     @classmethod
     def resolve(cls, overrides: Mapping[str, str], broker: BrokerConfig) -> "GroupConfig":
-        """The settings a group lives by; raises ConfigFaults with every fault of the overrides."""
+        """The effective settings of a group; raises ConfigFaults with every fault of the overrides."""
         values, faults = read_values(cls.settings, overrides)
         faults += [unknown_name(name, cls.settings, "group setting") for name in overrides if name not in cls.settings]
         inherited: dict[str, Any] = {

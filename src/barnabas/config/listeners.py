@@ -1,7 +1,7 @@
 """Listeners: `NAME://host:port` lists, the security protocol of each name, and what is advertised.
 
 Used by the broker's settings for checking and by the server for binding. Resolves no names and opens no sockets: an
-empty host (all interfaces) and port 0 (any free port) are passed on as they are.
+empty host (all interfaces) and port 0 (any free port) are passed on unchanged.
 """
 
 import re

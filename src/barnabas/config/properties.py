@@ -1,7 +1,7 @@
-"""Java's .properties format: what `server.properties` and `meta.properties` are written in.
+"""Java's .properties format, used by `server.properties` and `meta.properties`.
 
-Rules of java.util.Properties: comments begin with `#` or `!`; key and value are parted by `=`, `:` or blanks; a line
-that ends in an odd number of backslashes goes on in the next, whose leading blanks are dropped; t, n, r, f and uXXXX
+Rules of java.util.Properties: comments begin with `#` or `!`; key and value are separated by `=`, `:` or blanks; a line
+that ends in an odd number of backslashes continues on the next, whose leading blanks are dropped; t, n, r, f and uXXXX
 after a backslash are escapes, any other escaped character stands for itself. A key given twice: the last one counts.
 """
 
@@ -22,7 +22,7 @@ def _logical_lines(text: str) -> Iterator[str]:
     continued = False
     for line in text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n"):
         line = line.lstrip(BLANKS)
-        # A line that adds to another is neither a comment nor skipped for being empty.
+        # A continuation line is never a comment, and not skipped if empty.
         if not pending and (not line or line[0] in "#!"):
             continued = False
             continue
@@ -33,7 +33,7 @@ def _logical_lines(text: str) -> Iterator[str]:
             if pending:
                 yield pending
             pending = ""
-    if continued:  # the text ends in a lone backslash: Java then has an entry, be it an empty one
+    if continued:  # the text ends in a single backslash: Java then has an entry, even if it is empty
         yield pending
 
 

@@ -1,4 +1,4 @@
-"""Rules that bind several settings together. Each returns its faults in words; nothing is raised here."""
+"""Rules across several settings. Each yields its faults as messages; nothing is raised here."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ def broker_rules(config: "BrokerConfig") -> list[str]:
 
 def _identity(config: "BrokerConfig") -> Iterator[str]:
     if config.broker_id not in (-1, config.node_id):
-        yield f"node.id ({config.node_id}) and broker.id ({config.broker_id}) are not the same"
+        yield f"node.id ({config.node_id}) and broker.id ({config.broker_id}) differ"
 
 
 def _listeners(config: "BrokerConfig") -> Iterator[str]:
@@ -26,7 +26,7 @@ def _listeners(config: "BrokerConfig") -> Iterator[str]:
         bound = config.bound_listeners()
         check_ports(bound)
     except ValueError as fault:
-        # A faulty map makes every listener faulty; it is named once.
+        # A faulty map makes every listener faulty; it is reported once.
         yield f"listeners: {fault}"
         return
     try:
@@ -36,13 +36,13 @@ def _listeners(config: "BrokerConfig") -> Iterator[str]:
         return
     names = [listener.name for listener in bound]
     if not names:
-        yield "listeners: there is no listener for clients"
+        yield "listeners: at least one listener for clients is required"
         return
     for listener in published:
         if listener.name not in names:
             yield f"advertised.listeners: {listener.name} is not one of listeners ({', '.join(names)})"
         if listener.host in ("0.0.0.0", "::"):
-            yield f"advertised.listeners: clients cannot reach {listener.host}, give the address they should use"
+            yield f"advertised.listeners: clients cannot reach {listener.host}, set an address that they can use"
     published_names = [listener.name for listener in published]
     if config.inter_broker_listener_name and config.inter_broker_listener not in published_names:
         yield f"inter.broker.listener.name: {config.inter_broker_listener} is not advertised"
@@ -66,9 +66,9 @@ def _sockets(config: "BrokerConfig") -> Iterator[str]:
 
 def _logs(config: "BrokerConfig") -> Iterator[str]:
     if not config.log_directories:
-        yield "log.dirs: at least one log directory is needed"
+        yield "log.dirs: at least one log directory is required"
     if len(set(config.log_directories)) != len(config.log_directories):
-        yield "log.dirs: a log directory is named twice"
+        yield "log.dirs: a log directory is listed twice"
     for name, value, low in (
         ("log.roll.ms", config.log_roll_ms, 1),
         ("log.roll.jitter.ms", config.log_roll_jitter_ms, 0),
@@ -86,20 +86,20 @@ def _logs(config: "BrokerConfig") -> Iterator[str]:
     if config.log_cleaner_dedupe_buffer_size // max(1, config.log_cleaner_threads) <= MEBIBYTE:
         yield "log.cleaner.dedupe.buffer.size must be more than 1 MiB for each of log.cleaner.threads"
     if config.log_cleaner_min_compaction_lag_ms > config.log_cleaner_max_compaction_lag_ms:
-        yield "log.cleaner.min.compaction.lag.ms is more than log.cleaner.max.compaction.lag.ms"
+        yield "log.cleaner.min.compaction.lag.ms is greater than log.cleaner.max.compaction.lag.ms"
     if not -1 <= config.default_replication_factor <= 32767 or config.default_replication_factor == 0:
         yield "default.replication.factor must be between 1 and 32767"
 
 
 def _protection(config: "BrokerConfig") -> Iterator[str]:
-    """What was asked for to protect data and is not there stops the start, instead of opening the door."""
+    """Security settings that are not supported stop the startup, so that data is never left unprotected."""
     try:
         bound = config.bound_listeners()
     except ValueError:
         return
     for listener in bound:
         if listener.protocol != "PLAINTEXT":
-            yield f"listeners: {listener.name} asks for {listener.protocol}, but only PLAINTEXT is served"
+            yield f"listeners: {listener.name} uses {listener.protocol}, but only PLAINTEXT is supported"
     if config.authorizer_class_name:
         yield f"authorizer.class.name: {config.authorizer_class_name} cannot be loaded, so nothing would be protected"
 
@@ -111,14 +111,14 @@ def topic_rules(config: "TopicConfig") -> list[str]:
 def _compaction_lag(config: "TopicConfig") -> Iterator[str]:
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         yield (
-            f"min.compaction.lag.ms ({config.min_compaction_lag_ms}) is more than"
+            f"min.compaction.lag.ms ({config.min_compaction_lag_ms}) is greater than"
             f" max.compaction.lag.ms ({config.max_compaction_lag_ms})"
         )
 
 
 def _tiers(config: "TopicConfig") -> Iterator[str]:
     if config.remote_storage_enable:
-        yield "remote.storage.enable: there is no tiered storage in this broker"
+        yield "remote.storage.enable: tiered storage is not supported"
 
 
 TOPIC_RULES: tuple[Callable[["TopicConfig"], Iterator[str]], ...] = (_compaction_lag, _tiers)

@@ -45,7 +45,7 @@ class Importance(Enum):
 
 
 class Update(Enum):
-    """When a broker setting may change: at start only, on one broker, or on all brokers by one default."""
+    """When a broker setting may change: only at startup, per broker, or cluster-wide."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -73,9 +73,9 @@ class Setting:
     update: Update = Update.READ_ONLY
     synonyms: tuple[Synonym, ...] = ()
     no_effect: str = ""
-    """Why the setting changes nothing here; empty where it is honoured."""
+    """Why the setting has no effect here; empty if it has one."""
     internal: bool = False
-    """Left out of the pages and of DescribeConfigs unless it was set, as in Kafka."""
+    """Omitted from the pages, and from DescribeConfigs unless it was set, as in Kafka."""
     name: str = ""
 
     @property
@@ -87,7 +87,7 @@ class Setting:
         return self.kind is Kind.PASSWORD
 
     def parse(self, text: str) -> Any:
-        """The typed value; raises ValueError that says what is allowed, without the value of a secret."""
+        """The typed value; raises ValueError with what is allowed, without the value of a secret."""
         value = PARSERS[self.kind](self.kind, text)
         if self.check is not None:
             fault = self.check.fault(value)
@@ -173,8 +173,8 @@ PARSERS = {
 }
 
 
-# The declarations. Each returns a Setting and says it returns the type of the field: `settings_table` puts the default
-# in its place, so that is what a reader of the field gets.
+# The declarations. Each returns a Setting but is annotated with the type of the field: `settings_table` replaces it by
+# the default, so that is what a reader of the field gets.
 
 
 def boolean(default: bool, doc: str, check: Check | None = None, **about: Any) -> bool:

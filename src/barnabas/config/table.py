@@ -1,7 +1,7 @@
 """Tables of settings: classes whose fields are declarations, and whose objects are the settings of one broker or topic.
 
 A field's name is Kafka's with `_` for `.`. `settings_table` makes the class slotted and frozen, with Kafka's defaults,
-and keeps the declarations in `Table.settings`. A large table is put together from areas (`settings_area`).
+and keeps the declarations in `Table.settings`. A large table is composed of areas (`settings_area`).
 Dataclasses would do the same, but take 20 ms at import to compile methods for the broker's 336 fields.
 """
 
@@ -56,7 +56,7 @@ class SettingsTable:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def settings_area(cls: type[T]) -> type[T]:
-    """Marks one area of a large table. An area has `__slots__ = ()` and is never made into an object itself."""
+    """Marks one area of a large table. An area has `__slots__ = ()` and is never instantiated itself."""
     return cls
 
 

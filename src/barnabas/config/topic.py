@@ -1,7 +1,7 @@
 """Every topic setting of Kafka 4.1.
 
-Storage, the produce path and the housekeeping read a topic's settings from a `TopicConfig`. `TopicConfig.resolve` puts
-it together out of what the topic itself says and the defaults of the broker.
+Storage, the produce path and the housekeeping read a topic's settings from a `TopicConfig`. `TopicConfig.resolve`
+combines the topic's own settings with the defaults of the broker.
 """
 
 from collections.abc import Mapping
@@ -31,60 +31,60 @@ def named(*names: str | Synonym) -> tuple[Synonym, ...]:
 class TopicConfig(SettingsTable):
     cleanup_policy: tuple[str, ...] = string_list(
         ("delete",),
-        "What happens to old segments: deleted by age and size, compacted to the last value of each key, or both.",
+        "Cleanup policy for old segments: delete by age and size, compact to the last value per key, or both.",
         each_of("compact", "delete"),
         synonyms=named("log.cleanup.policy"),
     )
     compression_gzip_level: int = int32(
         -1,
-        "Level when the broker compresses with gzip; -1 is gzip's own default.",
+        "Compression level for gzip; -1 is gzip's default.",
         either(between(1, 9), -1),
         synonyms=named("compression.gzip.level"),
     )
     compression_lz4_level: int = int32(
         9,
-        "Level when the broker compresses with lz4.",
+        "Compression level for lz4.",
         between(1, 17),
         synonyms=named("compression.lz4.level"),
     )
     compression_type: str = string(
         "producer",
-        "Compression of the stored batches; producer keeps them as they were sent.",
+        "Compression of stored batches; producer keeps the producer's codec.",
         one_of(*COMPRESSION_TYPES),
         synonyms=named("compression.type"),
     )
     compression_zstd_level: int = int32(
         3,
-        "Level when the broker compresses with zstd.",
+        "Compression level for zstd.",
         between(-131072, 22),
         synonyms=named("compression.zstd.level"),
     )
     delete_retention_ms: int = int64(
         24 * HOUR_MS,
-        "How long a compacted topic keeps tombstones, so that a reader from the start sees them.",
+        "How long tombstones are kept in a compacted topic, so that a reader from the beginning sees them.",
         at_least(0),
         synonyms=named("log.cleaner.delete.retention.ms"),
     )
     file_delete_delay_ms: int = int64(
         60_000,
-        "How long a removed segment stays on disk under its .deleted name.",
+        "How long a deleted segment stays on disk under its .deleted name.",
         at_least(0),
         synonyms=named("log.segment.delete.delay.ms"),
     )
     flush_messages: int = int64(
         INT64_MAX,
-        "Records after which the log is flushed to disk before they are acknowledged.",
+        "Number of records after which the log is flushed to disk, before they are acknowledged.",
         at_least(1),
         synonyms=named("log.flush.interval.messages"),
     )
     flush_ms: int = int64(
         INT64_MAX,
-        "Longest time that written records stay unflushed.",
+        "Maximum time before a record is flushed to disk.",
         at_least(0),
         synonyms=named("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
     )
     follower_replication_throttled_replicas: tuple[str, ...] = string_list(
-        (), "Replicas whose fetching is throttled, or * for all.", THROTTLED_REPLICAS, no_effect=NO_THROTTLE
+        (), "Throttled replicas on the follower side, or * for all.", THROTTLED_REPLICAS, no_effect=NO_THROTTLE
     )
     index_interval_bytes: int = int32(
         4096,
@@ -93,96 +93,96 @@ class TopicConfig(SettingsTable):
         synonyms=named("log.index.interval.bytes"),
     )
     internal_segment_bytes: int | None = int32(
-        None, "Segment size below the limit of segment.bytes, for tests.", at_least(14), internal=True
+        None, "Segment size below the minimum of segment.bytes, for tests.", at_least(14), internal=True
     )
     leader_replication_throttled_replicas: tuple[str, ...] = string_list(
         (),
-        "Replicas whose leader throttles what it sends them, or * for all.",
+        "Throttled replicas on the leader side, or * for all.",
         THROTTLED_REPLICAS,
         no_effect=NO_THROTTLE,
     )
     local_retention_bytes: int = int64(
         -2,
-        "Bytes kept on local disk; -2 follows retention.bytes.",
+        "Bytes kept on local disk; -2 uses retention.bytes.",
         at_least(-2),
         synonyms=named("log.local.retention.bytes"),
         no_effect=NO_TIERS,
     )
     local_retention_ms: int = int64(
         -2,
-        "Time kept on local disk; -2 follows retention.ms.",
+        "Time kept on local disk; -2 uses retention.ms.",
         at_least(-2),
         synonyms=named("log.local.retention.ms"),
         no_effect=NO_TIERS,
     )
     max_compaction_lag_ms: int = int64(
         INT64_MAX,
-        "Longest time that a record may stay uncompacted.",
+        "Maximum time that a record remains uncompacted.",
         at_least(1),
         synonyms=named("log.cleaner.max.compaction.lag.ms"),
     )
     max_message_bytes: int = int32(
         1_048_588,
-        "Largest record batch that is accepted, as compressed.",
+        "Maximum size of a record batch, after compression.",
         at_least(0),
         synonyms=named("message.max.bytes"),
     )
     message_timestamp_after_max_ms: int = int64(
         HOUR_MS,
-        "How far ahead of the broker's clock a CreateTime may be.",
+        "How far a CreateTime may be ahead of the broker's clock.",
         at_least(0),
         synonyms=named("log.message.timestamp.after.max.ms"),
     )
     message_timestamp_before_max_ms: int = int64(
         INT64_MAX,
-        "How far behind the broker's clock a CreateTime may be.",
+        "How far a CreateTime may be behind the broker's clock.",
         at_least(0),
         synonyms=named("log.message.timestamp.before.max.ms"),
     )
     message_timestamp_type: str = string(
         "CreateTime",
-        "Whose time a record carries: the producer's or that of the append.",
+        "Timestamp type of records: the producer's time (CreateTime) or the time of the append (LogAppendTime).",
         one_of(*TIMESTAMP_TYPES),
         synonyms=named("log.message.timestamp.type"),
     )
     min_cleanable_dirty_ratio: float = double(
         0.5,
-        "Share of the log that must be uncompacted before the cleaner takes it.",
+        "Minimum ratio of uncompacted to total log for a compaction.",
         between(0, 1),
         synonyms=named("log.cleaner.min.cleanable.ratio"),
     )
     min_compaction_lag_ms: int = int64(
         0,
-        "Shortest time that a record stays uncompacted.",
+        "Minimum time that a record remains uncompacted.",
         at_least(0),
         synonyms=named("log.cleaner.min.compaction.lag.ms"),
     )
     min_insync_replicas: int = int32(
         1,
-        "Replicas that must be in sync for acks=all to succeed.",
+        "Minimum number of in-sync replicas for acks=all to succeed.",
         at_least(1),
         synonyms=named("min.insync.replicas"),
     )
     preallocate: bool = boolean(
         False,
-        "Whether a new segment's file gets its full size at once.",
+        "Whether the file of a new segment is preallocated.",
         synonyms=named("log.preallocate"),
     )
     remote_log_copy_disable: bool = boolean(
         False, "Whether tiered data becomes read-only and nothing more is uploaded.", no_effect=NO_TIERS
     )
     remote_log_delete_on_disable: bool = boolean(
-        False, "Whether switching tiered storage off deletes the tiered data.", no_effect=NO_TIERS
+        False, "Whether disabling tiered storage deletes the tiered data.", no_effect=NO_TIERS
     )
     remote_storage_enable: bool = boolean(False, "Whether the topic is tiered.", no_effect=NO_TIERS)
     retention_bytes: int = int64(
         -1,
-        "Bytes a partition may hold before its oldest segments are deleted; negative is no limit.",
+        "Maximum size of a partition before its oldest segments are deleted; negative is no limit.",
         synonyms=named("log.retention.bytes"),
     )
     retention_ms: int = int64(
         WEEK_MS,
-        "Age at which segments are deleted; -1 is no limit.",
+        "Retention time after which segments are deleted; -1 is no limit.",
         at_least(-1),
         synonyms=named(
             "log.retention.ms", Synonym("log.retention.minutes", MINUTE_MS), Synonym("log.retention.hours", HOUR_MS)
@@ -190,37 +190,37 @@ class TopicConfig(SettingsTable):
     )
     segment_bytes: int = int32(
         1 << 30,
-        "Size at which a new segment is begun.",
+        "Size at which a new segment is rolled.",
         at_least(1 << 20),
         synonyms=named("log.segment.bytes"),
     )
     segment_index_bytes: int = int32(
         10 << 20,
-        "Largest size of a segment's index; a full index begins a new segment.",
+        "Maximum size of a segment's index; a full index rolls a new segment.",
         at_least(4),
         synonyms=named("log.index.size.max.bytes"),
     )
     segment_jitter_ms: int = int64(
         0,
-        "Random part taken off segment.ms, so that partitions do not all roll at once.",
+        "Maximum random jitter, subtracted from segment.ms so that segments do not all roll at once.",
         at_least(0),
         synonyms=named("log.roll.jitter.ms", Synonym("log.roll.jitter.hours", HOUR_MS)),
     )
     segment_ms: int = int64(
         WEEK_MS,
-        "Age at which a new segment is begun even if the current one is not full.",
+        "Age at which a new segment is rolled even if the current one is not full.",
         at_least(1),
         synonyms=named("log.roll.ms", Synonym("log.roll.hours", HOUR_MS)),
     )
     unclean_leader_election_enable: bool = boolean(
         False,
-        "Whether a replica that is not in sync may lead when no other is left; records may be lost.",
+        "Whether a replica outside the ISR may become leader as a last resort; records may be lost.",
         synonyms=named("unclean.leader.election.enable"),
     )
 
     @classmethod
     def resolve(cls, overrides: Mapping[str, str], broker: BrokerConfig) -> "TopicConfig":
-        """The settings a topic lives by; raises ConfigFaults with every fault of the overrides."""
+        """The effective settings of a topic; raises ConfigFaults with every fault of the overrides."""
         values, faults = read_values(cls.settings, overrides)
         faults += [unknown_name(name, cls.settings, "topic setting") for name in overrides if name not in cls.settings]
         config = cls(**{**topic_defaults(broker), **values})
@@ -233,7 +233,7 @@ class TopicConfig(SettingsTable):
 
 
 def topic_defaults(broker: BrokerConfig) -> dict[str, Any]:
-    """Field -> value for each topic setting that the broker has a say in."""
+    """Field -> value for each topic setting that has a broker default."""
     return {setting.field: inherited(setting, broker) for setting in TopicConfig.settings.values() if setting.synonyms}
 
 

@@ -1,1 +1,1 @@
-"""Pure state machines of the broker: no I/O, no clock, no chance, no asyncio; time comes in as `now_ms`."""
+"""Pure state machines of the broker: no I/O, no clock, no randomness, no asyncio. Time is passed in as `now_ms`."""

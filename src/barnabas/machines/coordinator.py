@@ -1,19 +1,19 @@
 """The contract between a coordinator (groups, transactions) and its driver, `server/runtime.py`.
 
-A machine holds what one partition of `__consumer_offsets` or `__transaction_state` says. The driver has one queue a
-partition and goes, command by command: `decide` -> append the records as one batch -> `apply` each -> give the replies
-once the batch is committed. What it must keep:
+A machine holds what one partition of `__consumer_offsets` or `__transaction_state` says. The driver has one queue per
+partition and handles one command at a time: `decide` -> append the records as one batch -> `apply` each -> send the
+replies once the batch is committed. Its obligations:
 
-- A decision without records waits as well, until everything applied before it is committed. Otherwise an answer could
+- A decision without records waits as well, until everything applied before it is committed. Otherwise a response could
   show an offset that a failover takes back.
-- If an append fails, every token that is unanswered (those of this decision and those the machine had parked) gets an
-  error of the driver's, and the machine is built anew from the log. A machine never undoes a decision. The exception
-  are records too large for the log, of a decision with `if_too_large`: it alone is refused, and `when_refused` is next.
+- If an append fails, every pending token (those of this decision and those the machine had parked) gets an error
+  from the driver, and the machine is rebuilt from the log. A machine never undoes a decision. The exception: if a
+  decision with `if_too_large` has records too large for the log, only it is rejected, and `when_refused` is called.
 - Replay is `apply` and `apply_marker` for each record in the order of the log, then `on_loaded` once, then `on_image`
   once; only then is there a first `decide`.
-- `requests` are carried out after the records are committed, too.
+- `requests` are also carried out after the records are committed.
 - Timers live in the driver: a later deadline for a key replaces the one before, None cancels it, and a timer that fires
-  just as it is cancelled does no harm.
+  just as it is cancelled is harmless.
 
 A machine never does I/O, reads a clock, or draws an id except from the Random that it was given.
 """
@@ -30,7 +30,7 @@ Token = Hashable
 
 
 class Now(NamedTuple):
-    """Sessions and deadlines are on monotonic time; what goes into a record is wall time."""
+    """Sessions and deadlines use monotonic time; records use wall time."""
 
     monotonic_ms: int
     wall_ms: int
@@ -50,7 +50,7 @@ class CoordinatorRecord(NamedTuple):
 
 
 class ApplyContext(NamedTuple):
-    """Where in the log a record stands."""
+    """The position of a record in the log."""
 
     offset: int
     timestamp: int
@@ -68,13 +68,13 @@ class CoordinatorDecision:
     transaction: ProducerIdAndEpoch | None = None
     """The records are to be appended as part of this producer's transaction."""
     requests: tuple[Any, ...] = ()
-    """What the driver is asked to do besides: send the markers of a transaction, say."""
+    """Further requests to the driver, such as sending the markers of a transaction."""
     if_too_large: ErrorCode | None = None
-    """Given by decisions that have changed nothing in memory but timers, which are set in any case, or that make up for
-    it by `when_refused`: the error for their tokens should the records not fit into the log. So one client's large
-    request is no other client's trouble."""
+    """The error for the tokens if the records do not fit into the log, so that one client's large request does not fail
+    others. Only for decisions that changed nothing in memory but timers (which are set in any case), or that undo it in
+    `when_refused`."""
     when_refused: Callable[[Now], "CoordinatorDecision"] | None = None
-    """Decides what follows if the records did not fit, at once and before anything else."""
+    """Decides what follows if the records did not fit; called immediately."""
 
 
 NOTHING = CoordinatorDecision()
@@ -82,7 +82,7 @@ NOTHING = CoordinatorDecision()
 
 class CoordinatorMachine(Protocol):
     def decide(self, command: Any, token: Token, now: Now) -> CoordinatorDecision:
-        """Change soft state only. A request that must wait is a token answered by a later decision."""
+        """Change soft state only. A request that must wait is a token that a later decision replies to."""
         ...
 
     def apply(self, key: Any, value: Any | None, context: ApplyContext) -> None:
@@ -90,12 +90,12 @@ class CoordinatorMachine(Protocol):
         ...
 
     def apply_encoded(self, key: bytes, value: bytes, record_offset: int, timestamp: int) -> bool:
-        """Asked first on reload, outside of transactions: a machine may take a kind of record that is very frequent as
-        it stands in the log. False: nothing has changed, decode it for `apply`, which would come to the same."""
+        """Tried first on reload, outside of transactions: a machine may apply very frequent records without decoding
+        them. False: nothing has changed, decode it for `apply`, which leads to the same state."""
         ...
 
     def apply_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
-        """The end of a transaction stands in the log: its records count from now on, or vanish."""
+        """A transaction has ended: its records take effect, or are dropped."""
         ...
 
     def expire(self, key: str, now: Now) -> CoordinatorDecision:
@@ -103,7 +103,7 @@ class CoordinatorMachine(Protocol):
         ...
 
     def on_loaded(self, now: Now) -> CoordinatorDecision:
-        """The log has been replayed: arm timers, begin sessions anew."""
+        """The log has been replayed: arm timers, restart sessions."""
         ...
 
     def on_image(self, image: ClusterImage, now: Now) -> CoordinatorDecision:

@@ -1,6 +1,6 @@
-"""What a machine answers with: records to write, replies to give once they are written, timers to set.
+"""What a machine returns: records to write, replies to send once they are written, timers to set.
 
-A driver writes `records`, applies them, then gives each reply to the holder of its token. A deadline of None cancels
+A driver writes `records`, applies them, then sends each reply to the owner of its token. A deadline of None cancels
 the timer of that key.
 """
 
@@ -21,7 +21,7 @@ class Decision(Generic[Record]):
 
 class Machine(Protocol[Command, Record]):
     def decide(self, command: Command, now_ms: int) -> Decision[Record]:
-        """Look at the state, change none of it that lasts."""
+        """Read the state; never change durable state."""
         ...
 
     def apply(self, record: Record) -> None:

@@ -1,11 +1,11 @@
-"""One fetch request within its session (KIP-227): what to read, and which results belong in the answer.
+"""One fetch request within its session (KIP-227): what to read, and which results belong in the response.
 
 Made by `FetchSessionCache.open` (fetch_session.py), used by the fetch handler: it reads `context.partitions`, asks
-`context.include` for each result whether it belongs in the answer, and ends with `context.finish`, which gives the
-error and session id to answer with. If that is an error, the results are not sent. A request may be parked in between.
-Pure: no clock, no chance, no log is read here.
+`context.include` for each result whether it belongs in the response, and ends with `context.finish`, which returns the
+error and session id of the response. On an error the results are not sent. A request may be parked in between.
+Pure: no clock, no randomness, no log access.
 
-A partition is known by (topic, partition), where the topic is an id (16 bytes, Fetch v13 and later) or a name.
+A partition is identified by (topic, partition), where the topic is an id (16 bytes, Fetch v13 and later) or a name.
 """
 
 from collections.abc import Collection
@@ -23,7 +23,7 @@ PartitionKey = tuple[TopicId | str, int]
 
 
 class FetchPartition:
-    """What a client wants of one partition, and what it was last told about it (-1: nothing yet)."""
+    """What a client requests of one partition, and what was last sent to it (-1: nothing yet)."""
 
     __slots__ = (
         "current_leader_epoch",
@@ -66,7 +66,7 @@ class FetchPartition:
 
 
 class FetchContext:
-    """One request, from its opening to its answer. As it stands: a fetch without a session, or one in error."""
+    """One request, from start to response. This base class is a fetch without a session, or a failed one."""
 
     __slots__ = ("error", "partitions")
 
@@ -83,20 +83,20 @@ class FetchContext:
         record_bytes: int,
         redirects: bool = False,
     ) -> bool:
-        """Whether this result must be in the answer. `redirects`: it names a preferred replica or a diverging epoch."""
+        """Whether this result must be in the response. `redirects`: it has a preferred replica or diverging epoch."""
         return True
 
     def finish(self, now_ms: int) -> tuple[ErrorCode, int]:
-        """(error, session id) of the answer; called once, after the last `include`."""
+        """(error, session id) of the response; called once, after the last `include`."""
         return self.error, NO_SESSION_ID
 
     def finish_throttled(self) -> tuple[ErrorCode, int]:
-        """(error, session id) of an answer without partitions to a client over its quota."""
+        """(error, session id) of a response without partitions, to a client over its quota."""
         return self.error, NO_SESSION_ID
 
 
 class FullFetchContext(FetchContext):
-    """Names all its partitions and asks for a session, which is made when it is answered, if there is room."""
+    """Names all its partitions and requests a session, which is created with the response if there is room."""
 
     __slots__ = ("_cache", "_from_follower", "_uses_topic_ids")
 
@@ -128,7 +128,7 @@ class FullFetchContext(FetchContext):
 
 
 class IncrementalFetchContext(FetchContext):
-    """Goes on with a session. `partitions` is a live view of it: after parking, read it anew."""
+    """Continues a session. `partitions` is a live view of it: after parking, read it again."""
 
     __slots__ = ("_expected_epoch", "_session", "_with_records")
 
@@ -161,14 +161,14 @@ class IncrementalFetchContext(FetchContext):
             partition.log_start_offset = log_start_offset
         if error:
             must_answer = True
-            # Unlike any real one, so that the client also hears when the error is gone.
+            # Differs from any real value, so that the end of the error is sent too.
             partition.high_watermark = -1
         return must_answer
 
     def finish(self, now_ms: int) -> tuple[ErrorCode, int]:
         error, session_id = self.finish_throttled()
         if error is ErrorCode.NONE:
-            # Who had records goes to the end: with max bytes reached, the others are first next time.
+            # Partitions with records move to the end: if max bytes is reached, the others come first next time.
             partitions = self._session.partitions
             for key in self._with_records:
                 if (partition := partitions.pop(key, None)) is not None:
@@ -176,7 +176,7 @@ class IncrementalFetchContext(FetchContext):
         return error, session_id
 
     def finish_throttled(self) -> tuple[ErrorCode, int]:
-        # Another request of this session came while this one was parked: the client has given this one up.
+        # Another request of this session arrived while this one was parked: the client has given this one up.
         if self._session.epoch != self._expected_epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH, self._session.id
         return ErrorCode.NONE, self._session.id

@@ -1,9 +1,9 @@
-"""Incremental fetch sessions (KIP-227): the broker remembers what a client fetches, so that requests and answers carry
-only what changed.
+"""Incremental fetch sessions (KIP-227): the broker remembers what a client fetches, so that requests and responses
+carry only what changed.
 
-The fetch handler opens each request with `FetchSessionCache.open` and goes on with the context it gets
-(fetch_context.py). Pure: ids come from the Random passed in, time (which must not go back) with each call. One session
-uses topic ids or names, never both. Opening costs the partitions named in the request, not those in the session.
+The fetch handler opens each request with `FetchSessionCache.open` and uses the context it returns
+(fetch_context.py). Pure: ids come from the Random passed in; time, which must not go back, is an argument. A session
+uses topic ids or names, never both. The cost of opening depends on the partitions in the request, not in the session.
 """
 
 from bisect import bisect_left, insort
@@ -28,7 +28,7 @@ MAX_INT = 2**31 - 1
 
 
 def next_epoch(epoch: int) -> int:
-    """The epoch of the following request; it goes round to 1, because 0 and -1 ask for a full fetch."""
+    """The epoch of the following request; it wraps to 1, because 0 and -1 mean a full fetch."""
     if epoch < 0:
         return FINAL_EPOCH
     return 1 if epoch == MAX_INT else epoch + 1
@@ -74,7 +74,7 @@ class FetchSession:
         self.eviction_key = EvictionKey(privileged, len(partitions), session_id)
 
     def update(self, partitions: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]) -> None:
-        """Take over what a request adds, changes (keeping its place and what the client was told) and forgets."""
+        """Take over what a request adds, changes (keeping its place and what the client has been sent) and forgets."""
         cached = self.partitions
         for wanted in partitions:
             key = wanted.key
@@ -91,8 +91,8 @@ class FetchSessionCache:
     """All sessions of a broker, at most `max_slots`.
 
     When it is full, a new session takes the place of the one unused for longest, if that is more than `eviction_ms`.
-    Else a follower takes that of a client; and anyone that of a session of its own kind that is older than
-    `eviction_ms` and has fewer partitions. Followers' sessions are never given up for those of clients, unless unused.
+    Otherwise a follower replaces a client's; and any session replaces one of its own kind that is older than
+    `eviction_ms` and has fewer partitions. Followers' sessions are never evicted for those of clients, unless unused.
     """
 
     def __init__(self, max_slots: int, eviction_ms: int, random: Random) -> None:
@@ -122,7 +122,7 @@ class FetchSessionCache:
         follower: bool,
         now_ms: int,
     ) -> FetchContext:
-        """What a request asks for; requests from before sessions (Fetch v4 to v6) come with id 0 and epoch -1."""
+        """The context of a request; requests without session fields (Fetch v4 to v6) have id 0 and epoch -1."""
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION_ID:
                 self.remove(session_id)
@@ -194,7 +194,7 @@ class FetchSessionCache:
             self.remove(oldest.id)
         else:
             evictable = self._evictable_by_privileged if privileged else self._evictable_by_all
-            # Session id 0 in the key: of two that are otherwise equal, the one that is there stays.
+            # Session id 0 in the key: of two equal sessions, the existing one stays.
             if not evictable or EvictionKey(privileged, partition_count, 0) < evictable[0]:
                 return False
             self.remove(evictable[0].session_id)

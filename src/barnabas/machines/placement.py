@@ -1,9 +1,9 @@
 """Which brokers hold the replicas of new partitions.
 
-Leaders go round the brokers from a random start. Followers stand a shift away from their leader, and the shift grows by
-one each time the leaders have gone all the way round, so that two partitions with the same leader have different
-followers. With racks the brokers are first arranged so that neighbours are in different racks, and no rack gets a
-second replica while another has none.
+Leaders rotate over the brokers from a random start. Followers are at a shift from their leader, and the shift grows by
+one with each full rotation, so that two partitions with the same leader have different followers. With racks the
+brokers are first arranged so that neighbours are in different racks, and no rack gets a second replica while another
+has none.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
-"""Hierarchical timing wheel: many deadlines, nearly all of which are cancelled or moved before they pass.
+"""Hierarchical timing wheel: for many deadlines, most of which are cancelled or moved before they pass.
 
-Purgatories, idle time-outs and sessions put their deadlines here; one loop timer (net/timers.py) drives the wheel and
-is armed only while something waits. Adding and cancelling are O(1) whatever the number of timers; a timer is touched
-at most once per level on its way down. The wheel never reads a clock: `advance` is told the time, and time that goes
+Purgatories, idle timeouts and sessions keep their deadlines here; one loop timer (net/timers.py) drives the wheel and
+is armed only while a timer is waiting. Adding and cancelling are O(1) whatever the number of timers; a timer is touched
+at most once per level on its way down. The wheel never reads a clock: `advance` receives the time, and time that goes
 back is ignored.
 
 Six levels of 64 slots; a slot of level k spans 64**k ms, and one integer per level has a bit for each slot in use. A
@@ -27,7 +27,7 @@ MAX_SPAN_MS = ((SLOTS - 1) << (SLOT_BITS * (LEVELS - 1))) - 1
 
 
 class TimerHandle(Generic[Item]):
-    """A deadline in the wheel; kept by whoever may want to cancel it."""
+    """A deadline in the wheel; kept by a caller that may cancel it."""
 
     __slots__ = ("_level", "_sequence", "_slot", "deadline_ms", "item")
 
@@ -107,7 +107,7 @@ class TimingWheel(Generic[Item]):
         return self._release(expired)
 
     def next_deadline(self) -> int | None:
-        """When to advance next: nothing expires before this; a far timer may ask for an early visit to move down."""
+        """When to advance next: nothing expires before this. A far timer may need an early call to move down."""
         if self._overdue:
             return self._reached_ms
         found = self._next_slot()
@@ -149,7 +149,7 @@ class TimingWheel(Generic[Item]):
             turn_start = reached >> (shift + SLOT_BITS) << (shift + SLOT_BITS)
             if ahead:
                 slot_number = current + (ahead & -ahead).bit_length() - 1
-            else:  # only the top level goes round: its slots behind the current one belong to the next turn
+            else:  # only the top level wraps: its slots behind the current one belong to the next turn
                 slot_number = (used & -used).bit_length() - 1
                 turn_start += 1 << (shift + SLOT_BITS)
             return level, slot_number, turn_start + (slot_number << shift)

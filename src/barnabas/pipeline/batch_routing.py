@@ -16,7 +16,7 @@ from barnabas.errors import KafkaError
 from barnabas.pipeline.checkpoint import last_planned_batch
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
-from barnabas.pipeline.topic_creation import create_missing_topics
+from barnabas.pipeline.warehouse import create_missing_topics
 
 SETTLED_S: Final = 0.5
 """A file that was written less than that ago may be half of one: the first half of a routing is a routing as well."""

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from barnabas.pipeline.output import DirtyRecordError, OutputRow
-from barnabas.pipeline.reading import id_text, read_object
+from barnabas.pipeline.ods_records import DirtyRecordError, OutputRow, id_text, read_object
 from barnabas.pipeline.routing import Route, Routing
 
 _MAXWELL: Final = {"insert": "I", "bootstrap-insert": "I", "update": "U", "delete": "D"}

@@ -14,7 +14,7 @@ from barnabas.pipeline.changes import split_change
 from barnabas.pipeline.demo_reading import read_all
 from barnabas.pipeline.events import EventSplitter
 from barnabas.pipeline.job import SHANGHAI_MS
-from barnabas.pipeline.output import DIRTY_TOPIC, DirtyRecordError, OutputRow
+from barnabas.pipeline.ods_records import DIRTY_TOPIC, DirtyRecordError, OutputRow
 from barnabas.pipeline.routing import Routing
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
 from barnabas.pipeline.visits import Visits

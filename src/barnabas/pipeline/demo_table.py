@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TextIO
 
-from barnabas.pipeline.output import DIRTY_TOPIC
+from barnabas.pipeline.ods_records import DIRTY_TOPIC
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
 
 _WINDOW_S: Final = 5.0

@@ -19,7 +19,7 @@ from barnabas.pipeline.lag import LagMeter
 from barnabas.pipeline.progress import Heartbeat, ProgressFile, UnroutedChanges, WrittenRows, end_position, summary
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
-from barnabas.pipeline.stop_wish import StopWish, signals_held_back
+from barnabas.pipeline.stop_request import StopRequest, signals_held_back
 from barnabas.pipeline.tables.query import TablesQuery
 
 logger = logging.getLogger(__name__)
@@ -124,8 +124,8 @@ class Driver:
         `on_message` is called when a new routing holds, and for each table that has changes and no route.
         """
         seen, routing = -1, _WatchedFile(routing_file)
-        with StopWish() as stop:
-            while not stop.is_there and not _has_ended(query, _LOOK_S):
+        with StopRequest() as stop:
+            while not stop.requested and not _has_ended(query, _LOOK_S):
                 if tables is not None and _has_failed(tables.query):
                     break
                 self._heartbeat.beat()
@@ -133,8 +133,8 @@ class Driver:
                 if routing.has_changed():
                     self._check_routing(routing_file)
                 self._maybe_announce_routing(routing_file, tables, on_message)
-            self.was_stopped = stop.is_there
-            if stop.is_there:
+            self.was_stopped = stop.requested
+            if stop.requested:
                 _hush()
             query.stop()
             if tables is not None:
@@ -146,8 +146,8 @@ class Driver:
 
     def follow_tables(self, tables: TablesQuery) -> str | None:
         """Until the query for tables ends by itself, or Ctrl-C. What it failed with."""
-        with StopWish() as stop:
-            while not stop.is_there and tables.query is not None and not _has_ended(tables.query, _LOOK_S):
+        with StopRequest() as stop:
+            while not stop.requested and tables.query is not None and not _has_ended(tables.query, _LOOK_S):
                 self._heartbeat.beat()
             tables.stop()
         return self._failure({tables.name: tables.query})

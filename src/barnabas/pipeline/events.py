@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from barnabas.pipeline.output import DirtyRecordError, OutputRow
-from barnabas.pipeline.reading import id_text, read_object
+from barnabas.pipeline.ods_records import DirtyRecordError, OutputRow, id_text, read_object
 
 START: Final = "dwd_start_log"
 PAGE: Final = "dwd_page_log"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from barnabas.pipeline.checkpoint import max_tasks
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
-from barnabas.pipeline.task_count import max_tasks
 from barnabas.pipeline.warehouse import LARGEST_ROW
 
 if TYPE_CHECKING:

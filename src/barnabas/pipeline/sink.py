@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from barnabas.client.errors import ConfigError
 from barnabas.pipeline.batch_routing import choose_routing, topic_creator
 from barnabas.pipeline.progress import UnroutedChanges, WrittenRows
-from barnabas.pipeline.split_task import SplitTask
+from barnabas.pipeline.split import SplitTask
 from barnabas.spark.options import SinkOptions, read_sink_options
 from barnabas.spark.sink import Done, StreamWriter
 from barnabas.spark.writing import check_client

@@ -1,9 +1,13 @@
-"""What a Spark task does with the ODS records of its range: rules in, rows for the sink out. Runs on executors.
+"""What a Spark task does with the records of its ODS partitions, including the state of devices. Runs on executors.
 
-Input are the columns of the source, output those of the sink. Whatever happens to one record happens to it alone: what
-cannot be understood goes to `ods_dirty` with its reason and origin, and the query goes on.
+Input are the columns of the source, output those of the sink. A record that cannot be parsed goes to `ods_dirty` with
+its reason and origin; it never affects other records or ends the query.
+
+The rows of a task are written in one transaction. What the batch adds to the state is in the checkpoint before the last
+row is returned, and so before that transaction is committed: if the batch is written, so is its state.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,8 +16,11 @@ import pyarrow
 
 from barnabas.pipeline.changes import split_change
 from barnabas.pipeline.event_rows import EventRows
-from barnabas.pipeline.output import DIRTY_TOPIC, DirtyRecordError, OutputRow
+from barnabas.pipeline.ods_records import DIRTY_TOPIC, DirtyRecordError, OutputRow
+from barnabas.pipeline.partition_runs import origin_of, partition_runs
 from barnabas.pipeline.routing import Routing
+from barnabas.pipeline.routing_log import RoutingLog
+from barnabas.pipeline.visits import Visits, VisitStore
 
 LOG_TOPIC: Final = "ods_base_log"
 CHANGE_TOPIC: Final = "ods_base_db"
@@ -31,6 +38,37 @@ _ROWS_AT_A_TIME: Final = 20_000
 _BYTES_AT_A_TIME: Final = 8 * 1024 * 1024
 
 Origin = list[tuple[str, bytes]]
+_stores: dict[tuple[str, str], VisitStore] = {}
+_routings: dict[str, RoutingLog] = {}
+"""Caches of what was read from the checkpoint, for the life of a worker process."""
+
+
+class SplitTask:
+    def __init__(self, checkpoint: str, utc_offset_ms: int) -> None:
+        self._checkpoint = checkpoint
+        self._utc_offset_ms = utc_offset_ms
+        self.unrouted: Counter[str] = Counter()
+        """Row changes without a route, by table, of the records that were split since the last call."""
+
+    def __call__(self, batches: Iterator[pyarrow.RecordBatch], batch_id: int) -> Iterator[pyarrow.RecordBatch]:
+        """The records come partition by partition, as the source reads them."""
+        self.unrouted.clear()
+        routing = _routings.setdefault(self._checkpoint, RoutingLog(self._checkpoint)).for_batch(batch_id)
+        pieces = itertools.chain.from_iterable(map(partition_runs, batches))
+        for (topic, partition), records in itertools.groupby(pieces, origin_of):
+            yield from self._split(f"{topic}-{partition}", records, routing, batch_id)
+
+    def _split(
+        self, name: str, records: Iterator[pyarrow.RecordBatch], routing: Routing, batch_id: int
+    ) -> Iterator[pyarrow.RecordBatch]:
+        """Of one ODS partition, all that the task has of it."""
+        key = (self._checkpoint, name)
+        # Out of the cache while it is being changed: a task that fails must leave no half-changed state behind.
+        store = _stores.pop(key, None) or VisitStore(self._checkpoint, name)
+        visits = Visits(store.before(batch_id), self._utc_offset_ms)
+        yield from split_rows(records, EventRows(visits.repair), routing, self.unrouted)
+        store.commit(batch_id, visits.changed)
+        _stores[key] = store
 
 
 def split_rows(

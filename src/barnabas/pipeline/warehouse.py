@@ -1,11 +1,14 @@
-"""The warehouse as it comes: topics with their partitions, and the routing of its tables."""
+"""The default warehouse: topics with their partitions, and the routing of its tables."""
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.pipeline.events import LOG_TOPICS
-from barnabas.pipeline.output import DIRTY_TOPIC
+from barnabas.pipeline.ods_records import DIRTY_TOPIC
 from barnabas.pipeline.routing import Kind, Routing
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.admin import Admin
 
 ODS_PARTITIONS: Final = {LOG_TOPIC: 6, CHANGE_TOPIC: 3}
 DWD_PARTITIONS: Final = 3
@@ -69,6 +72,14 @@ def topics(routing: Routing, *, with_sources: bool) -> list[TopicPlan]:
     plans += [TopicPlan(name, DWD_PARTITIONS, kept | _LARGE) for name in LOG_TOPICS]
     plans.append(TopicPlan(DIRTY_TOPIC, DIRTY_PARTITIONS, kept | _LARGE))
     return plans + [_routed(name, kind, kept) for name, kind in routing.topics.items()]
+
+
+def create_missing_topics(admin: "Admin", routing: Routing, *, with_sources: bool) -> None:
+    """Called before a pipeline starts, and before a new routing takes effect."""
+    known = set(admin.list_topics())
+    for plan in topics(routing, with_sources=with_sources):
+        if plan.name not in known:
+            admin.create_topic(plan.name, plan.partitions, config=plan.config, if_not_exists=True)
 
 
 def _routed(name: str, kind: Kind, kept: dict[str, str]) -> TopicPlan:

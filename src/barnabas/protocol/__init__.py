@@ -1,7 +1,7 @@
 """Kafka's wire protocol as bytes <-> values: no I/O, no clock, no state.
 
-Everything that speaks to a socket or a coordinator log goes through `encode` and `decode`. Messages live one file an
-API in `messages/`; each is declared once, with the versions of every field, and compiled on first use.
+All bytes of sockets and coordinator logs pass through `encode` and `decode`. `messages/` has one file per API; each
+message is declared once, with the versions of every field, and compiled on first use.
 """
 
 from barnabas.protocol.api import ApiKey

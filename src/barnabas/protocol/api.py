@@ -1,7 +1,7 @@
 """All APIs of Apache Kafka 4.1: number and first flexible version.
 
-Which of them a broker serves, and in which versions, is the server's table. The first flexible version is here for all
-of them because it decides the form of the request header, which must be read before anything else is known.
+The server's table says which of them a broker serves, and in which versions. The first flexible version of all of them
+is here because it decides the format of the request header, which is read first.
 """
 
 from collections.abc import Mapping

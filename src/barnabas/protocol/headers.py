@@ -3,10 +3,10 @@
     request v1   int16 api key, int16 version, int32 correlation id, nullable string client id
     request v2   the same, then a tagged section (for requests whose body is flexible)
     response v0  int32 correlation id
-    response v1  the same, then a tagged section; ApiVersions always answers with v0, since the client does not know yet
-                 what the broker speaks
+    response v1  the same, then a tagged section; ApiVersions responses are always v0, since the client does not know
+                 the versions yet
 
-`decode_request_header` runs once for each request of every client, before anything about the sender is known.
+`decode_request_header` runs once per request, before anything about the sender is known.
 """
 
 import struct
@@ -40,9 +40,9 @@ class RequestHeader(NamedTuple):
 
 
 def decode_request_header(frame: Buffer) -> RequestHeader:
-    """The header of a frame (without its size prefix). Keys and versions that nobody knows pass through as numbers.
+    """The header of a frame (without its size prefix). Unknown keys and versions are passed through as numbers.
 
-    For a version newer than any we know of a flexible API the header is read as v2, as every later version is flexible.
+    For an unknown newer version of a flexible API the header is read as v2, since later versions are flexible too.
     """
     try:
         api_key, api_version, correlation_id, length = _REQUEST_START.unpack_from(frame)
@@ -57,7 +57,7 @@ def decode_request_header(frame: Buffer) -> RequestHeader:
         raise ProtocolError("request header is cut short") from error
     except UnicodeDecodeError as error:
         raise ProtocolError("client id is not UTF-8") from error
-    # Half the cost of the named constructor, once for each request.
+    # Half the cost of the named constructor, once per request.
     return tuple.__new__(RequestHeader, (api_key, api_version, correlation_id, client_id, position))
 
 

@@ -1,7 +1,7 @@
 """The classes of an API by its number: `heartbeat.HeartbeatRequest` for key 12.
 
-For code that treats all APIs alike (dispatch tables, tests, fuzzers). A message file and its classes are named after
-the API, so there is no second table to keep; files are imported when first asked for.
+For code that treats all APIs the same way (dispatch tables, tests, fuzzers). A message file and its classes are named
+after the API, so no second table is needed; files are imported on first use.
 """
 
 from functools import cache

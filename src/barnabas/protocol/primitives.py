@@ -26,7 +26,7 @@ _INT32 = struct.Struct(">i")
 
 
 class GatherBuffer(bytearray):
-    """An output in which regions of files are left out and remembered by the position where they belong."""
+    """An output in which regions of files are omitted and recorded with their position."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,9 +119,9 @@ def read_compact_nullable_string(buffer: Buffer, position: int) -> tuple[str | N
 
 
 def cut_text(text: str | None, max_bytes: int = MAX_STRING_BYTES, mark: str = "...") -> str | None:
-    """The text, or its beginning and a mark where it has more bytes than a string of the protocol can have.
+    """The text, cut and marked if it has more bytes than a string of the protocol can have.
 
-    An error message may repeat what a client sent, so it can be longer than anything that was sent.
+    An error message may quote what a client sent, so it can exceed the limit.
     """
     if text is None or len(text) * 4 <= max_bytes or len(encoded := text.encode()) <= max_bytes:
         return text
@@ -158,7 +158,7 @@ def write_compact_nullable_string(out: bytearray, value: str | None) -> None:
 
 
 def write_records(out: bytearray, value: Records, *, compact: bool) -> None:
-    """Bytes are copied into `out`; a region of a file is only noted, for whoever gathers the parts."""
+    """Bytes are copied into `out`; a region of a file is only recorded, for the code that joins the parts."""
     length = len(value) if isinstance(value, (bytes, bytearray, memoryview)) else value.length
     if compact:
         write_compact_length(out, length)
@@ -173,7 +173,7 @@ def write_records(out: bytearray, value: Records, *, compact: bool) -> None:
 
 
 def check_count(buffer: Buffer, position: int, count: int, min_size: int) -> None:
-    """An array may not promise more elements than the remaining bytes can hold."""
+    """An array may not claim more elements than the remaining bytes can hold."""
     if count < 0 or count * min_size > len(buffer) - position:
         raise ProtocolError(f"array of {count} elements where {len(buffer) - position} bytes remain")
 
@@ -188,7 +188,7 @@ def write_numbers(out: bytearray, values: Sequence[Any], code: str) -> None:
 
 
 def skip_tagged_fields(buffer: Buffer, position: int) -> int:
-    """Tagged fields come from newer peers; what is not known is stepped over."""
+    """Tagged fields may come from newer peers; unknown ones are skipped."""
     count, position = read_tagged_count(buffer, position)
     for _ in range(count):
         _, end, position = read_tag(buffer, position)

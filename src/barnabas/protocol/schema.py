@@ -5,8 +5,8 @@
         group_id: str = field(STRING)
         group_instance_id: str | None = field(STRING, since=3, nullable=3, default=None)
 
-The decorators give a slotted class with a keyword-only `__init__` in which every field may be left out (it then has
-Kafka's default), `__eq__` and `__repr__`. `compiler.py` reads `__schema__`; nothing else does. A declaration must never
+The decorators create a slotted class with a keyword-only `__init__` in which every field is optional (with Kafka's
+default), `__eq__` and `__repr__`. `compiler.py` reads `__schema__`; nothing else does. A declaration must never
 depend on anything but other declarations: bytes on disk are decoded by it after every restart.
 """
 
@@ -40,7 +40,7 @@ FLOAT64 = Primitive("float64", "d", 8, 0.0)
 UUID = Primitive("uuid", "16s", 16, bytes(16))
 STRING = Primitive("string", "", 0, "")
 TEXT = Primitive("text", "", 0, "")
-"""A string for people, such as an error message: on the wire it is a string, cut to the length that one can have."""
+"""A string for people, such as an error message: on the wire a string, cut to the maximum length."""
 BYTES = Primitive("bytes", "", 0, b"")
 RECORDS = Primitive("records", "", 0, None)
 
@@ -55,7 +55,7 @@ Kind = Primitive | Array | type[Any]
 
 @runtime_checkable
 class RecordsRegion(Protocol):
-    """Record batches that stay where they are (a slice of a segment file): sent without passing through Python."""
+    """Record batches in a region of a segment file: sent without being read into memory."""
 
     @property
     def length(self) -> int: ...
@@ -91,8 +91,8 @@ class Schema:
     min_version: int
     max_version: int
     flexible: int
-    # Codecs by version, filled on first use. What is cached follows from the declaration alone, so brokers that live in
-    # one process may share it.
+    # Codecs by version, filled on first use. They depend on the declaration alone, so brokers in one process may share
+    # them.
     encoders: dict[int, Callable[..., None]] = slot(default_factory=dict)
     decoders: dict[int, Callable[..., tuple[Any, int]]] = slot(default_factory=dict)
     sliced_encoders: dict[int, Callable[..., Any]] = slot(default_factory=dict)
@@ -145,7 +145,7 @@ def message(
 ) -> Callable[[type[T]], type[T]]:
     """A whole request, response, or record of a coordinator's log. `flexible` is the first flexible version, if any.
 
-    `record_type` is the number that a record's key starts with; it has nothing to do with the keys of APIs.
+    `record_type` is the number that a record's key starts with; it is unrelated to API keys.
     """
 
     def decorate(declaration: type[T]) -> type[T]:
@@ -185,7 +185,7 @@ def _slotted(
 
 
 def _compile_init_on_first_use(self: Any, **values: Any) -> None:
-    """Most processes use few of the messages: their constructors are compiled when one is first made."""
+    """Most processes use few of the messages, so a constructor is compiled on first use."""
     cls = type(self)
     cls.__init__ = _compile_init(cls)
     cls.__init__(self, **values)
@@ -212,7 +212,7 @@ def _compile_init(cls: type[Any]) -> Callable[..., None]:
 
 
 def _compile_equal_on_first_use(self: Any, other: object) -> bool:
-    """Each answer's tagged fields are compared with their defaults, so this too is worth being compiled."""
+    """The tagged fields of each response are compared with their defaults, so this is compiled too."""
     cls = type(self)
     setattr(cls, "__eq__", _compile_equal(cls.__schema__))  # noqa: B010 - mypy takes it for object's
     same: bool = self == other
@@ -229,7 +229,7 @@ def _compile_equal(schema: Schema) -> Callable[[Any, object], bool]:
 
 
 def _show(self: Any) -> str:
-    """Only what differs from the defaults; secrets and record batches by their size at most."""
+    """Only what differs from the defaults; of secrets and record batches at most the size."""
     shown = []
     for name, declared in self.__schema__.fields.items():
         value = getattr(self, name)

@@ -4,8 +4,8 @@
     key           int16 record type, message v0
     subscription  int16 version, message
 
-Kafka reads these files and we read Kafka's. A key of a type that is not known belongs to a newer release: the caller
-skips that record, it must never guess.
+Kafka reads these files and we read Kafka's. A key of an unknown type belongs to a newer release: the caller must skip
+that record.
 """
 
 import struct
@@ -26,7 +26,7 @@ def encode_versioned(message: Any, version: int) -> bytes:
 
 
 def decode_versioned(message: type[M], buffer: Buffer, *, newest_known: bool = False) -> tuple[M, int]:
-    """(message, its version). With `newest_known`, a later version is read as the newest that is declared here.
+    """(message, its version). With `newest_known`, a later version is read as the newest declared one.
 
     The consumer protocol allows that, as its versions only ever append fields; a record of a log does not.
     """
@@ -46,7 +46,7 @@ def encode_record_key(key: Any) -> bytes:
 
 
 def decode_record_key(key: type[M], buffer: Buffer) -> M:
-    """The key as that class; the caller has picked the class by `read_int16`, the record type."""
+    """The key as that class; the caller has selected the class by `read_int16`, the record type."""
     return decode(key, 0, buffer, 2)[0]
 
 

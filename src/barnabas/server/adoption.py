@@ -18,7 +18,7 @@ from barnabas.errors import KafkaError, ProtocolError
 from barnabas.machines.controller.adoption import KEEP_EVERYTHING
 from barnabas.machines.controller.commands import AdoptedTopic, AdoptTopics
 from barnabas.machines.controller.machine import PRODUCER_ID_BLOCK_SIZE
-from barnabas.machines.controller.topics import MAX_PARTITIONS_A_REQUEST
+from barnabas.machines.controller.topics import MAX_PARTITIONS_PER_REQUEST
 from barnabas.metadata.image import CLUSTER_DEFAULT, ClusterImage, ConfigResource, ResourceType
 from barnabas.metadata.kraft_log import KraftMetadata, KraftTopic, read_kraft_metadata
 from barnabas.protocol.messages.transaction_log_record import TransactionLogValue
@@ -141,7 +141,7 @@ def _topic(
         for number, partition in known.partitions.items():
             epochs[number] = max(epochs.get(number, NO_LEADER_EPOCH), partition.leader_epoch)
     count = max(numbers, default=-1) + 1
-    if not 0 < count <= MAX_PARTITIONS_A_REQUEST:
+    if not 0 < count <= MAX_PARTITIONS_PER_REQUEST:
         return None
     leader_epochs = tuple(epochs.get(number, NO_LEADER_EPOCH) + 1 for number in range(count))
     return AdoptedTopic(name, leader_epochs, topic_id, _settings(name, kraft, config))

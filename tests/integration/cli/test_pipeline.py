@@ -13,7 +13,7 @@ import pytest
 from barnabas import Admin, OffsetAndMetadata, Producer, TopicPartition
 from barnabas.cli.command import UsageError
 from barnabas.cli.commands.pipeline_status import averages
-from barnabas.pipeline.checkpoint_owner import claim_checkpoint
+from barnabas.pipeline.checkpoint import claim_checkpoint
 from barnabas.pipeline.progress import Heartbeat, ProgressFile, UnroutedChanges
 from barnabas.testing import Broker
 

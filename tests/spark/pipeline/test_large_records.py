@@ -14,8 +14,7 @@ from barnabas import Admin
 from barnabas.pipeline import job
 from barnabas.pipeline.routing import parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
-from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
-from barnabas.pipeline.split_task import SplitTask
+from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC, SplitTask
 from barnabas.pipeline.warehouse import DEFAULT_ROUTING, topics
 from barnabas.spark.options import read_sink_options
 from barnabas.spark.writing import write_task

@@ -108,5 +108,5 @@ def test_documentation_says_when_there_is_no_effect() -> None:
     found = entry(describe_broker(layers({})), "num.io.threads")
     assert (
         found.documentation
-        == "Threads that answer requests. No effect here: one event loop serves sockets and requests."
+        == "Number of threads that process requests. No effect here: one event loop serves sockets and requests."
     )

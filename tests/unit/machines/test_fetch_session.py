@@ -1,4 +1,4 @@
-"""Incremental fetch sessions: epochs, what belongs in an answer, and who gives way when the cache is full."""
+"""Incremental fetch sessions: epochs, what belongs in a response, and which session is evicted from a full cache."""
 
 import random
 
@@ -41,10 +41,10 @@ def open_context(
     )
 
 
-def answer(
+def included_in_response(
     context: FetchContext, with_records: tuple[int, ...] = (), now_ms: int = 0, high_watermark: int = 10
 ) -> list[int]:
-    """Answer every partition alike, and say which were included."""
+    """Give every partition the same result; return which were included."""
     included = [
         wanted.partition
         for wanted in context.partitions
@@ -89,10 +89,10 @@ def test_an_incremental_fetch_reads_the_whole_session_and_answers_what_changed()
     assert session_id > 0
     context = open_context(cache, session_id, 1, [])
     assert [partition.partition for partition in context.partitions] == [0, 1, 2]
-    assert answer(context) == []
-    assert answer(open_context(cache, session_id, 2, []), with_records=(1,)) == [1]
-    assert answer(open_context(cache, session_id, 3, []), high_watermark=11) == [0, 2, 1]
-    assert answer(open_context(cache, session_id, 4, []), high_watermark=11) == []
+    assert included_in_response(context) == []
+    assert included_in_response(open_context(cache, session_id, 2, []), with_records=(1,)) == [1]
+    assert included_in_response(open_context(cache, session_id, 3, []), high_watermark=11) == [0, 2, 1]
+    assert included_in_response(open_context(cache, session_id, 4, []), high_watermark=11) == []
 
 
 def test_what_belongs_in_an_answer() -> None:
@@ -120,7 +120,7 @@ def test_what_belongs_in_an_answer() -> None:
 def test_partitions_with_records_go_to_the_end() -> None:
     cache = make_cache()
     session_id = create(cache, 4)
-    answer(open_context(cache, session_id, 1, []), with_records=(0, 2))
+    included_in_response(open_context(cache, session_id, 1, []), with_records=(0, 2))
     context = open_context(cache, session_id, 2, [])
     assert [partition.partition for partition in context.partitions] == [1, 3, 0, 2]
 
@@ -131,7 +131,7 @@ def test_a_request_adds_changes_and_forgets_partitions() -> None:
     context = open_context(cache, session_id, 1, wanted(1, 7, offset=42), forgotten=[("t", 0), ("t", 99)])
     assert [(p.partition, p.fetch_offset) for p in context.partitions] == [(1, 42), (2, 0), (7, 42)]
     assert cache.partition_count == 3
-    assert answer(context) == [7], "a changed offset alone is no reason to answer; a new partition is"
+    assert included_in_response(context) == [7], "a changed offset alone is not included; a new partition is"
 
 
 def test_forgetting_the_last_partition_ends_the_session() -> None:
@@ -189,7 +189,7 @@ def test_a_parked_fetch_that_was_overtaken_is_refused_and_changes_nothing() -> N
     assert parked.finish(0) == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id)
     assert parked.finish_throttled() == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id)
     assert [partition.partition for partition in overtaking.partitions] == [0, 1]
-    assert answer(overtaking) == []
+    assert included_in_response(overtaking) == []
 
 
 def test_a_throttled_answer_keeps_the_session() -> None:
@@ -221,8 +221,8 @@ def test_a_larger_session_takes_the_place_of_a_smaller_one_that_is_old_enough() 
     small, large = create(cache, 2), create(cache, 4)
     assert create(cache, 9, now_ms=10) == 0, "both are too new"
     for session_id in (small, large):
-        answer(open_context(cache, session_id, 1, [], now_ms=900))
-        answer(open_context(cache, session_id, 2, [], now_ms=1800))
+        included_in_response(open_context(cache, session_id, 1, [], now_ms=900))
+        included_in_response(open_context(cache, session_id, 2, [], now_ms=1800))
     assert create(cache, 2, now_ms=1900) == 0, "of equals, the one that is there stays"
     assert create(cache, 3, now_ms=1900)
     assert cache.get(small) is None
@@ -244,7 +244,7 @@ def test_a_follower_takes_the_place_of_any_client() -> None:
 def test_sizes_in_the_eviction_order_follow_the_session() -> None:
     cache = make_cache(max_slots=2)
     grown, stays = create(cache, 1), create(cache, 2)
-    answer(open_context(cache, grown, 1, wanted(*range(10)), now_ms=1))
+    included_in_response(open_context(cache, grown, 1, wanted(*range(10)), now_ms=1))
     assert create(cache, 3, now_ms=2, follower=True)
     assert cache.get(grown) is not None
     assert cache.get(stays) is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.pipeline.changes import split_change
-from barnabas.pipeline.output import DirtyRecordError, OutputRow
+from barnabas.pipeline.ods_records import DirtyRecordError, OutputRow
 from barnabas.pipeline.routing import RoutingError, parse_routing
 
 ROUTING = parse_routing("""

@@ -14,7 +14,7 @@ from barnabas.pipeline.demo import summary
 from barnabas.pipeline.demo_check import Row, check, expected_rows, found_rows
 from barnabas.pipeline.demo_reading import ReadingError, RecordCounter, read_all
 from barnabas.pipeline.generator import GeneratorOptions, generate
-from barnabas.pipeline.output import DIRTY_TOPIC
+from barnabas.pipeline.ods_records import DIRTY_TOPIC
 from barnabas.pipeline.routing import parse_routing
 from barnabas.pipeline.warehouse import DEFAULT_ROUTING, topics
 from barnabas.testing import Broker

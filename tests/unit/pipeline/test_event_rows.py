@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from barnabas.pipeline import _event_rows_pure
 from barnabas.pipeline.generator import GeneratorOptions, generate
-from barnabas.pipeline.output import DirtyRecordError
+from barnabas.pipeline.ods_records import DirtyRecordError
 from barnabas.pipeline.visits import Visits
 
 try:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from barnabas.pipeline.events import EventSplitter
-from barnabas.pipeline.output import DirtyRecordError
+from barnabas.pipeline.ods_records import DirtyRecordError
 from barnabas.pipeline.visits import Visits
 
 HOUR = 3_600_000

@@ -17,7 +17,7 @@ from barnabas.pipeline.changes import split_change
 from barnabas.pipeline.event_rows import EventRows
 from barnabas.pipeline.events import EventSplitter
 from barnabas.pipeline.generator import GeneratorOptions, generate
-from barnabas.pipeline.output import DirtyRecordError
+from barnabas.pipeline.ods_records import DirtyRecordError
 from barnabas.pipeline.routing import Routing, parse_routing
 from barnabas.pipeline.visits import Visits
 from barnabas.pipeline.warehouse import DEFAULT_ROUTING

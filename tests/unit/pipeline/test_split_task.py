@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow
 import pytest
 
-from barnabas.pipeline import split_task
+from barnabas.pipeline import split
+from barnabas.pipeline.checkpoint import max_tasks
 from barnabas.pipeline.routing_log import RoutingLog
-from barnabas.pipeline.split_task import SplitTask
-from barnabas.pipeline.task_count import max_tasks
+from barnabas.pipeline.split import SplitTask
 
 DAY_MS = 86_400_000
 
@@ -44,7 +44,7 @@ def run(task: SplitTask, batch_id: int, *batches: pyarrow.RecordBatch) -> list[t
 
 def forget() -> None:
     """As another worker would begin."""
-    split_task._stores.clear()
+    split._stores.clear()
 
 
 def test_batches_of_several_partitions(checkpoint: str) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.pipeline import visit_store
-from barnabas.pipeline.visit_store import VisitStore
+from barnabas.pipeline import visits
+from barnabas.pipeline.visits import VisitStore
 
 
 def add(store: VisitStore, batch: int, days: dict[str, int]) -> dict[str, int]:
@@ -49,7 +49,7 @@ def test_another_worker_wrote_in_between(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_any_history(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that come and go, replays, snapshots: always what a plain list of versions says."""
-    monkeypatch.setattr(visit_store, "_SNAPSHOT_EVERY", 7)
+    monkeypatch.setattr(visits, "_SNAPSHOT_EVERY", 7)
     chance = random.Random(seed)
     versions: list[dict[str, int]] = [{}]
     workers = [VisitStore(str(tmp_path), "p") for _ in range(3)]
@@ -99,7 +99,7 @@ def test_attempts_at_once_have_files_of_their_own(tmp_path: Path, monkeypatch: p
         with pytest.raises(InterruptedError):
             add(killed, 0, {"a": 1})
     assert len(list(folder.iterdir())) == 2
-    monkeypatch.setattr(visit_store, "_SNAPSHOT_EVERY", 7)
+    monkeypatch.setattr(visits, "_SNAPSHOT_EVERY", 7)
     store = VisitStore(str(tmp_path), "p")
     for batch in range(40):
         assert len(add(store, batch, {f"m{batch}": 1})) == batch

@@ -87,7 +87,7 @@ def run_pipeline(options: argparse.Namespace) -> int | None:
     try:
         from pyspark.errors import IllegalArgumentException
 
-        from barnabas.pipeline.checkpoint_owner import CheckpointError, claim_checkpoint
+        from barnabas.pipeline.checkpoint import CheckpointError, claim_checkpoint
         from barnabas.pipeline.driving import Driver, spark_session
     except ImportError as error:
         raise UsageError(f"{error.name} is missing: pip install 'barnabas[spark]'") from None

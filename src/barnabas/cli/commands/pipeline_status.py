@@ -95,7 +95,7 @@ def report_of(before: Look, now: Look, checkpoint: str, name: str) -> dict[str, 
 
 def problem_of(checkpoint: str, name: str, state: str, *, has_group: bool) -> str | None:
     """Why there is nothing to report on, or nobody works; None if a driver runs, or was stopped on purpose."""
-    from barnabas.pipeline.checkpoint_owner import checkpoint_exists, checkpoint_owner
+    from barnabas.pipeline.checkpoint import checkpoint_exists, checkpoint_owner
 
     how = "give the one of `pipeline run` as --checkpoint"
     if not checkpoint_exists(checkpoint):

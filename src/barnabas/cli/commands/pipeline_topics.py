@@ -12,7 +12,7 @@ DEFAULT_NAME: Final = "barnabas-pipeline"
 
 def create_topics(options: argparse.Namespace, routing: "Routing", *, with_sources: bool) -> None:
     from barnabas.cli.connection import admin_client
-    from barnabas.pipeline.topic_creation import create_missing_topics
+    from barnabas.pipeline.warehouse import create_missing_topics
 
     with admin_client(options) as admin:
         create_missing_topics(admin, routing, with_sources=with_sources)

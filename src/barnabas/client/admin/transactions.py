@@ -250,7 +250,7 @@ class TransactionAdmin:
         )
 
 
-def _listing(transaction: list_messages.TransactionState, coordinator_id: int) -> TransactionListing:
+def _listing(transaction: list_messages.ListedTransaction, coordinator_id: int) -> TransactionListing:
     return TransactionListing(
         transactional_id=transaction.transactional_id,
         producer_id=transaction.producer_id,
@@ -260,7 +260,7 @@ def _listing(transaction: list_messages.TransactionState, coordinator_id: int) -
 
 
 def _description(
-    transaction: transaction_messages.TransactionState, coordinator_id: int
+    transaction: transaction_messages.DescribedTransaction, coordinator_id: int
 ) -> TransactionDescription | KafkaError:
     if transaction.error_code:
         return admin_error(transaction.error_code, transactional_id=transaction.transactional_id)

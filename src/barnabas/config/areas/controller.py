@@ -1,4 +1,4 @@
-"""KRaft's controllers and metadata log. The metadata store takes their place here, so none has an effect."""
+"""KRaft's controllers and metadata log. The metadata store replaces them here, so none has an effect."""
 
 from barnabas.config.areas.effect import NO_QUORUM
 from barnabas.config.checks import at_least
@@ -15,34 +15,38 @@ class ControllerSettings(SettingsTable):
     )
     controller_performance_always_log_threshold_ms: int = int64(
         2000,
-        "Duration from which a controller event is always logged.",
+        "Controller events that take longer than this are always logged.",
         at_least(0),
         internal=True,
         no_effect=NO_QUORUM,
     )
     controller_performance_sample_period_ms: int = int64(
-        60_000, "Period of the controller's performance log.", at_least(100), internal=True, no_effect=NO_QUORUM
+        60_000, "Interval of the controller's performance log.", at_least(100), internal=True, no_effect=NO_QUORUM
     )
     controller_quorum_append_linger_ms: int = int32(
-        25, "How long the quorum leader gathers records into one write.", at_least(0), no_effect=NO_QUORUM
+        25, "How long the quorum leader collects records into one batch.", at_least(0), no_effect=NO_QUORUM
     )
     controller_quorum_bootstrap_servers: tuple[str, ...] = string_list(
-        (), "Addresses to find the quorum by.", importance=HIGH, no_effect=NO_QUORUM
+        (), "Addresses used to find the quorum.", importance=HIGH, no_effect=NO_QUORUM
     )
     controller_quorum_election_backoff_max_ms: int = int32(
-        1000, "Longest pause before a new election.", at_least(0), importance=HIGH, no_effect=NO_QUORUM
+        1000, "Maximum delay before a new election.", at_least(0), importance=HIGH, no_effect=NO_QUORUM
     )
     controller_quorum_election_timeout_ms: int = int32(
-        1000, "Longest wait for votes.", at_least(0), importance=HIGH, no_effect=NO_QUORUM
+        1000, "Maximum wait for votes.", at_least(0), importance=HIGH, no_effect=NO_QUORUM
     )
     controller_quorum_fetch_timeout_ms: int = int32(
-        2000, "Silence of the leader after which an election begins.", at_least(0), importance=HIGH, no_effect=NO_QUORUM
+        2000,
+        "Time without contact to the leader before an election.",
+        at_least(0),
+        importance=HIGH,
+        no_effect=NO_QUORUM,
     )
     controller_quorum_request_timeout_ms: int = int32(
-        2000, "Time-out of requests inside the quorum.", at_least(0), no_effect=NO_QUORUM
+        2000, "Timeout of requests inside the quorum.", at_least(0), no_effect=NO_QUORUM
     )
     controller_quorum_retry_backoff_ms: int = int32(
-        20, "Pause before a request inside the quorum is repeated.", at_least(0), importance=LOW, no_effect=NO_QUORUM
+        20, "Delay before a request inside the quorum is retried.", at_least(0), importance=LOW, no_effect=NO_QUORUM
     )
     controller_quorum_voters: tuple[str, ...] = string_list(
         (), "Voters of the quorum as id@host:port.", importance=HIGH, no_effect=NO_QUORUM
@@ -54,15 +58,15 @@ class ControllerSettings(SettingsTable):
         None, "Segment size of the metadata log, for tests.", importance=LOW, internal=True, no_effect=NO_QUORUM
     )
     internal_metadata_max_batch_size_in_bytes: int = int32(
-        8_388_608, "Largest batch of the metadata log.", importance=LOW, internal=True, no_effect=NO_QUORUM
+        8_388_608, "Maximum batch of the metadata log.", importance=LOW, internal=True, no_effect=NO_QUORUM
     )
     internal_metadata_max_fetch_size_in_bytes: int = int32(
-        8_388_608, "Largest fetch of the metadata log.", importance=LOW, internal=True, no_effect=NO_QUORUM
+        8_388_608, "Maximum fetch of the metadata log.", importance=LOW, internal=True, no_effect=NO_QUORUM
     )
-    metadata_log_dir: str | None = string(None, "Folder of the metadata log.", importance=HIGH, no_effect=NO_QUORUM)
+    metadata_log_dir: str | None = string(None, "Directory of the metadata log.", importance=HIGH, no_effect=NO_QUORUM)
     metadata_log_max_record_bytes_between_snapshots: int = int64(
         20_971_520,
-        "Bytes of metadata log after which a snapshot is written.",
+        "Number of bytes in the metadata log after which a snapshot is written.",
         at_least(1),
         importance=HIGH,
         no_effect=NO_QUORUM,
@@ -74,13 +78,16 @@ class ControllerSettings(SettingsTable):
         1_073_741_824, "Segment size of the metadata log.", at_least(8_388_608), importance=HIGH, no_effect=NO_QUORUM
     )
     metadata_log_segment_ms: int = int64(
-        604_800_000, "Age at which a new segment of the metadata log is begun.", importance=HIGH, no_effect=NO_QUORUM
+        604_800_000, "Age at which a new segment of the metadata log is rolled.", importance=HIGH, no_effect=NO_QUORUM
     )
     metadata_max_idle_interval_ms: int = int32(
         500, "How often an idle controller writes a record.", at_least(0), importance=LOW, no_effect=NO_QUORUM
     )
     metadata_max_retention_bytes: int = int64(
-        104_857_600, "Bytes of metadata log and snapshots that are kept.", importance=HIGH, no_effect=NO_QUORUM
+        104_857_600,
+        "Maximum size of the metadata log and snapshots before old ones are deleted.",
+        importance=HIGH,
+        no_effect=NO_QUORUM,
     )
     metadata_max_retention_ms: int = int64(
         604_800_000, "Time for which metadata log and snapshots are kept.", importance=HIGH, no_effect=NO_QUORUM

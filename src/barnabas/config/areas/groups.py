@@ -11,140 +11,145 @@ class GroupsSettings(SettingsTable):
     __slots__ = ()
 
     group_consumer_assignors: tuple[str, ...] = string_list(
-        ("uniform", "range"), "Assignors on the broker for consumer groups, the default first."
+        ("uniform", "range"), "Server-side assignors for consumer groups; the first is the default."
     )
     group_consumer_heartbeat_interval_ms: int = int32(
         5000, "Heartbeat interval of consumer group members.", at_least(1)
     )
     group_consumer_max_heartbeat_interval_ms: int = int32(
-        15_000, "Largest heartbeat interval that a consumer group may set.", at_least(1)
+        15_000, "Maximum heartbeat interval that a consumer group may set.", at_least(1)
     )
     group_consumer_max_session_timeout_ms: int = int32(
-        60_000, "Largest session time-out that a consumer group may set.", at_least(1)
+        60_000, "Maximum session timeout that a consumer group may set.", at_least(1)
     )
-    group_consumer_max_size: int = int32(INT32_MAX, "Members that one consumer group may have.", at_least(1))
+    group_consumer_max_size: int = int32(INT32_MAX, "Maximum number of members of a consumer group.", at_least(1))
     group_consumer_migration_policy: str = string(
         "bidirectional",
-        "Which ways groups may change between the classic and the consumer protocol.",
+        "Allowed migrations between the classic and the consumer group protocol.",
         one_of_any_case("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
     )
     group_consumer_min_heartbeat_interval_ms: int = int32(
-        5000, "Smallest heartbeat interval that a consumer group may set.", at_least(1)
+        5000, "Minimum heartbeat interval that a consumer group may set.", at_least(1)
     )
     group_consumer_min_session_timeout_ms: int = int32(
-        45_000, "Smallest session time-out that a consumer group may set.", at_least(1)
+        45_000, "Minimum session timeout that a consumer group may set.", at_least(1)
     )
     group_consumer_regex_refresh_interval_ms: int = int32(
         600_000,
-        "How often subscriptions by pattern are resolved anew.",
+        "How often subscriptions by regular expression are resolved again.",
         at_least(10_000),
         internal=True,
         no_effect=ON_CHANGE,
     )
     group_consumer_session_timeout_ms: int = int32(
-        45_000, "Silence after which a consumer group member is removed.", at_least(1)
+        45_000, "Time without a heartbeat after which a consumer group member is removed.", at_least(1)
     )
     group_coordinator_append_linger_ms: int = int32(
-        5, "How long the coordinator gathers records into one write.", at_least(0), no_effect=AT_ONCE
+        5, "How long the coordinator collects records into one batch.", at_least(0), no_effect=AT_ONCE
     )
     group_coordinator_rebalance_protocols: tuple[str, ...] = string_list(
         ("classic", "consumer", "streams"),
-        "Group protocols that are on.",
+        "Enabled group protocols.",
         some_of("consumer", "classic", "share", "streams"),
     )
     group_coordinator_threads: int = int32(
-        4, "Threads of the group coordinator.", at_least(1), importance=HIGH, no_effect=ONE_LOOP
+        4, "Number of threads of the group coordinator.", at_least(1), importance=HIGH, no_effect=ONE_LOOP
     )
-    group_initial_rebalance_delay_ms: int = int32(3000, "How long a new classic group waits for more members.")
-    group_max_session_timeout_ms: int = int32(1_800_000, "Largest session time-out of a classic group member.")
-    group_max_size: int = int32(INT32_MAX, "Members that one classic group may have.", at_least(1))
-    group_min_session_timeout_ms: int = int32(6000, "Smallest session time-out of a classic group member.")
+    group_initial_rebalance_delay_ms: int = int32(
+        3000, "How long an empty classic group waits for more members before its first rebalance."
+    )
+    group_max_session_timeout_ms: int = int32(1_800_000, "Maximum session timeout of a classic group member.")
+    group_max_size: int = int32(INT32_MAX, "Maximum number of members of a classic group.", at_least(1))
+    group_min_session_timeout_ms: int = int32(6000, "Minimum session timeout of a classic group member.")
     group_share_assignors: tuple[str, ...] = string_list(("simple",), "Assignors for share groups.", no_effect=NO_SHARE)
     group_share_delivery_count_limit: int = int32(
-        5, "Deliveries after which a record is given up.", between(2, 10), no_effect=NO_SHARE
+        5, "Maximum number of delivery attempts of a record.", between(2, 10), no_effect=NO_SHARE
     )
-    group_share_enable: bool = boolean(False, "Whether share groups are on.", internal=True, no_effect=NO_SHARE)
+    group_share_enable: bool = boolean(False, "Whether share groups are enabled.", internal=True, no_effect=NO_SHARE)
     group_share_heartbeat_interval_ms: int = int32(
         5000, "Heartbeat interval of share group members.", at_least(1), no_effect=NO_SHARE
     )
     group_share_max_heartbeat_interval_ms: int = int32(
-        15_000, "Largest heartbeat interval that a share group may set.", at_least(1), no_effect=NO_SHARE
+        15_000, "Maximum heartbeat interval that a share group may set.", at_least(1), no_effect=NO_SHARE
     )
     group_share_max_record_lock_duration_ms: int = int32(
-        60_000, "Longest time that a record may be held by a member.", between(30_000, 3_600_000), no_effect=NO_SHARE
+        60_000, "Maximum time for which a member may lock a record.", between(30_000, 3_600_000), no_effect=NO_SHARE
     )
     group_share_max_session_timeout_ms: int = int32(
-        60_000, "Largest session time-out that a share group may set.", at_least(1), no_effect=NO_SHARE
+        60_000, "Maximum session timeout that a share group may set.", at_least(1), no_effect=NO_SHARE
     )
     group_share_max_share_sessions: int = int32(
-        2000, "Share sessions that are remembered.", at_least(1), no_effect=NO_SHARE
+        2000, "Maximum number of cached share sessions.", at_least(1), no_effect=NO_SHARE
     )
     group_share_max_size: int = int32(
-        200, "Members that one share group may have.", between(1, 1000), no_effect=NO_SHARE
+        200, "Maximum number of members of a share group.", between(1, 1000), no_effect=NO_SHARE
     )
     group_share_min_heartbeat_interval_ms: int = int32(
-        5000, "Smallest heartbeat interval that a share group may set.", at_least(1), no_effect=NO_SHARE
+        5000, "Minimum heartbeat interval that a share group may set.", at_least(1), no_effect=NO_SHARE
     )
     group_share_min_record_lock_duration_ms: int = int32(
-        15_000, "Shortest time that a record may be held by a member.", between(1000, 30_000), no_effect=NO_SHARE
+        15_000, "Minimum time for which a member may lock a record.", between(1000, 30_000), no_effect=NO_SHARE
     )
     group_share_min_session_timeout_ms: int = int32(
-        45_000, "Smallest session time-out that a share group may set.", at_least(1), no_effect=NO_SHARE
+        45_000, "Minimum session timeout that a share group may set.", at_least(1), no_effect=NO_SHARE
     )
     group_share_partition_max_record_locks: int = int32(
-        2000, "Records of a partition that may be held at once.", between(100, 10_000), no_effect=NO_SHARE
+        2000, "Maximum number of locked records per partition.", between(100, 10_000), no_effect=NO_SHARE
     )
     group_share_persister_class_name: str = string(
         "org.apache.kafka.server.share.persister.DefaultStatePersister",
-        "Class that keeps the state of share groups.",
+        "Class that stores the state of share groups.",
         internal=True,
         no_effect=NO_SHARE,
     )
     group_share_record_lock_duration_ms: int = int32(
-        30_000, "How long a record is held by the member it was given to.", between(1000, 3_600_000), no_effect=NO_SHARE
+        30_000, "How long a member locks a record that it received.", between(1000, 3_600_000), no_effect=NO_SHARE
     )
     group_share_session_timeout_ms: int = int32(
-        45_000, "Silence after which a share group member is removed.", at_least(1), no_effect=NO_SHARE
+        45_000, "Time without a heartbeat after which a share group member is removed.", at_least(1), no_effect=NO_SHARE
     )
     group_streams_heartbeat_interval_ms: int = int32(
         5000, "Heartbeat interval of streams group members.", at_least(1), no_effect=NO_STREAMS
     )
     group_streams_max_heartbeat_interval_ms: int = int32(
-        15_000, "Largest heartbeat interval that a streams group may set.", at_least(1), no_effect=NO_STREAMS
+        15_000, "Maximum heartbeat interval that a streams group may set.", at_least(1), no_effect=NO_STREAMS
     )
     group_streams_max_session_timeout_ms: int = int32(
-        60_000, "Largest session time-out that a streams group may set.", at_least(1), no_effect=NO_STREAMS
+        60_000, "Maximum session timeout that a streams group may set.", at_least(1), no_effect=NO_STREAMS
     )
     group_streams_max_size: int = int32(
-        INT32_MAX, "Members that one streams group may have.", at_least(1), no_effect=NO_STREAMS
+        INT32_MAX, "Maximum number of members of a streams group.", at_least(1), no_effect=NO_STREAMS
     )
     group_streams_max_standby_replicas: int = int32(
-        2, "Most standby replicas that a streams group may ask for.", at_least(0), no_effect=NO_STREAMS
+        2, "Maximum number of standby replicas that a streams group may set.", at_least(0), no_effect=NO_STREAMS
     )
     group_streams_min_heartbeat_interval_ms: int = int32(
-        5000, "Smallest heartbeat interval that a streams group may set.", at_least(1), no_effect=NO_STREAMS
+        5000, "Minimum heartbeat interval that a streams group may set.", at_least(1), no_effect=NO_STREAMS
     )
     group_streams_min_session_timeout_ms: int = int32(
-        45_000, "Smallest session time-out that a streams group may set.", at_least(1), no_effect=NO_STREAMS
+        45_000, "Minimum session timeout that a streams group may set.", at_least(1), no_effect=NO_STREAMS
     )
     group_streams_num_standby_replicas: int = int32(
-        0, "Standby replicas of each task.", at_least(0), no_effect=NO_STREAMS
+        0, "Number of standby replicas per task.", at_least(0), no_effect=NO_STREAMS
     )
     group_streams_session_timeout_ms: int = int32(
-        45_000, "Silence after which a streams group member is removed.", at_least(1), no_effect=NO_STREAMS
+        45_000,
+        "Time without a heartbeat after which a streams group member is removed.",
+        at_least(1),
+        no_effect=NO_STREAMS,
     )
-    offset_metadata_max_bytes: int = int32(4096, "Largest text that may go with a committed offset.", importance=HIGH)
+    offset_metadata_max_bytes: int = int32(4096, "Maximum size of the metadata of a committed offset.", importance=HIGH)
     offsets_commit_timeout_ms: int = int32(
-        5000, "Longest wait for an offset commit to be replicated.", at_least(1), importance=HIGH
+        5000, "Maximum wait for an offset commit to be replicated.", at_least(1), importance=HIGH
     )
     offsets_load_buffer_size: int = int32(
         5_242_880,
-        "Bytes read at once when the coordinator loads its state.",
+        "Number of bytes read at once when the coordinator loads its state.",
         at_least(1),
         importance=HIGH,
     )
     offsets_retention_check_interval_ms: int = int64(
-        600_000, "How often to look for expired offsets.", at_least(1), importance=HIGH
+        600_000, "Interval between checks for expired offsets.", at_least(1), importance=HIGH
     )
     offsets_retention_minutes: int = int32(
         10_080,
@@ -153,19 +158,23 @@ class GroupsSettings(SettingsTable):
         importance=HIGH,
     )
     offsets_topic_compression_codec: int = int32(
-        0, "Compression of the offsets topic, as Kafka numbers it.", importance=HIGH
+        0, "Compression of the offsets topic, by Kafka's codec number.", importance=HIGH
     )
-    offsets_topic_num_partitions: int = int32(50, "Partitions of the offsets topic.", at_least(1), importance=HIGH)
-    offsets_topic_replication_factor: int = int16(3, "Replicas of the offsets topic.", at_least(1), importance=HIGH)
+    offsets_topic_num_partitions: int = int32(
+        50, "Number of partitions of the offsets topic.", at_least(1), importance=HIGH
+    )
+    offsets_topic_replication_factor: int = int16(
+        3, "Replication factor of the offsets topic.", at_least(1), importance=HIGH
+    )
     offsets_topic_segment_bytes: int = int32(
         104_857_600, "Segment size of the offsets topic.", at_least(1), importance=HIGH
     )
     share_coordinator_append_linger_ms: int = int32(
-        5, "How long the share coordinator gathers records into one write.", at_least(0), no_effect=NO_SHARE
+        5, "How long the share coordinator collects records into one batch.", at_least(0), no_effect=NO_SHARE
     )
     share_coordinator_cold_partition_snapshot_interval_ms: int = int32(
         300_000,
-        "How often quiet share partitions are written out.",
+        "How often inactive share partitions are written to the log.",
         at_least(1),
         importance=LOW,
         internal=True,
@@ -173,22 +182,22 @@ class GroupsSettings(SettingsTable):
     )
     share_coordinator_load_buffer_size: int = int32(
         5_242_880,
-        "Bytes read at once when the share coordinator loads its state.",
+        "Number of bytes read at once when the share coordinator loads its state.",
         at_least(1),
         importance=HIGH,
         no_effect=NO_SHARE,
     )
     share_coordinator_snapshot_update_records_per_snapshot: int = int32(
-        500, "Updates between two full records of a share partition.", at_least(0), no_effect=NO_SHARE
+        500, "Number of updates between two snapshots of a share partition.", at_least(0), no_effect=NO_SHARE
     )
     share_coordinator_state_topic_compression_codec: int = int32(
-        0, "Compression of the share state topic, as Kafka numbers it.", importance=HIGH, no_effect=NO_SHARE
+        0, "Compression of the share state topic, by Kafka's codec number.", importance=HIGH, no_effect=NO_SHARE
     )
     share_coordinator_state_topic_min_isr: int = int16(
         2, "min.insync.replicas of the share state topic.", at_least(1), importance=HIGH, no_effect=NO_SHARE
     )
     share_coordinator_state_topic_num_partitions: int = int32(
-        50, "Partitions of the share state topic.", at_least(1), importance=HIGH, no_effect=NO_SHARE
+        50, "Number of partitions of the share state topic.", at_least(1), importance=HIGH, no_effect=NO_SHARE
     )
     share_coordinator_state_topic_prune_interval_ms: int = int32(
         300_000,
@@ -199,15 +208,17 @@ class GroupsSettings(SettingsTable):
         no_effect=NO_SHARE,
     )
     share_coordinator_state_topic_replication_factor: int = int16(
-        3, "Replicas of the share state topic.", at_least(1), importance=HIGH, no_effect=NO_SHARE
+        3, "Replication factor of the share state topic.", at_least(1), importance=HIGH, no_effect=NO_SHARE
     )
     share_coordinator_state_topic_segment_bytes: int = int32(
         104_857_600, "Segment size of the share state topic.", at_least(1), importance=HIGH, no_effect=NO_SHARE
     )
-    share_coordinator_threads: int = int32(1, "Threads of the share coordinator.", at_least(1), no_effect=NO_SHARE)
+    share_coordinator_threads: int = int32(
+        1, "Number of threads of the share coordinator.", at_least(1), no_effect=NO_SHARE
+    )
     share_coordinator_write_timeout_ms: int = int32(
-        5000, "Longest wait for a write of the share coordinator.", at_least(1), importance=HIGH, no_effect=NO_SHARE
+        5000, "Maximum wait for a write of the share coordinator.", at_least(1), importance=HIGH, no_effect=NO_SHARE
     )
     share_fetch_purgatory_purge_interval_requests: int = int32(
-        1000, "Requests after which finished share fetch waits are dropped.", no_effect=NO_SHARE
+        1000, "Number of requests after which the share fetch purgatory is purged.", no_effect=NO_SHARE
     )

@@ -11,47 +11,57 @@ class MetricsSettings(SettingsTable):
     __slots__ = ()
 
     alter_log_dirs_replication_quota_window_num: int = int32(
-        11, "Samples of the quota on moves between log directories.", at_least(1), importance=LOW, no_effect=NO_MOVES
+        11,
+        "Number of samples kept for the quota on moves between log directories.",
+        at_least(1),
+        importance=LOW,
+        no_effect=NO_MOVES,
     )
     alter_log_dirs_replication_quota_window_size_seconds: int = int32(
-        1, "Length of one such sample.", at_least(1), importance=LOW, no_effect=NO_MOVES
+        1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_MOVES
     )
     controller_quota_window_num: int = int32(
-        11, "Samples of the quota on changes of topics.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
+        11,
+        "Number of samples kept for the controller mutation quota.",
+        at_least(1),
+        importance=LOW,
+        no_effect=NO_QUOTAS,
     )
     controller_quota_window_size_seconds: int = int32(
-        1, "Length of one such sample.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
+        1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
     )
     kafka_metrics_polling_interval_secs: int = int32(
         10, "How often metrics reporters poll.", at_least(1), importance=LOW, no_effect=NO_JMX
     )
     kafka_metrics_reporters: tuple[str, ...] = string_list(
-        (), "Classes that report the older kind of metrics.", importance=LOW, no_effect=NO_JMX
+        (), "Reporter classes of Yammer metrics.", importance=LOW, no_effect=NO_JMX
     )
     metric_reporters: tuple[str, ...] = string_list(
         ("org.apache.kafka.common.metrics.JmxReporter",),
-        "Classes that report metrics.",
+        "Reporter classes of metrics.",
         importance=LOW,
         update=CLUSTER_WIDE,
         no_effect=NO_JMX,
     )
     metrics_num_samples: int = int32(
-        2, "Samples from which a metric is computed.", at_least(1), importance=LOW, no_effect=NO_JMX
+        2, "Number of samples used to compute metrics.", at_least(1), importance=LOW, no_effect=NO_JMX
     )
-    metrics_recording_level: str = string("INFO", "How detailed the metrics are.", importance=LOW, no_effect=NO_JMX)
+    metrics_recording_level: str = string("INFO", "Recording level of metrics.", importance=LOW, no_effect=NO_JMX)
     metrics_sample_window_ms: int = int64(
-        30_000, "Length of one sample.", at_least(1), importance=LOW, no_effect=NO_JMX
+        30_000, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_JMX
     )
-    quota_window_num: int = int32(11, "Samples of the client quotas.", at_least(1), importance=LOW, no_effect=NO_QUOTAS)
+    quota_window_num: int = int32(
+        11, "Number of samples kept for the client quotas.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
+    )
     quota_window_size_seconds: int = int32(
-        1, "Length of one such sample.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
+        1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
     )
     replication_quota_window_num: int = int32(
-        11, "Samples of the replication quotas.", at_least(1), importance=LOW, no_effect=NO_THROTTLE
+        11, "Number of samples kept for the replication quotas.", at_least(1), importance=LOW, no_effect=NO_THROTTLE
     )
     replication_quota_window_size_seconds: int = int32(
-        1, "Length of one such sample.", at_least(1), importance=LOW, no_effect=NO_THROTTLE
+        1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_THROTTLE
     )
     telemetry_max_bytes: int = int32(
-        1_048_576, "Largest push of a client's own metrics.", at_least(1), importance=LOW, no_effect=NO_TELEMETRY
+        1_048_576, "Maximum size of a client's telemetry push.", at_least(1), importance=LOW, no_effect=NO_TELEMETRY
     )

@@ -1,4 +1,4 @@
-"""Listeners, connections, request queues and the topics a client may make."""
+"""Listeners, connections and request queues."""
 
 from barnabas.config.areas.effect import (
     BY_BYTES,
@@ -33,32 +33,37 @@ class NetworkSettings(SettingsTable):
     __slots__ = ()
 
     advertised_listeners: str | None = string(
-        None, "Addresses that clients are told to use; the listeners' own where left out.", importance=HIGH
+        None, "Addresses published to clients; defaults to listeners.", importance=HIGH
     )
-    authorizer_class_name: str = string("", "Class that decides who may do what.", importance=LOW, no_effect=NO_PLUGINS)
+    authorizer_class_name: str = string("", "Authorizer class.", importance=LOW, no_effect=NO_PLUGINS)
     background_threads: int = int32(
-        10, "Threads for background work.", at_least(1), importance=HIGH, update=CLUSTER_WIDE, no_effect=ONE_LOOP
+        10,
+        "Number of threads for background tasks.",
+        at_least(1),
+        importance=HIGH,
+        update=CLUSTER_WIDE,
+        no_effect=ONE_LOOP,
     )
     client_quota_callback_class: str | None = class_name(
-        None, "Class that works out client quotas.", importance=LOW, no_effect=NO_PLUGINS
+        None, "Class that computes client quotas.", importance=LOW, no_effect=NO_PLUGINS
     )
     connection_failed_authentication_delay_ms: int = int32(
         100,
-        "How long a connection that failed to authenticate is kept before it is closed.",
+        "How long closing a connection is delayed after failed authentication.",
         at_least(0),
         importance=LOW,
         no_effect=NO_SECURITY,
     )
-    connections_max_idle_ms: int = int64(600_000, "Idle time after which a connection is closed; -1 is never.")
+    connections_max_idle_ms: int = int64(600_000, "Idle time after which a connection is closed; -1 disables it.")
     connections_max_reauth_ms: int = int64(
-        0, "Session length after which a SASL client must authenticate again.", no_effect=NO_SECURITY
+        0, "Time after which a SASL client must reauthenticate.", no_effect=NO_SECURITY
     )
     early_start_listeners: str | None = string(
         None, "Listeners that start before the authorizer is ready.", importance=HIGH, no_effect=NO_SECURITY
     )
-    fetch_max_bytes: int = int32(57_671_680, "Bytes returned at most for one fetch request.", at_least(1024))
+    fetch_max_bytes: int = int32(57_671_680, "Maximum number of bytes returned for a fetch request.", at_least(1024))
     inter_broker_listener_name: str | None = string(
-        None, "Listener that brokers use among themselves.", no_effect=NO_PEERS
+        None, "Listener for communication between brokers.", no_effect=NO_PEERS
     )
     # Kafka lets a running broker change these two; here the sockets are bound once.
     listener_security_protocol_map: str = string(
@@ -72,83 +77,93 @@ class NetworkSettings(SettingsTable):
         importance=HIGH,
     )
     max_connection_creation_rate: int = int32(
-        INT32_MAX, "New connections per second that are accepted.", at_least(0), update=CLUSTER_WIDE, no_effect=NO_RATE
+        INT32_MAX, "Maximum rate of new connections per second.", at_least(0), update=CLUSTER_WIDE, no_effect=NO_RATE
     )
     max_connections_per_ip_overrides: str = string(
-        "", "Exceptions to max.connections.per.ip, as host:count,host:count.", update=CLUSTER_WIDE
+        "", "Overrides of max.connections.per.ip, as host:count,host:count.", update=CLUSTER_WIDE
     )
     max_connections_per_ip: int = int32(
-        INT32_MAX, "Connections that are open at once from one address.", at_least(0), update=CLUSTER_WIDE
+        INT32_MAX, "Maximum number of connections per IP address.", at_least(0), update=CLUSTER_WIDE
     )
-    max_connections: int = int32(INT32_MAX, "Connections that are open at once.", at_least(0), update=CLUSTER_WIDE)
+    max_connections: int = int32(INT32_MAX, "Maximum number of connections.", at_least(0), update=CLUSTER_WIDE)
     max_incremental_fetch_session_cache_slots: int = int32(
-        1000, "Incremental fetch sessions that are remembered.", at_least(0)
+        1000, "Maximum number of cached incremental fetch sessions.", at_least(0)
     )
     max_request_partition_size_limit: int = int32(
-        2000, "Partitions listed at most in one DescribeTopicPartitions response.", at_least(1)
+        2000, "Maximum number of partitions in a DescribeTopicPartitions response.", at_least(1)
     )
     num_io_threads: int = int32(
-        8, "Threads that answer requests.", at_least(1), importance=HIGH, update=CLUSTER_WIDE, no_effect=ONE_LOOP
+        8,
+        "Number of threads that process requests.",
+        at_least(1),
+        importance=HIGH,
+        update=CLUSTER_WIDE,
+        no_effect=ONE_LOOP,
     )
     num_network_threads: int = int32(
-        3, "Threads that serve sockets.", at_least(1), importance=HIGH, update=CLUSTER_WIDE, no_effect=ONE_LOOP
+        3,
+        "Number of threads that handle sockets.",
+        at_least(1),
+        importance=HIGH,
+        update=CLUSTER_WIDE,
+        no_effect=ONE_LOOP,
     )
     principal_builder_class: str = class_name(
         "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
-        "Class that makes a principal out of a connection.",
+        "Class that derives the principal of a connection.",
         update=PER_BROKER,
         no_effect=NO_PLUGINS,
     )
     queued_max_request_bytes: int = int64(
-        -1, "Bytes of requests in progress after which reading from clients pauses; -1 is the built-in budget."
+        -1, "Bytes of requests in progress at which the broker stops reading from clients; -1 is the built-in limit."
     )
     queued_max_requests: int = int32(
         500,
-        "Requests in progress on the broker after which reading from clients pauses.",
+        "Number of requests in progress at which the broker stops reading from clients.",
         at_least(1),
         importance=HIGH,
         no_effect=BY_BYTES,
     )
     request_timeout_ms: int = int32(
-        30_000, "Time a broker waits for the answer to a request of its own.", importance=HIGH, no_effect=NO_PEERS
+        30_000, "How long a broker waits for the response to its own requests.", importance=HIGH, no_effect=NO_PEERS
     )
     security_inter_broker_protocol: str = string(
         "PLAINTEXT",
-        "Security protocol among brokers, where inter.broker.listener.name is not given.",
+        "Security protocol between brokers, if inter.broker.listener.name is not set.",
         one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
         no_effect=NO_PEERS,
     )
     security_providers: str | None = string(None, "Java security providers.", importance=LOW, no_effect=NO_JVM)
     server_max_startup_time_ms: int = int64(
-        INT64_MAX, "Longest time that the start may take.", at_least(0), internal=True, no_effect=NO_QUORUM
+        INT64_MAX, "Maximum time for startup.", at_least(0), internal=True, no_effect=NO_QUORUM
     )
     socket_connection_setup_timeout_max_ms: int = int64(
-        30_000, "Largest time-out for setting up a connection to another broker.", no_effect=NO_PEERS
+        30_000, "Maximum connection setup timeout to other brokers.", no_effect=NO_PEERS
     )
     socket_connection_setup_timeout_ms: int = int64(
-        10_000, "First time-out for setting up a connection to another broker.", no_effect=NO_PEERS
+        10_000, "Initial connection setup timeout to other brokers.", no_effect=NO_PEERS
     )
-    socket_listen_backlog_size: int = int32(50, "Connections that may wait to be accepted.", at_least(1))
+    socket_listen_backlog_size: int = int32(50, "Maximum number of pending connections per socket.", at_least(1))
     socket_receive_buffer_bytes: int = int32(
-        102_400, "Size of a socket's receive buffer; -1 leaves it to the system.", importance=HIGH
+        102_400, "Size of a socket's receive buffer; -1 uses the system's default.", importance=HIGH
     )
-    socket_request_max_bytes: int = int32(104_857_600, "Largest request that is read.", at_least(1), importance=HIGH)
+    socket_request_max_bytes: int = int32(104_857_600, "Maximum size of a request.", at_least(1), importance=HIGH)
     socket_send_buffer_bytes: int = int32(
         102_400,
-        "Size of a socket's send buffer; -1 leaves it to the system. Left at its default, it is left to the system for"
-        " connections within this machine.",
+        "Size of a socket's send buffer; -1 uses the system's default. Unless set, the system's default is also used"
+        " for connections within this host.",
         importance=HIGH,
     )
     unstable_api_versions_enable: bool = boolean(
         False,
-        "Whether versions of APIs still in development are served.",
+        "Whether API versions in development are served.",
         importance=HIGH,
         internal=True,
         no_effect=RELEASED_ONLY,
     )
     unstable_feature_versions_enable: bool = boolean(
         False,
-        "Whether feature levels still in development may be used.",
+        "Whether feature levels in development may be used.",
         importance=HIGH,
         internal=True,
         no_effect=RELEASED_ONLY,

@@ -24,7 +24,7 @@ class SaslSettings(SettingsTable):
     __slots__ = ()
 
     delegation_token_expiry_check_interval_ms: int = int64(
-        3_600_000, "How often to look for expired tokens.", at_least(1), importance=LOW, no_effect=NO_SECURITY
+        3_600_000, "Interval between checks for expired tokens.", at_least(1), importance=LOW, no_effect=NO_SECURITY
     )
     delegation_token_expiry_time_ms: int = int64(
         86_400_000, "Time until a token must be renewed.", at_least(1), no_effect=NO_SECURITY
@@ -36,19 +36,17 @@ class SaslSettings(SettingsTable):
         None, "Secret that signs tokens, equal on all brokers.", no_effect=NO_SECURITY
     )
     sasl_client_callback_handler_class: str | None = class_name(
-        None, "Class that answers a SASL client's questions.", no_effect=NO_PLUGINS
+        None, "SASL client callback handler class.", no_effect=NO_PLUGINS
     )
     sasl_enabled_mechanisms: tuple[str, ...] = string_list(
-        ("GSSAPI",), "SASL mechanisms that are offered.", update=PER_BROKER, no_effect=NO_SECURITY
+        ("GSSAPI",), "Enabled SASL mechanisms.", update=PER_BROKER, no_effect=NO_SECURITY
     )
-    sasl_jaas_config: str | None = password(
-        None, "Login context in the form of a JAAS file.", update=PER_BROKER, no_effect=NO_SECURITY
-    )
+    sasl_jaas_config: str | None = password(None, "JAAS login context.", update=PER_BROKER, no_effect=NO_SECURITY)
     sasl_kerberos_kinit_cmd: str = string(
         "/usr/bin/kinit", "Path of the kinit command.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_kerberos_min_time_before_relogin: int = int64(
-        60_000, "Shortest pause between two Kerberos logins.", update=PER_BROKER, no_effect=NO_SECURITY
+        60_000, "Minimum time between two Kerberos logins.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_kerberos_principal_to_local_rules: tuple[str, ...] = string_list(
         ("DEFAULT",), "Rules that shorten Kerberos principals to user names.", update=PER_BROKER, no_effect=NO_SECURITY
@@ -57,44 +55,47 @@ class SaslSettings(SettingsTable):
         None, "Kerberos principal that brokers run as.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_kerberos_ticket_renew_jitter: float = double(
-        0.05, "Random share of the time to a ticket's renewal.", update=PER_BROKER, no_effect=NO_SECURITY
+        0.05, "Jitter of the ticket renewal time.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_kerberos_ticket_renew_window_factor: float = double(
-        0.8, "Share of a ticket's life after which it is renewed.", update=PER_BROKER, no_effect=NO_SECURITY
+        0.8, "Fraction of a ticket's lifetime after which it is renewed.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_login_callback_handler_class: str | None = class_name(
-        None, "Class that answers a login's questions.", no_effect=NO_PLUGINS
+        None, "SASL login callback handler class.", no_effect=NO_PLUGINS
     )
-    sasl_login_class: str | None = class_name(None, "Class that does the login.", no_effect=NO_PLUGINS)
+    sasl_login_class: str | None = class_name(None, "SASL login class.", no_effect=NO_PLUGINS)
     sasl_login_connect_timeout_ms: int | None = int32(
-        None, "Time-out for connecting to the identity provider.", importance=LOW, no_effect=NO_SECURITY
+        None, "Timeout for connecting to the identity provider.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_login_read_timeout_ms: int | None = int32(
-        None, "Time-out for reading from the identity provider.", importance=LOW, no_effect=NO_SECURITY
+        None, "Timeout for reading from the identity provider.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_login_refresh_buffer_seconds: int = int16(
-        300, "Time before expiry at which a credential is refreshed.", update=PER_BROKER, no_effect=NO_SECURITY
+        300, "Minimum time left before expiry when a credential is refreshed.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_login_refresh_min_period_seconds: int = int16(
-        60, "Shortest pause between two refreshes.", update=PER_BROKER, no_effect=NO_SECURITY
+        60, "Minimum time between two refreshes.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_login_refresh_window_factor: float = double(
-        0.8, "Share of a credential's life after which it is refreshed.", update=PER_BROKER, no_effect=NO_SECURITY
+        0.8,
+        "Fraction of a credential's lifetime after which it is refreshed.",
+        update=PER_BROKER,
+        no_effect=NO_SECURITY,
     )
     sasl_login_refresh_window_jitter: float = double(
-        0.05, "Random share of that time.", update=PER_BROKER, no_effect=NO_SECURITY
+        0.05, "Jitter of the refresh time.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_login_retry_backoff_max_ms: int = int64(
-        10_000, "Longest pause between login attempts.", importance=LOW, no_effect=NO_SECURITY
+        10_000, "Maximum delay between login attempts.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_login_retry_backoff_ms: int = int64(
-        100, "First pause between login attempts.", importance=LOW, no_effect=NO_SECURITY
+        100, "Initial delay between login attempts.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_mechanism_controller_protocol: str = string(
-        "GSSAPI", "SASL mechanism towards controllers.", importance=HIGH, no_effect=NO_QUORUM
+        "GSSAPI", "SASL mechanism for connections to controllers.", importance=HIGH, no_effect=NO_QUORUM
     )
     sasl_mechanism_inter_broker_protocol: str = string(
-        "GSSAPI", "SASL mechanism among brokers.", update=PER_BROKER, no_effect=NO_SECURITY
+        "GSSAPI", "SASL mechanism between brokers.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     sasl_oauthbearer_assertion_algorithm: str = string(
         "RS256", "Algorithm that signs an assertion.", one_of_any_case("ES256", "RS256"), no_effect=NO_SECURITY
@@ -139,46 +140,46 @@ class SaslSettings(SettingsTable):
     sasl_oauthbearer_client_credentials_client_secret: str | None = password(
         None, "Client secret for the client-credentials grant.", no_effect=NO_SECURITY
     )
-    sasl_oauthbearer_clock_skew_seconds: int = int32(
-        30, "Difference of clocks that is tolerated.", importance=LOW, no_effect=NO_SECURITY
-    )
+    sasl_oauthbearer_clock_skew_seconds: int = int32(30, "Allowed clock skew.", importance=LOW, no_effect=NO_SECURITY)
     sasl_oauthbearer_expected_audience: tuple[str, ...] | None = string_list(
-        None, "Audiences of which a token must name one.", importance=LOW, no_effect=NO_SECURITY
+        None, "Expected audiences; a token must have one of them.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_oauthbearer_expected_issuer: str | None = string(
-        None, "Issuer that a token must name.", importance=LOW, no_effect=NO_SECURITY
+        None, "Expected issuer of tokens.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = int64(
         3_600_000, "How often the identity provider's keys are fetched.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = int64(
-        10_000, "Longest pause between attempts to fetch them.", importance=LOW, no_effect=NO_SECURITY
+        10_000, "Maximum delay between attempts to fetch them.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = int64(
-        100, "First pause between attempts to fetch them.", importance=LOW, no_effect=NO_SECURITY
+        100, "Initial delay between attempts to fetch them.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_oauthbearer_jwks_endpoint_url: str | None = string(
         None, "Address of the identity provider's keys.", no_effect=NO_SECURITY
     )
     sasl_oauthbearer_jwt_retriever_class: str = class_name(
         "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever",
-        "Class that gets tokens.",
+        "JWT retriever class.",
         no_effect=NO_PLUGINS,
     )
     sasl_oauthbearer_jwt_validator_class: str = class_name(
         "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
-        "Class that checks tokens.",
+        "JWT validator class.",
         no_effect=NO_PLUGINS,
     )
     sasl_oauthbearer_scope_claim_name: str = string(
         "scope", "Name of the claim that holds the scope.", importance=LOW, no_effect=NO_SECURITY
     )
-    sasl_oauthbearer_scope: str | None = string(None, "Scope that is asked for with a token.", no_effect=NO_SECURITY)
+    sasl_oauthbearer_scope: str | None = string(None, "Scope requested for a token.", no_effect=NO_SECURITY)
     sasl_oauthbearer_sub_claim_name: str = string(
         "sub", "Name of the claim that holds the subject.", importance=LOW, no_effect=NO_SECURITY
     )
     sasl_oauthbearer_token_endpoint_url: str | None = string(None, "Address that issues tokens.", no_effect=NO_SECURITY)
     sasl_server_callback_handler_class: str | None = class_name(
-        None, "Class that checks a SASL client's answers.", no_effect=NO_PLUGINS
+        None, "SASL server callback handler class.", no_effect=NO_PLUGINS
     )
-    sasl_server_max_receive_size: int = int32(524_288, "Largest message before authentication.", no_effect=NO_SECURITY)
+    sasl_server_max_receive_size: int = int32(
+        524_288, "Maximum size of a message before authentication.", no_effect=NO_SECURITY
+    )

@@ -17,17 +17,17 @@ class SslSettings(SettingsTable):
         False, "Whether a new certificate may name other hosts.", importance=LOW, no_effect=NO_SECURITY
     )
     ssl_cipher_suites: tuple[str, ...] = string_list(
-        (), "Cipher suites that are offered; empty is all.", update=PER_BROKER, no_effect=NO_SECURITY
+        (), "Enabled cipher suites; all if empty.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     ssl_client_auth: str = string(
         "none",
-        "Whether clients must show a certificate.",
+        "Whether clients must present a certificate.",
         one_of("required", "requested", "none"),
         update=PER_BROKER,
         no_effect=NO_SECURITY,
     )
     ssl_enabled_protocols: tuple[str, ...] = string_list(
-        ("TLSv1.2", "TLSv1.3"), "TLS versions that are offered.", update=PER_BROKER, no_effect=NO_SECURITY
+        ("TLSv1.2", "TLSv1.3"), "Enabled TLS versions.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     ssl_endpoint_identification_algorithm: str = string(
         "https",
@@ -37,13 +37,13 @@ class SslSettings(SettingsTable):
         no_effect=NO_SECURITY,
     )
     ssl_engine_factory_class: str | None = class_name(
-        None, "Class that makes TLS engines.", importance=LOW, update=PER_BROKER, no_effect=NO_JVM
+        None, "TLS engine factory class.", importance=LOW, update=PER_BROKER, no_effect=NO_JVM
     )
     ssl_key_password: str | None = password(
         None, "Password of the private key.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     ssl_keymanager_algorithm: str = string(
-        "SunX509", "Java's algorithm for key managers.", update=PER_BROKER, no_effect=NO_JVM
+        "SunX509", "Algorithm of the key manager.", update=PER_BROKER, no_effect=NO_JVM
     )
     ssl_keystore_certificate_chain: str | None = password(
         None, "Certificates as PEM text.", update=PER_BROKER, no_effect=NO_SECURITY
@@ -53,19 +53,19 @@ class SslSettings(SettingsTable):
         None, "File with the private key and certificates.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     ssl_keystore_password: str | None = password(
-        None, "Password of that file.", update=PER_BROKER, no_effect=NO_SECURITY
+        None, "Password of the key store file.", update=PER_BROKER, no_effect=NO_SECURITY
     )
-    ssl_keystore_type: str = string("JKS", "Format of that file.", update=PER_BROKER, no_effect=NO_SECURITY)
+    ssl_keystore_type: str = string("JKS", "Format of the key store file.", update=PER_BROKER, no_effect=NO_SECURITY)
     ssl_principal_mapping_rules: str = string(
         "DEFAULT", "Rules that shorten a certificate's subject to a user name.", importance=LOW, no_effect=NO_SECURITY
     )
-    ssl_protocol: str = string("TLSv1.3", "TLS version that is preferred.", update=PER_BROKER, no_effect=NO_SECURITY)
-    ssl_provider: str | None = string(None, "Java's security provider for TLS.", update=PER_BROKER, no_effect=NO_JVM)
+    ssl_protocol: str = string("TLSv1.3", "Preferred TLS version.", update=PER_BROKER, no_effect=NO_SECURITY)
+    ssl_provider: str | None = string(None, "Security provider for TLS.", update=PER_BROKER, no_effect=NO_JVM)
     ssl_secure_random_implementation: str | None = string(
-        None, "Java's random generator for TLS.", importance=LOW, update=PER_BROKER, no_effect=NO_JVM
+        None, "Random number generator for TLS.", importance=LOW, update=PER_BROKER, no_effect=NO_JVM
     )
     ssl_trustmanager_algorithm: str = string(
-        "PKIX", "Java's algorithm for trust managers.", update=PER_BROKER, no_effect=NO_JVM
+        "PKIX", "Algorithm of the trust manager.", update=PER_BROKER, no_effect=NO_JVM
     )
     ssl_truststore_certificates: str | None = password(
         None, "Trusted certificates as PEM text.", update=PER_BROKER, no_effect=NO_SECURITY
@@ -74,6 +74,8 @@ class SslSettings(SettingsTable):
         None, "File with trusted certificates.", update=PER_BROKER, no_effect=NO_SECURITY
     )
     ssl_truststore_password: str | None = password(
-        None, "Password of that file.", update=PER_BROKER, no_effect=NO_SECURITY
+        None, "Password of the trust store file.", update=PER_BROKER, no_effect=NO_SECURITY
     )
-    ssl_truststore_type: str = string("JKS", "Format of that file.", update=PER_BROKER, no_effect=NO_SECURITY)
+    ssl_truststore_type: str = string(
+        "JKS", "Format of the trust store file.", update=PER_BROKER, no_effect=NO_SECURITY
+    )

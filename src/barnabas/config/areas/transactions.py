@@ -12,51 +12,51 @@ class TransactionsSettings(SettingsTable):
 
     add_partitions_to_txn_retry_backoff_max_ms: int = int32(
         100,
-        "Longest time the broker itself retries adding a partition to a transaction.",
+        "Maximum time for which the broker retries adding a partition to a transaction.",
         at_least(0),
         importance=HIGH,
     )
     add_partitions_to_txn_retry_backoff_ms: int = int32(
-        20, "Pause between those retries.", at_least(1), importance=HIGH
+        20, "Delay between those retries.", at_least(1), importance=HIGH
     )
     producer_id_expiration_check_interval_ms: int = int32(
-        600_000, "How often to look for expired producer ids.", at_least(1), importance=LOW, internal=True
+        600_000, "Interval between checks for expired producer ids.", at_least(1), importance=LOW, internal=True
     )
     producer_id_expiration_ms: int = int32(
         86_400_000,
-        "How long a partition remembers a producer that stopped writing.",
+        "How long the state of an inactive producer id is kept.",
         at_least(1),
         importance=LOW,
         update=CLUSTER_WIDE,
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = int32(
         10_000,
-        "How often to look for transactions that ran out of time.",
+        "Interval between checks for transactions that timed out.",
         at_least(1),
         importance=LOW,
         no_effect=WHEN_DUE,
     )
     transaction_max_timeout_ms: int = int32(
         900_000,
-        "Longest transaction time-out that a producer may ask for.",
+        "Maximum transaction timeout that a producer may request.",
         at_least(1),
         importance=HIGH,
     )
     transaction_partition_verification_enable: bool = boolean(
         True,
-        "Whether a partition is checked to belong to the transaction that writes to it.",
+        "Whether to verify that a partition was added to the transaction that writes to it.",
         importance=LOW,
         update=CLUSTER_WIDE,
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = int32(
         3_600_000,
-        "How often to look for expired transactional ids.",
+        "Interval between checks for expired transactional ids.",
         at_least(1),
         importance=LOW,
     )
     transaction_state_log_load_buffer_size: int = int32(
         5_242_880,
-        "Bytes read at once when the coordinator loads its state.",
+        "Number of bytes read at once when the coordinator loads its state.",
         at_least(1),
         importance=HIGH,
     )
@@ -64,10 +64,10 @@ class TransactionsSettings(SettingsTable):
         2, "min.insync.replicas of the transaction topic.", at_least(1), importance=HIGH
     )
     transaction_state_log_num_partitions: int = int32(
-        50, "Partitions of the transaction topic.", at_least(1), importance=HIGH
+        50, "Number of partitions of the transaction topic.", at_least(1), importance=HIGH
     )
     transaction_state_log_replication_factor: int = int16(
-        3, "Replicas of the transaction topic.", at_least(1), importance=HIGH
+        3, "Replication factor of the transaction topic.", at_least(1), importance=HIGH
     )
     transaction_state_log_segment_bytes: int = int32(
         104_857_600, "Segment size of the transaction topic.", at_least(1), importance=HIGH

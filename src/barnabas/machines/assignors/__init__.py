@@ -1,12 +1,12 @@
-"""Who reads which partition of a group: pure functions for consumers (classic protocol) and the broker (KIP-848).
+"""Partition assignors: pure functions for consumers (classic protocol) and for the broker (KIP-848).
 
-Every assignor is `assign(partition_counts, members, racks)` (round robin looks at no racks). The ones for consumers go
-by topic name and answer with lists of TopicPartition; `broker.py` has those of the consumer group protocol, by topic
-id. Topics without a partition count do not exist and are left out. None of them ever gives a partition to two members
-or to one that has not subscribed.
+Every assignor is `assign(partition_counts, members, racks)` (round robin ignores racks). Consumers use topic names
+and get lists of TopicPartition; `broker.py` has the assignors of the consumer group protocol, which use topic ids.
+Topics without a partition count do not exist and are skipped. No assignor ever gives a partition to two members or
+to a member that has not subscribed.
 
-With racks of members and replicas (KIP-881) range and the sticky ones prefer near replicas, as far as the balance goes:
-range in the same way as Kafka, the sticky ones with as many near partitions as the balance allows (locality.py).
+With racks of members and replicas (KIP-881) range and the sticky ones prefer replicas in the
+member's rack as far as balance allows: range exactly as Kafka does, the sticky ones as described in locality.py.
 """
 
 from barnabas.machines.assignors.member import AssignorMember

@@ -1,11 +1,11 @@
-"""The core of the sticky assignors: keep what members own, hand out the rest, then move as little as evens it out.
+"""The core of the sticky assignors: keep what members own, assign the rest, then balance with as few moves as possible.
 
 Topics with the same subscribers form a class; within a class any partition may go to any subscriber. Members and
-classes are numbers here and the classes of a member a bit mask, so that "could this member take something from that
+classes are numbers here and the classes of a member a bit mask, so that "can this member take a partition from that
 one" is one `&`. A move goes from the fullest member that can still give to the emptiest that can take from it, while
 they differ by more than one. Where no single move is left, a chain of moves may be: a member between the two takes one
-partition and gives another. Each move and each chain lowers the sum of squares of the loads, so this ends; and a
-partition that may stay, stays.
+partition and gives another. Each move and each chain lowers the sum of squares of the loads, so this terminates; a
+partition moves only if balance requires it.
 
 Balanced means: no member could give a partition to one that has at least two fewer, directly or through others. Then
 the loads are the most even ones there are, and stay so when members exchange partitions (locality.py).
@@ -56,7 +56,7 @@ class _Balance(Generic[T]):
     def _keep_owned(
         self, partition_counts: Mapping[T, int], members: Mapping[str, AssignorMember[T]]
     ) -> list[list[tuple[T, int]]]:
-        """Per class, what nobody has."""
+        """Per class, the partitions that nobody owns."""
         kept: set[tuple[T, int]] = set()
         class_of = self._class_of
         for place, member in enumerate(members.values()):
@@ -94,7 +94,7 @@ class _Balance(Generic[T]):
             moved = False
             for giver in sorted(range(len(self._loads)), key=lambda place: -self._loads[place]):
                 if self._loads[giver] <= min(self._loads) + 1:
-                    break  # nor can those after it
+                    break  # nor can the ones after it
                 while (taker := self._find_taker(giver)) is not None:
                     self._move(giver, taker)
                     moved = True

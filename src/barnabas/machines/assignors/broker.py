@@ -1,8 +1,8 @@
 """The assignors of the consumer group protocol (KIP-848), which run on the broker and go by topic id.
 
-`uniform` evens out the partitions over all topics and leaves owners alone where it can; `range` is co-partitioned and
-looks at nothing but the order of the members. Both are told by `group.consumer.assignors` and by the members. Both
-prefer near replicas where they are told racks; Kafka's broker knows none, nor do its assignors.
+`uniform` balances partitions across all topics and keeps owners where it can; `range` is co-partitioned and depends
+only on the order of the members. `group.consumer.assignors` and the members choose between them. Both prefer replicas
+in the member's rack if racks are passed in; Kafka's server-side assignors ignore racks.
 """
 
 from collections.abc import Callable, Mapping

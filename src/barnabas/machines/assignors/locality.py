@@ -1,13 +1,13 @@
-"""From a balanced assignment to one that reads from near replicas: partitions change places, loads stay as they are.
+"""Turns a balanced assignment into one that reads from nearby replicas: partitions are swapped, loads stay equal.
 
-Members that run in the same rack and have the same topics form a group. A group that gives one partition on and takes
-one in return keeps its load, so cycles of such gifts never hurt the balance. A cycle is worth it if it leaves fewer
-partitions with a member in another rack, or as few of them and more with the members that had them before. Where all
-members have the same topics, who has one partition more than others is free as well: the empty place is given on like
-a partition. When no cycle is left that is worth it, the number of far partitions is the least that the balance allows,
-and for that number the number of moves between groups. Inside a group members keep what they had, then fill up.
+Members that run in the same rack and have the same topics form a group. A group that passes one partition on and
+receives one in return keeps its load, so cycles of such transfers keep the balance. A cycle pays off if fewer
+partitions are then read from another rack, or equally few and more of them stay with their previous owners. If all
+members have the same topics, any of them may have the one extra partition: an empty place is passed on like a
+partition. When no cycle pays off any more, the number of remote partitions is the minimum that balance allows, and
+for that number the moves between groups are minimal too. Inside a group members keep what they had, then fill up.
 
-Called by the sticky assignors and `uniform`, after balance.py, where racks are known.
+Called by the sticky assignors and `uniform`, after balance.py, if racks are known.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,13 +17,13 @@ from typing import Generic, NamedTuple
 from barnabas.machines.assignors.member import AssignorMember, T
 from barnabas.machines.assignors.racks import Racks, racks_matter, racks_of
 
-# Steps of the search: far more than racks need, an end for a group in which every member has other topics.
+# Upper bound of the search: far more than racks need; it ends the search if every member has different topics.
 WORK_LIMIT = 2_000_000
 NO_HOME = -1
 
 
 class Kind(NamedTuple):
-    """Partitions that are the same to the exchange."""
+    """Partitions that are interchangeable here."""
 
     takers: int
     """Bit mask of the groups that have subscribed."""
@@ -35,11 +35,11 @@ class Kind(NamedTuple):
 class Gift(NamedTuple):
     gain: int
     kind: Kind | None
-    """None is an empty place."""
+    """None: an empty place."""
 
 
 NOTHING = Gift(0, None)
-"""Where a group has nothing that the other could take; compared by identity."""
+"""A group has nothing that the other can take; compared by identity."""
 
 
 def bring_near(
@@ -99,7 +99,7 @@ class _Exchange(Generic[T]):
     ) -> None:
         takers: dict[T, int] = {}
         homes: dict[tuple[T, int], int] = {}
-        told = {group.rack for group in self._groups}
+        known = {group.rack for group in self._groups}
         for number, group in enumerate(self._groups):
             for topic in group.topics:
                 takers[topic] = takers.get(topic, 0) | 1 << number
@@ -108,12 +108,12 @@ class _Exchange(Generic[T]):
         for group in self._groups:
             for member_id in group.members:
                 for partition in assigned[member_id]:
-                    near = partition_racks[partition] & told
+                    near = partition_racks[partition] & known
                     kind = Kind(takers[partition[0]], near, homes.get(partition, NO_HOME))
                     group.held.setdefault(kind, []).append(partition)
 
     def run(self) -> None:
-        """Pairs that swap are most of it and quickly found; longer cycles are the rest."""
+        """First swap pairs, which are most of the gain and cheap to find; then longer cycles."""
         count = len(self._groups)
         for one, other in combinations(range(count), 2):
             self._swap(one, other)
@@ -131,7 +131,7 @@ class _Exchange(Generic[T]):
                 return
             for cycle in cycles:
                 self._give([(giver, taker, gifts[giver, taker].kind) for giver, taker in cycle])
-            # Who can take an empty place concerns all.
+            # Which group can take an empty place affects all groups.
             changed = {giver for cycle in cycles for giver, _ in cycle} if self._low is None else range(count)
             self._work += len(gifts)
 
@@ -155,7 +155,7 @@ class _Exchange(Generic[T]):
         return best
 
     def _gain(self, kind: Kind, giver: int, taker: int) -> int:
-        """Nearness counts more than all moves that a cycle could save."""
+        """A nearby replica outweighs all moves that a cycle could save."""
         nearer = self._groups[giver].is_far(kind) - self._groups[taker].is_far(kind)
         return nearer * (len(self._groups) + 1) + (kind.home == taker) - (kind.home == giver)
 
@@ -166,7 +166,7 @@ class _Exchange(Generic[T]):
         return 0 if self._low is None else self._groups[number].loads.count(self._low + 1)
 
     def _give(self, gifts: Collection[tuple[int, int, Kind | None]]) -> None:
-        """As often as all of them have something to give."""
+        """Repeat the cycle while every group in it has something to give."""
         amount = min(
             min(self._empty_places(giver), self._full_places(taker))
             if kind is None
@@ -198,7 +198,7 @@ class _Exchange(Generic[T]):
                 member_id: [each for each in dict.fromkeys(self._members[member_id].owned) if each in pool]
                 for member_id in group.members
             }
-            # Those that keep more get the larger loads.
+            # Members that keep more get the larger loads.
             order = sorted(group.members, key=lambda member_id: -len(kept[member_id]))
             quotas = dict(zip(order, sorted(group.loads, reverse=True)))
             for member_id in order:
@@ -212,9 +212,9 @@ class _Exchange(Generic[T]):
 
 
 def positive_cycles(gains: Mapping[tuple[int, int], int], count: int) -> list[list[tuple[int, int]]]:
-    """Cycles without common nodes, the gains of each adding up to more than nothing; empty if there is none at all.
+    """Cycles without common nodes, each with a positive total gain; empty if there is none.
 
-    After Bellman and Ford: who improved whom cannot go round in a circle unless the circle gains.
+    Bellman-Ford: predecessors form a cycle only if the cycle has a positive gain.
     """
     best = [0] * count
     came_from: list[int | None] = [None] * count

@@ -1,4 +1,4 @@
-"""What an assignor is told about a member, and the order in which members are served."""
+"""What an assignor knows about a member, and the order in which members are served."""
 
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ class AssignorMember(Generic[T]):
     topics: Collection[T]
     instance_id: str | None = None
     owned: Collection[tuple[T, int]] = ()
-    """What it has now, as (topic, partition); only sticky assignors look at it."""
+    """What it owns now, as (topic, partition); only sticky assignors use it."""
     generation: int = NO_GENERATION
-    """When it came to own that."""
+    """The generation in which it got them."""
     rack: str | None = None
-    """Where it runs; "" is none, as some clients write it."""
+    """Its rack; "" means none, as some clients write it."""
 
 
 def sorted_members(members: Mapping[str, AssignorMember[T]]) -> list[str]:

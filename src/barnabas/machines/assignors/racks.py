@@ -1,6 +1,6 @@
-"""Racks of members and of partitions' replicas (KIP-881), and when they are worth looking at.
+"""Racks of members and of partitions' replicas (KIP-881), and when they make a difference.
 
-All replicas count, in sync or not: members do not rebalance when a replica falls behind for a while.
+All replicas count, in sync or not: a replica that falls behind for a while must not cause a rebalance.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from barnabas.machines.assignors.member import T
 
 Racks = Mapping[T, Sequence[Collection[str]]]
-"""Topic -> per partition the racks that have a replica. A topic that is left out has none that are known."""
+"""Topic -> per partition the racks that have a replica. A missing topic has no known racks."""
 
 NO_RACKS: Mapping[Any, Sequence[Collection[str]]] = {}
 NOWHERE: frozenset[str] = frozenset()
@@ -21,7 +21,7 @@ def racks_of(racks: Racks[T], topic: T, partition: int) -> frozenset[str]:
 
 
 def racks_matter(member_racks: Iterable[str | None], partition_racks: Collection[frozenset[str]]) -> bool:
-    """Some member is where some replica is, and not every partition is everywhere."""
+    """Whether some member shares a rack with some replica, and not every partition is in every rack."""
     everywhere = NOWHERE.union(*partition_racks)
     return not everywhere.isdisjoint(rack for rack in member_racks if rack) and any(
         racks != everywhere for racks in partition_racks

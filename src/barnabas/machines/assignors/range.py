@@ -1,9 +1,9 @@
-"""Range: each topic by itself, cut into even runs of partitions; the first members get the remainder.
+"""Range: each topic separately, cut into even runs of partitions; the first members get the remainder.
 
 Members keep the same place for every topic, so topics with equal partition counts are co-partitioned. Where racks are
 known (KIP-881), members first get those partitions, within their even share, that have a replica in their rack;
 topics with equal partition counts and the same subscribers stay co-partitioned, so of them only partitions that are
-near in every topic. What is left is handed out in runs.
+near in every topic. The rest is assigned in runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ def assign_range(
 def range_shares(
     partition_counts: Mapping[T, int], members: Mapping[str, AssignorMember[T]], racks: Racks[T]
 ) -> dict[str, dict[T, list[int]]]:
-    """Per member its partitions of each topic, in order; a topic of which it has none is left out."""
+    """Per member its partitions of each topic, in order; topics without a partition for it are omitted."""
     subscribers: dict[T, list[str]] = {}
     for member_id in sorted_members(members):
         for topic in dict.fromkeys(members[member_id].topics):
@@ -56,7 +56,7 @@ def range_shares(
 
 
 class _TopicShares(Generic[T]):
-    """One topic while it is handed out: nobody gets more than an even share, rounded up for as many as it must be."""
+    """One topic while it is assigned: no member gets more than an even share, rounded up for as few as necessary."""
 
     def __init__(self, topic: T, partition_count: int, member_racks: dict[str, str | None], racks: Racks[T]) -> None:
         self.topic = topic

@@ -1,8 +1,8 @@
 """Sticky and cooperative sticky, as consumers of the classic protocol use them.
 
-What members say they own may be out of date: of two that claim a partition the one with the later generation is
-believed, and if the generations are the same, neither. The cooperative form (KIP-429) never gives a partition to a new
-owner while the old one still holds it: it is left out, the old owner revokes it, and the next rebalance hands it on.
+Ownership that members claim may be out of date: if two claim a partition, the one with the later generation wins; with
+equal generations, neither does. The cooperative form (KIP-429) never gives a partition to a new owner while the old one
+still holds it: it stays unassigned, the old owner revokes it, and the next rebalance assigns it.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ def assign_cooperative_sticky(
     members: Mapping[str, AssignorMember[str]],
     racks: Racks[str] = NO_RACKS,
 ) -> dict[str, list[TopicPartition]]:
-    """A partition that anybody claims goes to nobody but its believed owner."""
+    """A partition that any member claims goes only to its accepted owner."""
     assigned = assign_sticky(partition_counts, members, racks)
     owners = believed_owners(members)
     return {
@@ -52,7 +52,7 @@ def assign_cooperative_sticky(
 
 
 def believed_owners(members: Mapping[str, AssignorMember[str]]) -> dict[tuple[str, int], str | None]:
-    """Partition -> who owns it, or None if two claim it with equal right."""
+    """Partition -> its owner, or None if two members claim it in the same generation."""
     owners: dict[tuple[str, int], str | None] = {}
     since: dict[tuple[str, int], int] = {}
     for member_id, member in members.items():

@@ -4,7 +4,7 @@
                          v0  the same without the generation
     cooperative sticky   v0  int32 generation
 
-Nothing says which version it is: v1 is tried first. Bytes that cannot be read mean that nothing is owned; another
+The data has no version number: v1 is tried first. Unreadable bytes mean that nothing is owned, because another
 member's mistake must not fail the rebalance.
 """
 
@@ -47,7 +47,7 @@ def encode_cooperative_sticky(generation: int) -> bytes:
 
 
 def decode_cooperative_sticky(user_data: bytes | None) -> int:
-    """Only asked for in a subscription below v2, which has no generation of its own."""
+    """Only needed for subscriptions below v2, which have no generation field."""
     if user_data is None or len(user_data) < _INT32.size:
         return NO_GENERATION
     generation: int = _INT32.unpack_from(user_data)[0]
@@ -71,7 +71,7 @@ def _read_owned(user_data: bytes) -> tuple[list[TopicPartition], int]:
 
 
 def _read_count(user_data: bytes, position: int) -> tuple[int, int]:
-    """(count, position after it); every element takes at least four bytes, so a false count ends here."""
+    """(count, position after it); every element takes at least four bytes, so an impossible count is rejected here."""
     (count,) = _INT32.unpack_from(user_data, position)
     position += _INT32.size
     if not 0 <= count * 4 <= len(user_data) - position:

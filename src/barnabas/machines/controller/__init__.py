@@ -1,1 +1,1 @@
-"""The controller: topics, partitions, leaders, settings and producer ids of a cluster, decided in one place."""
+"""The controller: topics, partitions, leaders, settings and producer ids of a cluster."""

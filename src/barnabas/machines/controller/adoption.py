@@ -1,8 +1,8 @@
-"""Taking topics in whose folders were found on a broker's disks: Kafka wrote them, or the store they were in is lost.
+"""Adopts topics whose folders were found on a broker's disks: Kafka wrote them, or their metadata store was lost.
 
-A function over an image; `machine.py` calls it, once in the life of a store. The broker that found the folders becomes
-the only replica, under leader epochs and producer ids above all that the folders have seen. A setting that is not valid
-here is left out and reported; none of them may be the reason for records to be lost.
+A function over an image; `machine.py` calls it once in the life of a metadata store. The broker that found the folders
+becomes the only replica, with leader epochs and producer ids above any in the folders. A setting that is not valid here
+is skipped and reported; an invalid setting must never cause records to be deleted.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from barnabas.machines.controller.topics import new_topic_id
 from barnabas.types import NO_TOPIC_ID
 
 KEEP_EVERYTHING: Final[Mapping[str, str]] = {"retention.ms": "-1", "retention.bytes": "-1"}
-"""For a topic of which it is not known whether its records may go."""
+"""For a topic whose retention settings could not be read."""
 
 
 def decide_adopt(
@@ -58,7 +58,7 @@ def _fault_of(image: ClusterImage, found: AdoptedTopic) -> str | None:
     if found.name == CLUSTER_METADATA_TOPIC:
         return "it is Kafka's own metadata"
     if found.name in image.topics or found.topic_id in image.topic_names:
-        return "there is such a topic already"
+        return "the topic already exists"
     return fault_of_topic_name(found.name)
 
 
@@ -73,7 +73,7 @@ def _adopted(found: AdoptedTopic, broker_id: int, image: ClusterImage, random: R
 
 
 def _topic_config(found: AdoptedTopic, rules: ConfigRules, faults: list[str]) -> dict[str, str]:
-    """What is valid of a topic's settings; if any is not, nothing is deleted by age or size either."""
+    """The valid settings of a topic; if any is invalid, retention is switched off too."""
     count = len(faults)
     valid = _valid(ConfigResource.topic(found.name), found.config, rules, faults)
     if len(faults) > count:
@@ -87,7 +87,7 @@ def _valid(
     rules: ConfigRules,
     faults: list[str],
 ) -> dict[str, str]:
-    """All settings if they go together, else those that do, each tried on top of the ones before it."""
+    """All settings if they are valid together, else each one that is valid on top of the ones before it."""
     try:
         rules.check(resource, config)
         return dict(config)

@@ -1,4 +1,4 @@
-"""What the controller is asked, and what it answers. Handlers map the protocol's messages to these and back."""
+"""Commands of the controller and their replies. Handlers map the protocol's messages to these and back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 
 class ConfigRules(Protocol):
-    """What the controller must know of settings, given from outside."""
+    """What the controller needs to know about settings; passed in."""
 
     def check(self, resource: ConfigResource, config: Mapping[str, str]) -> None:
         """Raise KafkaError (INVALID_CONFIG, INVALID_REQUEST) if the resource may not have these settings."""
@@ -28,7 +28,7 @@ class NewTopic:
     num_partitions: int = -1
     replication_factor: int = -1
     assignments: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    """Pairs of partition and replicas, as in the request (so that a partition named twice can be told)."""
+    """Pairs of partition and replicas, as in the request (so that duplicates can be detected)."""
     configs: tuple[tuple[str, str | None], ...] = ()
 
 
@@ -41,7 +41,7 @@ class TopicResult:
     num_partitions: int = -1
     replication_factor: int = -1
     config: Mapping[str, str] = field(default_factory=dict)
-    """The settings the topic was given; defaults are the handler's to add."""
+    """The settings given for the topic; the handler adds the defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class DeleteTopics:
 class NewPartitions:
     name: str
     count: int
-    """How many the topic shall have in all."""
+    """The new total number of partitions."""
     assignments: tuple[tuple[int, ...], ...] | None = None
 
 
@@ -134,14 +134,14 @@ class BrokersChanged:
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """This broker has become controller. `stale` names the partitions whose leader has started anew. Reply: None."""
+    """This broker has become controller. `stale` names the partitions whose leader has restarted. Reply: None."""
 
     stale: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ControlledShutdown:
-    """Reply: the partitions that the broker still leads, for want of another in-sync replica."""
+    """Reply: the partitions that the broker still leads, because no other replica is in sync."""
 
     broker_id: int
     broker_epoch: int = -1
@@ -187,29 +187,29 @@ class ElectionResult(NamedTuple):
 class ElectLeaders:
     election: ElectionType
     partitions: tuple[TopicPartition, ...] | None = None
-    """None for every partition that needs one."""
+    """None: every partition that needs an election."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocateProducerIds:
-    """Reply: a range of ids that nobody else will ever get."""
+    """Reply: a range of ids that is never given out again."""
 
     broker_id: int
 
 
 class AdoptedTopic(NamedTuple):
-    """A topic found in the log directories. `leader_epochs` has one for each partition, above all it has had."""
+    """A topic found in the log directories. `leader_epochs` has one per partition, above any it had before."""
 
     name: str
     leader_epochs: tuple[int, ...]
     topic_id: TopicId = NO_TOPIC_ID
-    """NO_TOPIC_ID for a topic that was written before topics had ids: it gets a new one."""
+    """NO_TOPIC_ID for a topic from before topic ids: it gets a new one."""
     config: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptTopics:
-    """Topics whose folders are there although no metadata speaks of them; done once for a store. Reply: Adoption."""
+    """Topics that have folders but no metadata; done once per store. Reply: Adoption."""
 
     broker_id: int
     topics: tuple[AdoptedTopic, ...] = ()
@@ -221,7 +221,7 @@ class AdoptTopics:
 class Adoption:
     topics: tuple[TopicImage, ...] = ()
     faults: tuple[str, ...] = ()
-    """What could not be taken over, and why."""
+    """What could not be adopted, and why."""
 
 
 Command: TypeAlias = (

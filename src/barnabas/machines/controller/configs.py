@@ -1,6 +1,6 @@
 """Changes of settings: all of a resource's settings change, or none of them.
 
-Functions over an image; what a setting may be is `ConfigRules`' matter, given from outside.
+Functions over an image. `ConfigRules`, which is passed in, decides which settings are valid.
 """
 
 from collections import Counter
@@ -80,7 +80,7 @@ def _decide(
 
 
 def check_exists(image: ClusterImage, resource: ConfigResource) -> None:
-    """Raises KafkaError unless there is a topic, broker, group or the like of that name that can have settings."""
+    """Raises KafkaError unless the resource exists and can have settings."""
     match resource:
         case ConfigResource(ResourceType.TOPIC, name):
             if name not in image.topics:
@@ -131,7 +131,7 @@ def _check_names(names: list[str]) -> None:
 
 
 def _check_length(name: str, value: str | None) -> None:
-    """A list that grew by APPEND may be longer than any string of the protocol: nobody could read it back."""
+    """A list that grew by APPEND may exceed the protocol's string limit, and could not be read back."""
     if value is not None and len(value.encode()) > MAX_STRING_BYTES:
         raise KafkaError(
             ErrorCode.INVALID_CONFIG, f"The value of {name} would be longer than {MAX_STRING_BYTES} bytes."

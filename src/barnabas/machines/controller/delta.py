@@ -2,7 +2,7 @@
 
 The builder copies a table at the first change to it, so a batch of ten thousand records copies each table once. A delta
 is computed from the names that were touched, never by walking the whole cluster, unless two unrelated images are
-compared (a broker that read the store anew).
+compared (a broker that reloaded the store).
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,8 +32,8 @@ from barnabas.machines.controller.records import (
 class Delta:
     """What changed between two images.
 
-    `partitions` holds every partition that is new or different, those of new topics included. A topic deleted and made
-    again under its name is in both `topics_deleted` (old id) and `topics_created` (new id).
+    `partitions` holds every partition that is new or different, those of new topics included. A topic that was deleted
+    and created again is in both `topics_deleted` (old id) and `topics_created` (new id).
     """
 
     previous: ClusterImage

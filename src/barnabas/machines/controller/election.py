@@ -1,8 +1,8 @@
 """Who leads a partition: pure functions from one state of a partition to the next.
 
 A new leader always comes with a new leader epoch, and every change with a new partition epoch. The last in-sync replica
-is never taken out of the ISR: if it is gone, the partition waits for it without a leader, unless the topic allows a
-leader that may have lost records.
+is never removed from the ISR: if it is gone, the partition waits for it without a leader, unless the topic allows
+unclean leader election.
 """
 
 from collections.abc import Container, Sequence
@@ -24,10 +24,10 @@ def elect(
     unclean: bool = False,
     leaving: Container[int] = (),
 ) -> PartitionImage | None:
-    """The state after brokers came, went or started anew; None if nothing changes.
+    """The state after brokers came, went or restarted; None if nothing changes.
 
-    `leaving` brokers (shutting down, or registered anew since they led) give up their place in the ISR and the
-    leadership if another in-sync replica is active, and a leader among them that nobody can replace is elected again.
+    `leaving` brokers (shutting down, or registered again since they led) give up their place in the ISR and the
+    leadership if another in-sync replica is active, and a leader among them without a replacement is elected again.
     """
     if partition.partition_epoch == NO_PARTITION_EPOCH:
         if any(replica in active for replica in partition.replicas):

@@ -1,7 +1,7 @@
 """The cluster as one broker sees it: immutable values, replaced as a whole when something changes.
 
-The controller machine decides on it, `metadata` reads and writes it, every handler looks things up in it (by way of
-`barnabas.metadata.image`). A reader may keep an image as long as it likes: nothing in it ever changes.
+The controller machine decides on it, `metadata` reads and writes it, every handler reads it (through
+`barnabas.metadata.image`). A reader may keep an image for as long as it likes: it never changes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -118,7 +118,7 @@ class ClusterImage:
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
     folders_adopted: bool = False
-    """Whether this store has taken in what it found in the log directories; a folder unknown to it is stray then."""
+    """Whether this store has adopted what was in the log directories; from then on an unknown folder is stray."""
 
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)
@@ -132,7 +132,7 @@ class ClusterImage:
         return None if image is None else image.partition(index)
 
     def config(self, resource: ConfigResource) -> Mapping[str, str]:
-        """The settings given for exactly this resource; defaults are not in here."""
+        """The settings of exactly this resource, without defaults."""
         return self.configs.get(resource, NO_CONFIG)
 
     def topic_config(self, name: str) -> Mapping[str, str]:

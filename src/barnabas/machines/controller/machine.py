@@ -1,7 +1,7 @@
 """The controller machine: commands in, records and replies out; the image is its durable state.
 
 `server/cluster.py` drives it: decide -> write the records to the store -> apply -> reply. A reply's token is the
-command itself. If a write fails, the driver loads the store again and gives the machine the new image by `reset`.
+command itself. If a write fails, the driver loads the store again and passes the new image to `reset`.
 """
 
 from typing import Any
@@ -67,7 +67,7 @@ class ControllerMachine:
         return self._builder.image
 
     def reset(self, image: ClusterImage) -> None:
-        """Start from what the store holds; soft state begins anew."""
+        """Start from the store's contents; soft state is discarded."""
         self._builder = ImageBuilder(image)
         self._shutting_down = {}
         self._collisions = {}

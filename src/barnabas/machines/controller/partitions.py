@@ -1,7 +1,7 @@
 """Partitions of topics that exist: more of them, changes of their ISR, elections on demand.
 
-Functions over an image; `machine.py` calls them. What a leader asks for is checked against the epochs it knows, so that
-a leader that was replaced cannot change anything.
+Functions over an image; `machine.py` calls them. A leader's request is checked against the epochs it knows, so that a
+leader that was replaced cannot change anything.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from barnabas.machines.controller.election import elect, elect_preferred, with_i
 from barnabas.machines.controller.image import ClusterImage, PartitionImage, TopicImage
 from barnabas.machines.controller.records import PartitionsAdded, PartitionsChanged
 from barnabas.machines.controller.topics import (
-    MAX_PARTITIONS_A_REQUEST,
+    MAX_PARTITIONS_PER_REQUEST,
     TopicDefaults,
     assign_partition,
     check_assignment,
@@ -66,9 +66,9 @@ def _more_partitions(
             ErrorCode.INVALID_PARTITIONS,
             f"The topic {topic.name} currently has {have} partition(s); {wanted.count} would not be an increase.",
         )
-    if additional > MAX_PARTITIONS_A_REQUEST:
+    if additional > MAX_PARTITIONS_PER_REQUEST:
         raise KafkaError(
-            ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_A_REQUEST} partitions in one request."
+            ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
         )
     check_replication_factor(topic.replication_factor, defaults)
     if wanted.assignments is None:
@@ -89,7 +89,7 @@ def _more_partitions(
 def decide_alter_partition(
     image: ClusterImage, command: AlterPartition, shutting_down: Container[int]
 ) -> tuple[tuple[PartitionsChanged, ...], tuple[IsrResult, ...]]:
-    """Raises KafkaError (STALE_BROKER_EPOCH) if the broker has registered anew since."""
+    """Raises KafkaError (STALE_BROKER_EPOCH) if the broker has registered again since."""
     broker = image.brokers.get(command.broker_id)
     if broker is None or broker.epoch != command.broker_epoch:
         raise KafkaError(ErrorCode.STALE_BROKER_EPOCH)
@@ -169,7 +169,7 @@ def decide_elect_leaders(
             changed.append((name, _elect_one(partition, name, index, command.election, active)))
             results.append(ElectionResult(name, index))
         except KafkaError as error:
-            # Asked about all, those that need none are not worth a line.
+            # For a request about all partitions, those that need no election are omitted.
             if command.partitions is not None or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
                 results.append(ElectionResult(name, index, error.code, error.message))
     return by_topic(changed), tuple(results)

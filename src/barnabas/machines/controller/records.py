@@ -1,4 +1,4 @@
-"""What the controller decides to write: one value a change, applied to the image, put into the store by `metadata`.
+"""What the controller writes: one value per change, applied to the image and stored by `metadata`.
 
 `BrokersSeen` is an observation of what brokers wrote themselves; it changes the image only.
 """
@@ -33,7 +33,7 @@ class PartitionsChanged(NamedTuple):
 
 
 class ConfigSet(NamedTuple):
-    """All settings of a resource as they are from now on; none left removes the entry."""
+    """The new settings of a resource; an empty set removes the entry."""
 
     resource: ConfigResource
     config: Mapping[str, str]
@@ -46,7 +46,7 @@ class ProducerIdsAllocated(NamedTuple):
 
 
 class FoldersAdopted(NamedTuple):
-    """Whatever was in the log directories when the store was new is in the store: never to be looked for again."""
+    """The contents of the log directories at the time the store was created are adopted. Never repeated."""
 
 
 class BrokersSeen(NamedTuple):

@@ -1,6 +1,6 @@
 """Creating and deleting topics: the checks, in Kafka's order and with Kafka's codes, and the records.
 
-Functions over an image; `machine.py` calls them. Each topic of a request succeeds or fails by itself.
+Functions over an image; `machine.py` calls them. Each topic of a request succeeds or fails on its own.
 """
 
 from collections import Counter
@@ -30,13 +30,13 @@ from barnabas.machines.controller.topic_name import (
 from barnabas.machines.placement import place_replicas
 from barnabas.types import NO_TOPIC_ID, TopicId
 
-MAX_PARTITIONS_A_REQUEST = 100_000
+MAX_PARTITIONS_PER_REQUEST = 100_000
 """Far above what a cluster serves; keeps one request from taking all memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDefaults:
-    """num.partitions and default.replication.factor, and how often the brokers can replicate a partition."""
+    """num.partitions and default.replication.factor, and the largest replication factor that brokers support."""
 
     num_partitions: int = 1
     replication_factor: int = 1
@@ -61,7 +61,7 @@ class TopicCreation:
         self._defaults = defaults
         self._rules = rules
         self._random = random
-        self._partitions_left = MAX_PARTITIONS_A_REQUEST
+        self._partitions_left = MAX_PARTITIONS_PER_REQUEST
 
     def decide(self, command: CreateTopics) -> tuple[tuple[TopicCreated, ...], tuple[TopicResult, ...]]:
         counts = Counter(topic.name for topic in command.topics)
@@ -147,7 +147,7 @@ class TopicCreation:
         factor = self._defaults.replication_factor if topic.replication_factor == -1 else topic.replication_factor
         if count > self._partitions_left:
             raise KafkaError(
-                ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_A_REQUEST} partitions in one request."
+                ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
             )
         check_replication_factor(factor, self._defaults)
         return place_new_partitions(self._image, self._active, 0, count, factor, self._random)
@@ -163,7 +163,7 @@ def new_topic_id(image: ClusterImage, random: Random) -> TopicId:
 
 
 def check_replication_factor(replication_factor: int, defaults: TopicDefaults) -> None:
-    """A replica that nobody fills would hold back every acknowledgement and every reader of the partition."""
+    """A replica that no broker fills would block every acks=all write and every reader of the partition."""
     most = defaults.max_replication_factor
     if replication_factor > most:
         raise KafkaError(
@@ -212,7 +212,7 @@ def check_assignment(image: ClusterImage, replicas: tuple[int, ...], replication
 def decide_delete(
     image: ClusterImage, command: DeleteTopics
 ) -> tuple[tuple[TopicRemoved, ...], tuple[DeletedTopic, ...]]:
-    """A topic that is named twice, or by its name and its id, is not deleted at all."""
+    """A topic given twice, or by both name and id, is not deleted at all."""
     asked = Counter(command.topics)
     found: dict[TopicId, list[TopicImage]] = {}
     results: list[DeletedTopic] = []

@@ -13,7 +13,7 @@ from barnabas.protocol.messages.describe_groups import DescribedGroup
 from barnabas.protocol.messages.list_groups import ListedGroup
 
 GROUP_NOT_FOUND_SINCE = 6
-"""DescribeGroups tells a missing group by an error from this version on (KIP-1043); before, by the state Dead alone."""
+"""From this version on DescribeGroups reports a missing group by an error (KIP-1043); before, by state Dead only."""
 
 
 class Administration:
@@ -24,7 +24,7 @@ class Administration:
         self._offsets = offsets
 
     def list(self, command: ListGroups, token: Token, outcome: Outcome) -> None:
-        """Filters do not mind case; an empty one lets everything through."""
+        """Filters ignore case; an empty filter matches everything."""
         states = [state.strip().lower() for state in command.states_filter]
         types = [group_type.strip().lower() for group_type in command.types_filter]
         groups = [

@@ -1,20 +1,20 @@
-"""What a group shard is asked. Handlers wrap the protocol's requests in these, adding what only they know.
+"""Commands of a group shard. Handlers wrap the protocol's requests in these, adding what only they know.
 
-A command goes to the shard of its group. Where one request names many groups, the handler splits it by shard and joins
-the answers:
+A command goes to the shard of its group. If one request names several groups, the handler splits it by shard and joins
+the replies:
 
-    command                                        answer
+    command                                        reply
     JoinGroup SyncGroup Heartbeat LeaveGroup       the response message
     OffsetCommit TxnOffsetCommit OffsetDelete      the response message
     OffsetFetch (one group)                        OffsetFetchResponseGroup
     ListGroups                                     list[ListedGroup]
-    DescribeGroups                                 list[DescribedGroup], in the order asked for
-    DeleteGroups                                   list[DeletableGroupResult], in the order asked for
+    DescribeGroups                                 list[DescribedGroup], in the order requested
+    DeleteGroups                                   list[DeletableGroupResult], in the order requested
     ConsumerGroupHeartbeat                         the response message
-    ConsumerGroupDescribe                          list of its DescribedGroup, in the order asked for
+    ConsumerGroupDescribe                          list of its DescribedGroup, in the order requested
 
-Left to the handler: authorization, throttle times, topics that do not exist, topic ids, and that JoinGroup up to v6 has
-no null `protocol_name` (it takes an empty one).
+Left to the handler: authorization, throttle times, topics that do not exist, topic ids, and JoinGroup up to v6, which
+has an empty instead of a null `protocol_name`.
 """
 
 from dataclasses import dataclass

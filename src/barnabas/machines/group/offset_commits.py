@@ -1,7 +1,7 @@
 """OffsetCommit, TxnOffsetCommit and OffsetDelete: what is written to and removed from the offsets of a group.
 
-A commit to a group that does not exist makes a simple group when the commit is applied (`GroupShard.apply`): it has no
-members, and nothing but its offsets stands in the log.
+A commit to a group that does not exist creates a simple group when it is applied (`GroupShard.apply`): without members,
+and with only its offsets in the log.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 from barnabas.types import NO_TIMESTAMP, NO_TOPIC_ID
 
 GROUP_NOT_FOUND_SINCE = 9
-"""OffsetCommit names a missing group as such from this version on; before, as a generation that has passed."""
+"""From this version on OffsetCommit reports a missing group as such; before, as an old generation."""
 VALUE_VERSION = 4
 VALUE_VERSION_WITH_EXPIRY = 1
 
@@ -53,7 +53,7 @@ class OffsetCommits:
         settings: GroupSettings,
         on_commit: Callable[[Group, str, Outcome], None],
     ) -> None:
-        """`on_commit(group, member id, outcome)` hears of each accepted OffsetCommit to a group that exists."""
+        """`on_commit(group, member id, outcome)` is called for each accepted OffsetCommit to an existing group."""
         self._registry = registry
         self._offsets = offsets
         self._settings = settings
@@ -73,11 +73,11 @@ class OffsetCommits:
             outcome.records += self._records(
                 request.group_id, topic.name, topic.topic_id, topic.partitions, errors, expire_timestamp, outcome
             )
-            answers = [
+            responses = [
                 OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
                 for partition, code in zip(topic.partitions, errors, strict=True)
             ]
-            topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
+            topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=responses))
         outcome.if_too_large = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         outcome.reply(token, OffsetCommitResponse(topics=topics))
 
@@ -90,11 +90,11 @@ class OffsetCommits:
             outcome.records += self._records(
                 request.group_id, topic.name, NO_TOPIC_ID, topic.partitions, errors, NO_TIMESTAMP, outcome
             )
-            answers = [
+            responses = [
                 TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
                 for partition, code in zip(topic.partitions, errors, strict=True)
             ]
-            topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+            topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=responses))
         outcome.transaction = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
         outcome.if_too_large = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         outcome.reply(token, TxnOffsetCommitResponse(topics=topics))
@@ -120,8 +120,8 @@ class OffsetCommits:
                     for partition in dict.fromkeys(partitions)
                     if self._offsets.has(group.group_id, topic.name, partition)
                 ]
-            answers = [OffsetDeleteResponsePartition(partition_index=index, error_code=code) for index in partitions]
-            topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=answers))
+            responses = [OffsetDeleteResponsePartition(partition_index=index, error_code=code) for index in partitions]
+            topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=responses))
         outcome.reply(token, OffsetDeleteResponse(topics=topics))
 
     def _check_commit(self, group: Group | None, request: OffsetCommitRequest, version: int) -> ErrorCode:

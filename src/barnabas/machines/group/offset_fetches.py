@@ -1,7 +1,7 @@
-"""OffsetFetch: the offsets of one group, those asked for or all.
+"""OffsetFetch: the requested offsets of one group, or all of them.
 
-A group that does not exist has no offsets; that is no error. With `require_stable` (KIP-447) a partition that an open
-transaction may still move is answered with UNSTABLE_OFFSET_COMMIT, so that a consumer never starts behind it.
+A group that does not exist has no offsets; that is not an error. With `require_stable` (KIP-447) a partition with
+an offset in an open transaction gets UNSTABLE_OFFSET_COMMIT, so that a consumer never starts before it.
 """
 
 from collections.abc import Iterable
@@ -61,28 +61,28 @@ class OffsetFetches:
     def _partitions(
         self, group_id: str, topic: str, partitions: Iterable[int], known: TopicOffsets, command: OffsetFetch
     ) -> list[OffsetFetchResponsePartitions]:
-        answers = []
+        responses = []
         may_be_unstable = command.require_stable and self._offsets.has_open_transactions(group_id)
         for partition in partitions:
             stored = known.get(partition)
             if may_be_unstable and self._offsets.is_pending(group_id, topic, partition):
-                answer = OffsetFetchResponsePartitions(
+                response = OffsetFetchResponsePartitions(
                     partition_index=partition,
                     committed_offset=NO_OFFSET,
                     metadata="",
                     error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
                 )
             elif stored is None:
-                answer = OffsetFetchResponsePartitions(
+                response = OffsetFetchResponsePartitions(
                     partition_index=partition, committed_offset=NO_OFFSET, metadata=""
                 )
             else:
                 offset = read_stored(stored)
-                answer = OffsetFetchResponsePartitions(
+                response = OffsetFetchResponsePartitions(
                     partition_index=partition,
                     committed_offset=offset.offset,
                     committed_leader_epoch=offset.leader_epoch,
                     metadata=offset.metadata,
                 )
-            answers.append(answer)
-        return answers
+            responses.append(response)
+        return responses

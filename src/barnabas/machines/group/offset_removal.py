@@ -1,8 +1,8 @@
-"""Offsets that go by themselves: those of groups that nobody uses any more, and those of deleted topics.
+"""Removal of expired offsets (of unused groups) and of the offsets of deleted topics.
 
 Runs off the timer `offset-expiry:` every `offsets.retention.check.interval.ms`. Each step writes a bounded number of
-tombstones and comes back at once for more, so that one batch never outgrows what a log accepts; and it looks at a
-bounded number of offsets, give or take a group, so that the shard's members are not kept waiting.
+tombstones and is then scheduled again at once, so that one batch never exceeds what a log accepts. It checks a bounded
+number of offsets, to the nearest group, so that the shard's members do not have to wait.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class OffsetRemoval:
         self._topic_names: Mapping[TopicId, str] = {}
         self._deleted_topics: dict[str, None] = {}
         self._not_looked_at: list[str] = []
-        """Groups that the round of expiry in progress has before it, the next one last."""
+        """Groups left in the current round of expiry, the next one last."""
 
     def commands(self) -> Commands:
         return {}
@@ -59,9 +59,9 @@ class OffsetRemoval:
         outcome.arm(timer_key(EXPIRY_TIMER, ""), 0 if before else self._settings.offsets_retention_check_interval_ms)
 
     def _expire_group(self, group: Group, outcome: Outcome) -> int:
-        """How many offsets were looked at.
+        """Returns how many offsets were checked.
 
-        A group goes with its last offset, unless it has members or a transaction may still bring offsets.
+        A group is removed with its last offset, unless it has members or open transactions with offsets.
         """
         group_id = group.group_id
         looked_at = 0
@@ -90,7 +90,7 @@ class OffsetRemoval:
         return wall_ms - since >= self._settings.offsets_retention_ms
 
     def on_image(self, image: ClusterImage, outcome: Outcome) -> None:
-        """A topic that was there and is gone, or is another one of the same name, takes its offsets with it."""
+        """Offsets of a topic that was deleted, or recreated under the same name, are removed."""
         before, self._topic_names = self._topic_names, image.topic_names
         if before is image.topic_names:
             return

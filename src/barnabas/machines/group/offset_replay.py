@@ -1,8 +1,8 @@
-"""Offset commits on their way from the log into memory while a shard loads, without an object for key or value.
+"""Replays offset commits from the log while a shard loads, without creating objects for key and value.
 
-A log that has been compacted is little else, and may hold millions of them. `GroupShard.apply_encoded` comes here. What
-is not quite as usual (metadata, another version, damage) is left alone: the codec decodes it for `GroupShard.apply`,
-which must lead to the same state. Transactional batches never come here.
+A compacted log consists mostly of them, and may hold millions. Called by `GroupShard.apply_encoded`. Unusual records
+(metadata, another version, damage) are left to the codec and `GroupShard.apply`, which must lead to the same state.
+Transactional batches never reach this.
 
     key                 type int16 | group string | topic string | partition int32
     value v3            version int16 | offset int64 | leader epoch int32 | metadata string | commit timestamp int64
@@ -18,13 +18,13 @@ from barnabas.machines.group.stored_offset import CommittedOffset, StoredOffset,
 from barnabas.types import NO_TIMESTAMP
 
 _KEY_TYPES = (0, 1)
-"""Kafka wrote type 0 long ago; it is read alike."""
+"""Old versions of Kafka wrote type 0; it is read the same way."""
 _KEY_START = struct.Struct(">hh")
 _INT16 = struct.Struct(">h")
 _PARTITION_BYTES = 4
 _V3_PLAIN = struct.Struct(">hqihq")
 _V4_PLAIN = struct.Struct(">hqiBqB")
-"""As long as the other one."""
+"""Same length as the other one."""
 _V4_TOPIC_ID = struct.Struct(">hqiBq3s16s")
 _ONE_TAG_TOPIC_ID = b"\x01\x00\x10"
 """One tagged field: tag 0, 16 bytes."""
@@ -37,10 +37,10 @@ class OffsetReplay:
         self._registry = registry
         self._offsets = offsets
         self.known: dict[bytes, TopicOffsets] = {}
-        """By the start of a key, group and topic. To be cleared when anything else is applied: it could remove them."""
+        """By the start of a key (group and topic). Cleared when anything else is applied, which could remove them."""
 
     def apply(self, key: bytes, value: bytes, record_offset: int, timestamp: int) -> bool:
-        """False if the record is not as usual; then nothing has changed."""
+        """False if the record is unusual; then nothing has changed."""
         stored = read_value(value, record_offset)
         if stored is None:
             return False

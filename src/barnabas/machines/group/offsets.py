@@ -1,7 +1,7 @@
 """The committed offsets of a shard, and those that wait for the end of a transaction.
 
 Durable state: only `apply` and `apply_marker` write it. Committed and pending offsets of one partition may both exist;
-where they meet, the one that stands later in the log wins, so that compaction cannot change the result.
+then the one later in the log wins, so that compaction cannot change the result.
 """
 
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ class Offsets:
         groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = store_offset(committed)
 
     def topic_offsets(self, group_id: str, topic: str) -> TopicOffsets:
-        """Where the committed offsets of the topic are kept. Whoever asks puts one in, and only while it replays."""
+        """The table of the topic's committed offsets. Only for replay, and the caller adds an offset to it."""
         return self._committed.setdefault(group_id, {}).setdefault(topic, {})
 
     def apply_marker(self, producer_id: int, committed: bool) -> None:

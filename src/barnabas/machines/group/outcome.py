@@ -1,7 +1,7 @@
-"""What one step of a group shard comes to, gathered while the step runs, and the names of its timers.
+"""The outcome of one step of a group shard, collected while it runs, and the names of its timers.
 
-A timer is named `kind:group` or `kind:group:member`, so that the one who sets it and the table of `GroupShard.expire`
-need no registry in between. A colon in the id of a group is written as %3A.
+A timer is named `kind:group` or `kind:group:member`, so that no registry is needed between the code that
+sets it and the table of `GroupShard.expire`. A colon in the id of a group is written as %3A.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""What a part of the group shard offers: tables of what it answers, and the two events that every part hears.
+"""What a part of the group shard provides: tables of what it handles, and two events that every part receives.
 
 `GroupShard` merges the tables; no key may be in two of them. A part that has members of the classic protocol also
-offers `MemberRequests`, for groups of its type.
+provides `MemberRequests`, for groups of its type.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
-"""The groups of one shard, by id, and what every kind of group can be asked whatever its protocol.
+"""The groups of one shard, by id, and the interface that groups of every type share.
 
-Which group answers to an id is durable state: it changes when records are applied. The exception is a change of
-protocol, and the birth of a classic group, where the new group takes its place with the decision that writes it; if
-that write fails, the whole shard is built anew.
+Which group has an id is durable state: it changes when records are applied. The exceptions are a change of protocol
+and the creation of a classic group, where the decision that writes the new group also registers it; if that write
+fails, the whole shard is rebuilt.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class Group(Protocol):
     def check_delete(self) -> ErrorCode: ...
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """What removes the group, offsets aside, from the log."""
+        """The records that remove the group, except its offsets, from the log."""
         ...
 
     def is_subscribed_to(self, topic: str) -> bool: ...
@@ -75,14 +75,14 @@ class GroupRegistry:
         return self._groups.get(group_id)
 
     def put(self, group: Group) -> None:
-        """Also takes the place of a group of another type."""
+        """Also replaces a group of another type."""
         self._groups[group.group_id] = group
 
     def remove(self, group_id: str) -> None:
         self._groups.pop(group_id, None)
 
     def __iter__(self) -> Iterator[Group]:
-        """A copy, so that groups may come and go meanwhile."""
+        """Iterates over a copy, so that groups may be added and removed meanwhile."""
         return iter(list(self._groups.values()))
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.machines.group.consumer.settings import ConsumerGroupSettings
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a JoinGroup of a new member is held. It has no session yet: it does not know its id and cannot heartbeat."""
+"""How long a JoinGroup of a new member is held. It cannot heartbeat yet: it does not know its id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The group coordinator of one partition of `__consumer_offsets`: many groups, their members and their offsets.
 
-Driven by `server/runtime.py` under the contract of `machines/coordinator.py`. This module only knows which part answers
+Driven by `server/runtime.py` under the contract of `machines/coordinator.py`. This module only knows which part handles
 what (`part.py`), by four tables: commands, record keys, timers, and members' requests by the type of their group.
 """
 
@@ -91,8 +91,8 @@ class GroupShard:
         return outcome.decision()
 
     def heartbeat_at_rest(self, request: HeartbeatRequest, monotonic_ms: int) -> HeartbeatResponse | None:
-        """Of a member of a classic group that has nothing to tell it; None: `decide`. May be asked between two
-        decisions, when all that was applied is committed."""
+        """Fast path for a member of a classic group that only extends its session; None: use `decide`. May be called
+        between two decisions, when all that was applied is committed."""
         group = self.registry.get(request.group_id)
         if not isinstance(group, ClassicGroup):
             return None
@@ -175,7 +175,7 @@ class GroupShard:
             self._member_requests[group.group_type].leave(group, command, token, outcome)
 
     def _apply_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None, context: ApplyContext) -> None:
-        """An offset without a group makes a simple group: offsets of consumers that assign partitions themselves."""
+        """An offset without a group creates a simple group: its consumers assign their partitions themselves."""
         if value is not None and self.registry.get(key.group) is None:
             self.registry.put(ClassicGroup(key.group, context.timestamp))
         self.offsets.apply(key, value, context)

@@ -1,7 +1,7 @@
-"""How a committed offset lies in memory.
+"""How a committed offset is stored in memory.
 
-A coordinator may hold millions of offsets that are read once in a while, so each is one small bytes object: a third of
-the memory of a tuple of numbers, and nothing for the garbage collector to walk through.
+A coordinator may hold millions of offsets that are rarely read, so each is one small bytes object: a third of the
+memory of a tuple of numbers, and nothing for the garbage collector to traverse.
 
     offset int64 | leader epoch int32 | commit timestamp int64 | offset of the record int64
     only if one of them is given: expire timestamp int64 | topic id 16 bytes | metadata, UTF-8
@@ -31,7 +31,7 @@ class CommittedOffset(NamedTuple):
 
 
 def store_plain(offset: int, leader_epoch: int, commit_timestamp: int, record_offset: int) -> StoredOffset:
-    """What `store_offset` makes of an offset with nothing else to it."""
+    """`store_offset` for an offset without optional fields."""
     return _HEAD.pack(offset, leader_epoch, commit_timestamp, record_offset)
 
 

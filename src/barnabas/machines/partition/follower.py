@@ -1,4 +1,4 @@
-"""What a leader knows of one follower: how far it has fetched and when it last had everything."""
+"""What a leader knows about a follower: its fetch position and when it was last caught up."""
 
 
 class Follower:
@@ -11,9 +11,9 @@ class Follower:
         self._leader_end_at_fetch = 0
 
     def on_fetch(self, fetch_offset: int, leader_log_end_offset: int, now_ms: int) -> None:
-        """A fetch at the end counts as caught up now; one at where the end was last time, as caught up then.
+        """A fetch at the log end means caught up now; one at the log end of the previous fetch, caught up then.
 
-        Without the second rule a follower that is always one busy batch behind would look as if it lagged for ever.
+        Without the second rule a follower that is always one batch behind a busy leader would appear to lag forever.
         """
         if fetch_offset >= leader_log_end_offset:
             self.caught_up_ms = now_ms

@@ -1,11 +1,11 @@
-"""Who leads a partition, who is in sync, and how far it is committed: one small object a replica.
+"""Who leads a partition, who is in sync, and how far it is committed: one small object per replica.
 
-The replica on this broker owns it; the produce and fetch paths ask it on every request, so that `check_leader` and
-`on_append` are a few attribute reads when this broker is the only replica in sync. It never touches a log: it is told
-the log end offset and answers with the high watermark.
+The replica on this broker owns it. The produce and fetch paths call it on every request, so `check_leader` and
+`on_append` are a few attribute reads if this broker is the only replica in sync. It never touches a log: it receives
+the log end offset and returns the high watermark.
 
-The high watermark is the smallest log end offset of the in-sync replicas. While a change of the ISR is on its way to
-the controller, both the old and the wished-for members count, because either may turn out to be the truth.
+The high watermark is the smallest log end offset of the in-sync replicas. While an ISR change is on its way to
+the controller, both the current and the proposed members count, because either may take effect.
 """
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -17,7 +17,7 @@ from barnabas.types import NO_LEADER, NO_LEADER_EPOCH
 class PartitionState:
     __slots__ = (
         "_followers",
-        "_wished_isr",
+        "_proposed_isr",
         "alone",
         "broker_id",
         "high_watermark",
@@ -43,12 +43,12 @@ class PartitionState:
         self.log_end_offset = 0
         self.leader_epoch_start_offset = 0
         self._followers: dict[int, Follower] = {}
-        self._wished_isr: tuple[int, ...] | None = None
+        self._proposed_isr: tuple[int, ...] | None = None
         self.alone = False
-        """Whether this broker leads and nobody else is in sync, or about to be: what it has is committed."""
+        """Whether this broker leads and no other replica is in sync or proposed: all that it has is committed."""
 
     def apply(self, image: PartitionImage, log_end_offset: int, high_watermark: int, now_ms: int = 0) -> bool:
-        """Take the controller's word; returns whether a new leader epoch began. An older state is ignored."""
+        """Adopt the controller's decision; returns whether a new leader epoch began. An older state is ignored."""
         if image.partition_epoch < self.partition_epoch or image.leader_epoch < self.leader_epoch:
             return False
         new_epoch = image.leader_epoch > self.leader_epoch
@@ -58,7 +58,7 @@ class PartitionState:
         self.replicas = image.replicas
         self.in_sync_replicas = image.in_sync_replicas
         self.is_leader = image.leader == self.broker_id
-        self._wished_isr = None
+        self._proposed_isr = None
         self.log_end_offset = log_end_offset
         self.high_watermark = min(max(self.high_watermark, high_watermark), log_end_offset)
         if new_epoch:
@@ -77,7 +77,7 @@ class PartitionState:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
-        """Raises unless this broker leads in the epoch that the client knows (any, if it names none)."""
+        """Raises unless this broker leads in the epoch that the client expects (any, if it gives none)."""
         if current_leader_epoch != NO_LEADER_EPOCH and current_leader_epoch != self.leader_epoch:
             if current_leader_epoch < self.leader_epoch:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
@@ -106,12 +106,12 @@ class PartitionState:
         return self._advance()
 
     def on_truncate(self, log_end_offset: int) -> None:
-        """A follower cut off what the leader does not have."""
+        """A follower truncated records that the leader does not have."""
         self.log_end_offset = log_end_offset
         self.high_watermark = min(self.high_watermark, log_end_offset)
 
     def on_leader_high_watermark(self, high_watermark: int, log_end_offset: int) -> int:
-        """A follower hears how far the leader is committed; it never knows of more than it has."""
+        """A follower received the leader's high watermark; its own never exceeds its log end."""
         self.log_end_offset = log_end_offset
         self.high_watermark = max(self.high_watermark, min(high_watermark, log_end_offset))
         return self.high_watermark
@@ -120,47 +120,47 @@ class PartitionState:
         """A follower fetches from here, so it has everything before; returns the high watermark."""
         follower = self._followers.get(replica_id)
         if follower is None:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica_id} is no replica of the partition")
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica_id} is not a replica of the partition")
         follower.on_fetch(fetch_offset, self.log_end_offset, now_ms)
         return self._advance()
 
     def check_follower(self, replica_id: int, current_leader_epoch: int) -> None:
         """Raises unless the broker that fetches is one of the partition's other replicas.
 
-        The one that names the right epoch may know of a reassignment before this broker does, so it must try again.
+        One that gives the right epoch may know of a reassignment before this broker does, so it must retry.
         """
         if replica_id not in self._followers:
             known = current_leader_epoch == NO_LEADER_EPOCH
             raise KafkaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_LEADER_EPOCH,
-                f"broker {replica_id} is no replica of the partition",
+                f"broker {replica_id} is not a replica of the partition",
             )
 
-    def wish_to_expand(self, replica_id: int) -> tuple[int, ...] | None:
-        """The ISR to ask the controller for, now that a follower may have caught up; None if nothing is to be asked."""
+    def propose_isr_expansion(self, replica_id: int) -> tuple[int, ...] | None:
+        """The ISR to request from the controller if this follower has caught up; None if no change is needed."""
         follower = self._followers.get(replica_id)
-        if follower is None or self._wished_isr is not None or replica_id in self.in_sync_replicas:
+        if follower is None or self._proposed_isr is not None or replica_id in self.in_sync_replicas:
             return None
         # Below the epoch's start it may lack records that an earlier leader committed.
         if follower.log_end_offset < max(self.high_watermark, self.leader_epoch_start_offset):
             return None
-        self._wished_isr = (*self.in_sync_replicas, replica_id)
+        self._proposed_isr = (*self.in_sync_replicas, replica_id)
         self.alone = False
-        return self._wished_isr
+        return self._proposed_isr
 
-    def wish_to_shrink(self, now_ms: int, max_lag_ms: int) -> tuple[int, ...] | None:
-        """The ISR without those that have not been at the log's end for too long; None if nothing is to be asked."""
-        if self.alone or not self.is_leader or self._wished_isr is not None:
+    def propose_isr_shrink(self, now_ms: int, max_lag_ms: int) -> tuple[int, ...] | None:
+        """The ISR without replicas that have lagged for too long; None if no change is needed."""
+        if self.alone or not self.is_leader or self._proposed_isr is not None:
             return None
         staying = tuple(each for each in self.in_sync_replicas if not self._lags(each, now_ms, max_lag_ms))
         if staying == self.in_sync_replicas:
             return None
-        self._wished_isr = staying
+        self._proposed_isr = staying
         return staying
 
-    def on_wish_refused(self) -> int:
-        """The controller said no: the committed ISR is the truth again. Returns the high watermark."""
-        self._wished_isr = None
+    def on_isr_change_rejected(self) -> int:
+        """The controller rejected the change: the committed ISR applies again. Returns the high watermark."""
+        self._proposed_isr = None
         self.alone = self.is_leader and self.in_sync_replicas == (self.broker_id,)
         return self._advance()
 
@@ -181,9 +181,9 @@ class PartitionState:
 
     def _advance(self) -> int:
         lowest = self.log_end_offset
-        for each in self.in_sync_replicas + (self._wished_isr or ()):
+        for each in self.in_sync_replicas + (self._proposed_isr or ()):
             if each != self.broker_id:
                 lowest = min(lowest, self._followers[each].log_end_offset)
-        # A follower that was just elected leader, or one that joins, may be behind: committed stays committed.
+        # A follower that was just elected leader, or one that joins, may be behind: the high watermark never goes back.
         self.high_watermark = max(self.high_watermark, lowest)
         return self.high_watermark

@@ -1,4 +1,4 @@
-"""What a mechanism looks like to whoever carries its bytes."""
+"""The interface of a mechanism, for the code that exchanges its bytes."""
 
 from typing import Protocol
 
@@ -15,6 +15,6 @@ class ClientMechanism(Protocol):
         """The first message."""
         ...
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         """The reply to the server's message, or None once the mechanism is satisfied. Raises SaslError."""
         ...

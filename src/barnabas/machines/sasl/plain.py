@@ -15,7 +15,7 @@ class PlainClient:
     def begin(self) -> bytes:
         return self._message
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         if challenge:
             raise SaslError("PLAIN has no second message, but the server sent one")
         return None

@@ -36,7 +36,7 @@ class ScramClient:
     def begin(self) -> bytes:
         return f"{GS2_HEADER}{self._first_bare}".encode()
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         self._step += 1
         if self._step == 1:
             return self._prove(challenge)

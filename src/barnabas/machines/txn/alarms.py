@@ -1,10 +1,10 @@
 """The timers of a transaction shard: which are armed, so that none is armed twice.
 
-A time-out stays armed when its transaction ends and looks, when it fires, what runs by then. So a producer of short
-transactions costs a timer now and then, not one a transaction. With no transactional id there is no timer at all.
+A timeout stays armed when its transaction ends and checks, when it fires, what is running by then. So a producer of
+short transactions costs a timer now and then, not one per transaction. Without transactional ids there is no timer.
 
-When a transaction has run too long is known by monotonic time, from its start on: a wall clock that is set must neither
-abort a live one nor keep a dead one. Only after a load is there nothing but the wall time in the log to go by.
+Timeouts use monotonic time from the start of the transaction: changing the wall clock must neither abort a live
+transaction nor keep a dead one. Only after a load is the wall time in the log all there is.
 """
 
 from barnabas.machines.coordinator import Now
@@ -22,7 +22,7 @@ class Alarms:
         self.timeouts: dict[str, int] = {}
         """Transactional id -> when its timer fires."""
         self._deadlines: dict[str, int] = {}
-        """Transactional id -> when its latest transaction has run too long; none without a timer armed for it."""
+        """Transactional id -> when its latest transaction times out; only for ids with an armed timer."""
         self._expiry_check_interval_ms = expiry_check_interval_ms
         self._expiry_armed = False
 
@@ -41,7 +41,7 @@ class Alarms:
         return self._deadlines[transactional_id] <= now.monotonic_ms
 
     def arm_timeout(self, transactional_id: str) -> Timers:
-        """Maybe: one that fires earlier will do."""
+        """Does nothing if an earlier timer is armed."""
         deadline_ms = self._deadlines[transactional_id]
         armed_ms = self.timeouts.get(transactional_id)
         if armed_ms is not None and armed_ms <= deadline_ms:

@@ -1,14 +1,14 @@
-"""What a transaction shard is asked and told, and what it asks of its driver.
+"""Commands of a transaction shard, and its requests to the driver.
 
-A command goes to the shard of its transactional id. Where one request names many, the handler splits it and joins the
-answers:
+A command goes to the shard of its transactional id. If one request names several, the handler splits it and joins
+the replies:
 
-    command                                   answer
+    command                                   reply
     InitProducerId (transactional id given)   InitProducerIdResponse
     AddPartitionsToTxn (one transaction)      AddPartitionsToTxnResult
     AddOffsetsToTxn                           AddOffsetsToTxnResponse
     EndTxn                                    EndTxnResponse
-    DescribeTransactions                      list of its TransactionState, in the order asked for
+    DescribeTransactions                      list of DescribedTransaction, in the order requested
     ListTransactions (one to every shard)     ListTransactionsResponse
     MarkersWritten                            none: use `tell`
 
@@ -73,10 +73,10 @@ class ListTransactions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SendMarkers:
-    """A request to the driver: have the markers written, again and again until each partition has it or is gone.
+    """A request to the driver: write the markers, retrying until each partition has its marker or is gone.
 
-    `producer_epoch` is the epoch that the markers carry. A broker that refuses it as old, or the coordinator epoch,
-    has heard of a newer coordinator: then stop, this one is about to be closed.
+    `producer_epoch` is the epoch that the markers carry. If a broker rejects it, or the coordinator epoch, as
+    old, there is a newer coordinator: stop, this one is about to be closed.
     """
 
     transactional_id: str
@@ -89,10 +89,9 @@ class SendMarkers:
 
 @dataclass(frozen=True, slots=True)
 class MarkersWritten:
-    """Told by the driver, for some or all of the partitions of a request of this shard. Twice or late does no harm.
+    """Sent by the driver, for some or all of the partitions of a request of this shard. Duplicates are harmless.
 
-    It is the very request that counts, not its values: up to transaction.version 1 two transactions in a row may have
-    the same.
+    Requests are compared by identity: up to transaction.version 1 two transactions in a row may have equal values.
     """
 
     request: SendMarkers

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from barnabas.machines.txn.metadata import MAX_EPOCH, TransactionMetadata
-from barnabas.machines.txn.state import AT_REST, PREPARED, TransactionState
+from barnabas.machines.txn.state import AT_REST, PREPARED, TransactionLogState
 from barnabas.types import NO_PRODUCER_ID, NO_TIMESTAMP, TopicPartition
 
 
@@ -20,7 +20,7 @@ def check(
             if producer_id != NO_PRODUCER_ID:
                 owner = owners.setdefault(producer_id, transactional_id)
                 assert owner == transactional_id, f"producer id {producer_id} of {owner} and {transactional_id}"
-        if metadata.state is TransactionState.ONGOING:
+        if metadata.state is TransactionLogState.ONGOING:
             assert transactional_id in timeouts, f"{transactional_id} would never be aborted"
         if metadata.state in PREPARED:
             assert unwritten.get(transactional_id), f"{transactional_id} would never complete"
@@ -39,6 +39,6 @@ def _check_one(metadata: TransactionMetadata) -> None:
         assert metadata.next_producer_id == NO_PRODUCER_ID, metadata
     else:
         assert metadata.partitions, metadata
-    assert (metadata.start_ms == NO_TIMESTAMP) == (metadata.state is TransactionState.EMPTY), metadata
+    assert (metadata.start_ms == NO_TIMESTAMP) == (metadata.state is TransactionLogState.EMPTY), metadata
     if metadata.next_producer_id != NO_PRODUCER_ID:
         assert metadata.producer_epoch == MAX_EPOCH, metadata

@@ -1,4 +1,4 @@
-"""DescribeTransactions and ListTransactions (KIP-664, KIP-994, KIP-1152), answered from a shard's memory."""
+"""DescribeTransactions and ListTransactions (KIP-664, KIP-994, KIP-1152), served from a shard's memory."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -11,15 +11,17 @@ from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 
 def describe(
     transactions: Mapping[str, TransactionMetadata], transactional_ids: Iterable[str]
-) -> list[describe_transactions.TransactionState]:
+) -> list[describe_transactions.DescribedTransaction]:
     return [_describe(transactions.get(each), each) for each in transactional_ids]
 
 
-def _describe(metadata: TransactionMetadata | None, transactional_id: str) -> describe_transactions.TransactionState:
+def _describe(
+    metadata: TransactionMetadata | None, transactional_id: str
+) -> describe_transactions.DescribedTransaction:
     if metadata is None:
         error = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND if transactional_id else ErrorCode.INVALID_REQUEST
-        return describe_transactions.TransactionState(error_code=error, transactional_id=transactional_id)
-    return describe_transactions.TransactionState(
+        return describe_transactions.DescribedTransaction(error_code=error, transactional_id=transactional_id)
+    return describe_transactions.DescribedTransaction(
         transactional_id=transactional_id,
         transaction_state=metadata.state.text,
         transaction_timeout_ms=metadata.timeout_ms,
@@ -39,7 +41,7 @@ def list_matching(
     id_matches: Callable[[str], object] | None,
     now_ms: int,
 ) -> ListTransactionsResponse:
-    """A filter that is left out lets everything through; a state that nobody knows lets nothing through."""
+    """Without a filter everything matches; an unknown state matches nothing."""
     states = {STATES_BY_TEXT[text] for text in request.state_filters if text in STATES_BY_TEXT}
     producer_ids = set(request.producer_id_filters)
 
@@ -56,7 +58,7 @@ def list_matching(
     return ListTransactionsResponse(
         unknown_state_filters=[text for text in request.state_filters if text not in STATES_BY_TEXT],
         transaction_states=[
-            list_transactions.TransactionState(
+            list_transactions.ListedTransaction(
                 transactional_id=metadata.transactional_id,
                 producer_id=metadata.producer_id,
                 transaction_state=metadata.state.text,

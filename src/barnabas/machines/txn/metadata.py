@@ -1,15 +1,15 @@
-"""What the log says of one transactional id, and each step that it can take as a new value.
+"""The logged state of one transactional id; each transition returns a new value.
 
-An immutable value: `TransactionShard.apply` replaces it as a whole, so a decision that is never written leaves no
-trace. The record has tagged fields (v1) for the producer ids before and after a rotation, so that a rotation under way
-outlives a failover.
+An immutable value: `TransactionShard.apply` replaces it as a whole, so a decision that is never written has no
+effect. The record has tagged fields (v1) for the producer ids before and after a rotation, so that a rotation in
+progress survives a failover.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.machines.coordinator import CoordinatorRecord
-from barnabas.machines.txn.state import AT_REST, TransactionState
+from barnabas.machines.txn.state import AT_REST, TransactionLogState
 from barnabas.protocol.messages.transaction_log_record import PartitionsSchema, TransactionLogKey, TransactionLogValue
 from barnabas.types import NO_PRODUCER_ID, NO_TIMESTAMP, TopicPartition
 
@@ -31,12 +31,12 @@ class TransactionMetadata(NamedTuple):
     producer_id: int
     producer_epoch: int
     timeout_ms: int
-    state: TransactionState
+    state: TransactionLogState
     last_update_ms: int
     start_ms: int = NO_TIMESTAMP
     partitions: Partitions = NO_PARTITIONS
     previous_producer_id: int = NO_PRODUCER_ID
-    """The id before a rotation, until the next transaction completes: tells a retry from a stranger."""
+    """The id before a rotation, until the next transaction completes: identifies retries."""
     next_producer_id: int = NO_PRODUCER_ID
     """Takes over, with epoch 0, when the markers are written."""
     client_transaction_version: int = 0
@@ -47,7 +47,7 @@ class TransactionMetadata(NamedTuple):
         return self._replace(
             producer_epoch=producer_epoch,
             timeout_ms=timeout_ms,
-            state=TransactionState.EMPTY,
+            state=TransactionLogState.EMPTY,
             last_update_ms=now_ms,
             start_ms=NO_TIMESTAMP,
             partitions=NO_PARTITIONS,
@@ -61,7 +61,7 @@ class TransactionMetadata(NamedTuple):
 
     def with_partitions(self, added: Iterable[TopicPartition], version: int, now_ms: int) -> "TransactionMetadata":
         return self._replace(
-            state=TransactionState.ONGOING,
+            state=TransactionLogState.ONGOING,
             last_update_ms=now_ms,
             start_ms=now_ms if self.state in AT_REST else self.start_ms,
             partitions={**self.partitions, **dict.fromkeys(added)},
@@ -71,14 +71,14 @@ class TransactionMetadata(NamedTuple):
     def prepared(self, committed: bool, now_ms: int) -> "TransactionMetadata":
         """Up to transaction.version 1: the epoch stays."""
         return self._replace(
-            state=TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT,
+            state=TransactionLogState.PREPARE_COMMIT if committed else TransactionLogState.PREPARE_ABORT,
             last_update_ms=now_ms,
             start_ms=now_ms if self.state in AT_REST else self.start_ms,
             client_transaction_version=0,
         )
 
     def prepared_with_bump(self, committed: bool, next_producer_id: int, now_ms: int) -> "TransactionMetadata":
-        """transaction.version 2: the markers carry the next epoch, so nothing late fits what follows them."""
+        """transaction.version 2: the markers carry the next epoch, so late records are rejected."""
         return self.prepared(committed, now_ms)._replace(
             producer_epoch=min(self.producer_epoch + 1, MAX_EPOCH),
             next_producer_id=next_producer_id,
@@ -86,9 +86,9 @@ class TransactionMetadata(NamedTuple):
         )
 
     def completed(self, now_ms: int) -> "TransactionMetadata":
-        committed = self.state is TransactionState.PREPARE_COMMIT
+        committed = self.state is TransactionLogState.PREPARE_COMMIT
         done = self._replace(
-            state=TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT,
+            state=TransactionLogState.COMPLETE_COMMIT if committed else TransactionLogState.COMPLETE_ABORT,
             last_update_ms=now_ms,
             partitions=NO_PARTITIONS,
             previous_producer_id=NO_PRODUCER_ID,
@@ -113,7 +113,7 @@ class TransactionMetadata(NamedTuple):
             producer_epoch=self.producer_epoch,
             transaction_timeout_ms=self.timeout_ms,
             transaction_status=int(self.state),
-            transaction_partitions=None if self.state is TransactionState.EMPTY else self._partitions_by_topic(),
+            transaction_partitions=None if self.state is TransactionLogState.EMPTY else self._partitions_by_topic(),
             transaction_last_update_timestamp_ms=self.last_update_ms,
             transaction_start_timestamp_ms=self.start_ms,
             client_transaction_version=self.client_transaction_version,
@@ -142,7 +142,7 @@ class TransactionMetadata(NamedTuple):
             producer_id=value.producer_id,
             producer_epoch=value.producer_epoch,
             timeout_ms=value.transaction_timeout_ms,
-            state=TransactionState(value.transaction_status),
+            state=TransactionLogState(value.transaction_status),
             last_update_ms=value.transaction_last_update_timestamp_ms,
             start_ms=value.transaction_start_timestamp_ms,
             partitions=partitions,

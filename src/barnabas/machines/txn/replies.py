@@ -1,4 +1,4 @@
-"""Answers of a transaction shard, with the error code that the version of the request knows."""
+"""Responses of a transaction shard, with an error code that the version of the request knows."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ from barnabas.types import NO_PRODUCER_EPOCH, TopicPartition
 
 
 def for_version(error: ErrorCode, version: int, fenced_since: int = 2) -> ErrorCode:
-    """PRODUCER_FENCED is younger than these APIs: clients before it know INVALID_PRODUCER_EPOCH."""
+    """PRODUCER_FENCED is newer than these APIs: older clients get INVALID_PRODUCER_EPOCH."""
     if error is ErrorCode.PRODUCER_FENCED and version < fenced_since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error
@@ -54,7 +54,7 @@ def offsets_added(error: ErrorCode, version: int) -> AddOffsetsToTxnResponse:
 
 
 def ended(metadata: TransactionMetadata) -> EndTxnResponse:
-    """Since v5: what the producer goes on with."""
+    """Since v5: the id and epoch for the producer's next transaction."""
     return EndTxnResponse(producer_id=metadata.producer_id, producer_epoch=metadata.producer_epoch)
 
 

@@ -1,6 +1,7 @@
-"""May this request touch this transaction? The checks of Kafka 4.1, in its order, since the code depends on it.
+"""Whether a request may change a transaction: the checks of Kafka 4.1, in its order, which decides the error code.
 
-Pure functions over `TransactionMetadata`, called by `TransactionShard`. Each gives the error to answer with, or NONE.
+Pure functions over `TransactionMetadata`, called by `TransactionShard`. Each returns the error for the response, or
+NONE.
 """
 
 from enum import Enum
@@ -8,40 +9,40 @@ from enum import Enum
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import ProducerIdAndEpoch
 from barnabas.machines.txn.metadata import MAX_EPOCH, TransactionMetadata, is_exhausted
-from barnabas.machines.txn.state import AT_REST, PREPARED, TransactionState
+from barnabas.machines.txn.state import AT_REST, PREPARED, TransactionLogState
 
 EPOCH_BUMP_SINCE_END_TXN = 5
 """A client that sends EndTxn v5 takes a new epoch with each transaction (KIP-890, transaction.version 2)."""
 
 
 class EndTxnStep(Enum):
-    """What an EndTxn without error comes to."""
+    """What a valid EndTxn leads to."""
 
     PREPARE = "prepare"
     REPEATED = "repeated"
-    """The answer got lost: give it again."""
+    """The response was lost: repeat it."""
 
 
 def check_init(metadata: TransactionMetadata, expected: ProducerIdAndEpoch | None) -> ErrorCode:
-    """`expected` is what the producer has held until now, if it wants to go on rather than to begin (KIP-360)."""
+    """`expected` is the id and epoch that the producer had so far, if it continues instead of starting (KIP-360)."""
     if metadata.state in PREPARED:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if expected is None:
         return ErrorCode.NONE
-    if metadata.state is TransactionState.ONGOING and expected.producer_epoch != metadata.producer_epoch:
-        # Whoever holds the current epoch has begun a transaction: no late request may abort it. Kafka does, and has the
-        # one who asked fenced only when it asks again.
+    if metadata.state is TransactionLogState.ONGOING and expected.producer_epoch != metadata.producer_epoch:
+        # The producer with the current epoch has begun a transaction: a late request must not abort it. Kafka aborts
+        # it, and fences the sender only when it retries.
         return ErrorCode.PRODUCER_FENCED
     if expected.producer_id == metadata.producer_id:
         return ErrorCode.NONE
-    # A retry of what rotated the producer id: the answer with the new one got lost.
+    # A retry of what rotated the producer id: the response with the new one was lost.
     if expected.producer_id == metadata.previous_producer_id and is_exhausted(expected.producer_epoch):
         return ErrorCode.NONE
     return ErrorCode.PRODUCER_FENCED
 
 
 def check_add(metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> ErrorCode:
-    # First of all, since a rotation may be under way: the producer holds the new id before this coordinator takes it.
+    # First, since a rotation may be in progress: the producer has the new id before this coordinator switches to it.
     if metadata.state in PREPARED:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     return check_producer(metadata, producer_id, producer_epoch)
@@ -70,7 +71,7 @@ def judge_end(
     error = check_verify(metadata, producer_id, producer_epoch)
     if error is not ErrorCode.NONE:
         return error
-    if metadata.state is TransactionState.ONGOING:
+    if metadata.state is TransactionLogState.ONGOING:
         return EndTxnStep.PREPARE
     return EndTxnStep.REPEATED if metadata.state is _complete(committed) else ErrorCode.INVALID_TXN_STATE
 
@@ -89,7 +90,7 @@ def _judge_end_with_bump(
     state = metadata.state
     if state in PREPARED:
         return ErrorCode.CONCURRENT_TRANSACTIONS
-    complete = state in AT_REST and state is not TransactionState.EMPTY
+    complete = state in AT_REST and state is not TransactionLogState.EMPTY
     rotated = (
         metadata.previous_producer_id == producer_id
         and producer_epoch == MAX_EPOCH - 1
@@ -101,10 +102,10 @@ def _judge_end_with_bump(
         return EndTxnStep.REPEATED if state is _complete(committed) else ErrorCode.INVALID_TXN_STATE
     if metadata.producer_epoch != producer_epoch:
         return ErrorCode.PRODUCER_FENCED
-    if state is TransactionState.ONGOING or not committed:
+    if state is TransactionLogState.ONGOING or not committed:
         return EndTxnStep.PREPARE
     return ErrorCode.INVALID_TXN_STATE
 
 
-def _complete(committed: bool) -> TransactionState:
-    return TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT
+def _complete(committed: bool) -> TransactionLogState:
+    return TransactionLogState.COMPLETE_COMMIT if committed else TransactionLogState.COMPLETE_ABORT

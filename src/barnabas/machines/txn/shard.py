@@ -1,11 +1,11 @@
 """The coordinator of the transactions of one partition of `__transaction_state`.
 
-Driven by `server/runtime.py`. Durable state is `_transactions`, written by `apply` alone. Soft state is what may get
+Driven by `server/runtime.py`. Durable state is `_transactions`, written by `apply` alone. Soft state may get
 lost: which markers are still to be written (all of them again after a reload), which timers are armed and when a
 transaction is due, and the epoch before the current one.
 
-Unlike Kafka there is no pending state: a decision is applied before the next one is made, so what is in flight is a
-Prepare state, and nothing else.
+Unlike Kafka there is no pending state: a decision is applied before the next one is made, so only a Prepare
+state is ever in flight.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from barnabas.machines.txn.initialization import Initialization, TakeProducerId,
 from barnabas.machines.txn.listing import describe, list_matching
 from barnabas.machines.txn.metadata import TransactionMetadata, is_exhausted
 from barnabas.machines.txn.settings import TransactionSettings
-from barnabas.machines.txn.state import AT_REST, PREPARED, TransactionState
+from barnabas.machines.txn.state import AT_REST, PREPARED, TransactionLogState
 from barnabas.protocol.messages.end_txn import EndTxnResponse
 from barnabas.protocol.messages.transaction_log_record import TransactionLogKey, TransactionLogValue
 from barnabas.types import NO_PRODUCER_ID, TopicPartition
@@ -70,7 +70,7 @@ class TransactionShard:
             error = rules.check_init(metadata, expected)
             if error is not ErrorCode.NONE:
                 return _reply(token, replies.init_failed(error, version))
-            if metadata.state is TransactionState.ONGOING:
+            if metadata.state is TransactionLogState.ONGOING:
                 return self._fence(metadata, token, version, now)
             step = self._initialization.again(metadata, expected, timeout_ms, now.wall_ms)
         if isinstance(step, ErrorCode):
@@ -82,7 +82,7 @@ class TransactionShard:
         )
 
     def _fence(self, metadata: TransactionMetadata, token: Token, version: int, now: Now) -> CoordinatorDecision:
-        """Abort what the producer before has begun. The new one has to ask again, and gets an epoch of its own then."""
+        """Abort the transaction of the previous producer. The new one retries, and then gets its own epoch."""
         step = self._prepared(metadata, False, True, now)
         if step is None:
             return _reply(token, replies.init_failed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, version))
@@ -125,7 +125,7 @@ class TransactionShard:
         now: Now,
     ) -> CoordinatorDecision:
         metadata = self._transactions[transactional_id]
-        is_ongoing = metadata.state is TransactionState.ONGOING
+        is_ongoing = metadata.state is TransactionLogState.ONGOING
         if not partitions or (is_ongoing and all(each in metadata.partitions for each in partitions)):
             return _reply(token, reply)
         step = metadata.with_partitions(partitions, client_transaction_version, now.wall_ms)
@@ -169,7 +169,7 @@ class TransactionShard:
     def _prepared(
         self, metadata: TransactionMetadata, committed: bool, bumps: bool, now: Now
     ) -> TransactionMetadata | None:
-        """None: the epochs are used up and there is no producer id to go on with at the moment."""
+        """None: the epochs are used up and no new producer id is available yet."""
         if not bumps:
             return metadata.prepared(committed, now.wall_ms)
         next_producer_id = (
@@ -183,18 +183,18 @@ class TransactionShard:
     def _carry_through(
         self, step: TransactionMetadata, now: Now, token: Token = None, reply: Any = None
     ) -> CoordinatorDecision:
-        """The outcome is decided: once this is written, it cannot change any more."""
-        answers = () if reply is None else ((token, reply),)
+        """The outcome is decided: once this is written, it cannot change."""
+        replies = () if reply is None else ((token, reply),)
         if not step.partitions:
-            return CoordinatorDecision((step.record(), step.completed(now.wall_ms).record()), answers)
-        return CoordinatorDecision((step.record(),), answers, requests=(self._send_markers(step),))
+            return CoordinatorDecision((step.record(), step.completed(now.wall_ms).record()), replies)
+        return CoordinatorDecision((step.record(),), replies, requests=(self._send_markers(step),))
 
     def _send_markers(self, metadata: TransactionMetadata) -> commands.SendMarkers:
         request = commands.SendMarkers(
             metadata.transactional_id,
             metadata.producer_id,
             metadata.producer_epoch,
-            metadata.state is TransactionState.PREPARE_COMMIT,
+            metadata.state is TransactionLogState.PREPARE_COMMIT,
             tuple(metadata.partitions),
             self._coordinator_epoch,
         )
@@ -221,7 +221,7 @@ class TransactionShard:
             return self._remove_expired(now)
         transactional_id = self._alarms.on_timeout(key)
         metadata = self._transactions.get(transactional_id)
-        if metadata is None or metadata.state is not TransactionState.ONGOING:
+        if metadata is None or metadata.state is not TransactionLogState.ONGOING:
             self._alarms.forget_timeout(transactional_id)
             return NOTHING
         if not self._alarms.is_due(transactional_id, now):
@@ -243,7 +243,7 @@ class TransactionShard:
         remain = len(expired) < len(self._transactions)
         return CoordinatorDecision(records=expired, timers=self._alarms.arm_expiry(now) if remain else ())
 
-    # ---- questions
+    # ---- queries
 
     def _describe(self, command: commands.DescribeTransactions, token: Token, now: Now) -> CoordinatorDecision:
         return _reply(token, describe(self._transactions, command.transactional_ids))
@@ -269,12 +269,12 @@ class TransactionShard:
         """Nothing in `__transaction_state` is ever written as part of a transaction."""
 
     def on_loaded(self, now: Now) -> CoordinatorDecision:
-        """What was decided before is carried through: some of the markers may stand already, twice does no harm."""
+        """Complete what was decided before. Some of the markers may be written already; duplicates are harmless."""
         records: list[CoordinatorRecord] = []
         requests: list[commands.SendMarkers] = []
         timers: list[tuple[str, int | None]] = []
         for metadata in self._transactions.values():
-            if metadata.state is TransactionState.ONGOING:
+            if metadata.state is TransactionLogState.ONGOING:
                 timers.extend(self._alarms.resume_timeout(metadata, now))
             elif metadata.state in PREPARED and metadata.partitions:
                 requests.append(self._send_markers(metadata))
@@ -285,7 +285,7 @@ class TransactionShard:
         return CoordinatorDecision(records=tuple(records), timers=tuple(timers), requests=tuple(requests))
 
     def on_image(self, image: ClusterImage, now: Now) -> CoordinatorDecision:
-        """Partitions that go while their markers are to be written are the business of who writes them."""
+        """Deleted partitions with pending markers are handled by the code that writes the markers."""
         return NOTHING
 
     def check(self) -> None:

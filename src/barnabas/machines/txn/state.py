@@ -3,14 +3,14 @@
     Empty --> Ongoing --> PrepareCommit --> CompleteCommit --> Ongoing or Empty ...
                      \\--> PrepareAbort  --> CompleteAbort
 
-`Dead` and `PrepareEpochFence` are steps that Kafka takes in memory only. They have numbers and names, so that a filter
-may ask for them, but nothing is ever found in them.
+`Dead` and `PrepareEpochFence` are steps that Kafka takes in memory only. They have numbers and names so that a filter
+may name them, but no transaction is ever in them.
 """
 
 from enum import IntEnum
 
 
-class TransactionState(IntEnum):
+class TransactionLogState(IntEnum):
     EMPTY = 0
     ONGOING = 1
     PREPARE_COMMIT = 2
@@ -26,10 +26,12 @@ class TransactionState(IntEnum):
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
-STATES_BY_TEXT = {state.text: state for state in TransactionState}
+STATES_BY_TEXT = {state.text: state for state in TransactionLogState}
 
-PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
-"""The outcome is decided, its markers are being written: everything else has to wait."""
+PREPARED = frozenset({TransactionLogState.PREPARE_COMMIT, TransactionLogState.PREPARE_ABORT})
+"""The outcome is decided, its markers are being written: other requests have to wait."""
 
-AT_REST = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
-"""No transaction is under way: the next may begin, and the transactional id may expire."""
+AT_REST = frozenset(
+    {TransactionLogState.EMPTY, TransactionLogState.COMPLETE_COMMIT, TransactionLogState.COMPLETE_ABORT}
+)
+"""No transaction is in progress: the next may begin, and the transactional id may expire."""

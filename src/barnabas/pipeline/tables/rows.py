@@ -16,9 +16,8 @@ from typing import Any, Final, Literal, NamedTuple
 import pyarrow
 
 from barnabas.pipeline.events import ERROR
-from barnabas.pipeline.output import DirtyRecordError
+from barnabas.pipeline.ods_records import DirtyRecordError, read_object
 from barnabas.pipeline.partition_runs import origin_of, partition_runs
-from barnabas.pipeline.reading import read_object
 
 TableKind = Literal["log", "fact", "dimension"]
 PARTITION: Final = "_partition"

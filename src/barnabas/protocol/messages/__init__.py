@@ -1,1 +1,1 @@
-"""One file an API, named as the API in snake case; request and response side by side. Nothing here but declarations."""
+"""One file per API, named after the API in snake case, with request and response. Only declarations."""

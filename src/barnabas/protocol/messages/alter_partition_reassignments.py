@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (key 45), v0-v1: give partitions new replicas, or take that back (KIP-455).
+"""AlterPartitionReassignments (key 45), v0-v1: give partitions new replicas, or cancel that (KIP-455).
 
 All versions are flexible. v1 whether the replication factor may change (KIP-860).
 """

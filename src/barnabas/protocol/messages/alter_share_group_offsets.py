@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (key 91), v0: a share group is set to other offsets (KIP-932)."""
+"""AlterShareGroupOffsets (key 91), v0: set the offsets of a share group (KIP-932)."""
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, INT64, STRING, TEXT, UUID, array, field, message, struct

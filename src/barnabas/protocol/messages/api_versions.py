@@ -1,7 +1,7 @@
-"""ApiVersions (key 18), v0-v4: which APIs and versions a broker speaks.
+"""ApiVersions (key 18), v0-v4: which APIs and versions a broker supports.
 
-The first request of most clients. A version the broker does not know is answered as v0 with UNSUPPORTED_VERSION and
-the range for this API (KIP-511). v1 throttle time; v3 flexible body (never the response header), client name and
+The first request of most clients. A version the broker does not know gets a v0 response with UNSUPPORTED_VERSION
+and the range for this API (KIP-511). v1 throttle time; v3 flexible body (never the response header), client name and
 version, features (KIP-584); v4 features with a lowest version of 0 are listed.
 """
 

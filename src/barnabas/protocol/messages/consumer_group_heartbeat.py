@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat (key 68), v0-v1: the whole conversation of the consumer group protocol (KIP-848).
+"""ConsumerGroupHeartbeat (key 68), v0-v1: the only request of the consumer group protocol (KIP-848).
 
-A member states what changed on its side (null: nothing), the coordinator answers with what it should own. All
-versions are flexible. v1 subscription by regular expression; the member makes up its own id (KIP-1082).
+A member sends what changed on its side (null: nothing); the response has the partitions it should own. All versions
+are flexible. v1 subscription by regular expression; the member generates its own id (KIP-1082).
 """
 
 from barnabas.protocol.api import ApiKey

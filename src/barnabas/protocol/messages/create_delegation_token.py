@@ -1,4 +1,4 @@
-"""CreateDelegationToken (key 38), v1-v3: a token by which its holder is known as the owner (KIP-48).
+"""CreateDelegationToken (key 38), v1-v3: a token that authenticates its holder as the owner (KIP-48).
 
 v2 flexible; v3 a token for another owner (KIP-373).
 """

@@ -1,7 +1,7 @@
 """CreateTopics (key 19), v2-v7: new topics, by counts or by assignment.
 
-v4 counts of -1 stand for the broker's defaults (KIP-464); v5 flexible, settings and counts in the answer (KIP-525);
-v6 quotas (KIP-599); v7 topic id in the answer (KIP-516).
+v4 counts of -1 mean the broker's defaults (KIP-464); v5 flexible, settings and counts in the response
+(KIP-525); v6 quotas (KIP-599); v7 topic id in the response (KIP-516).
 """
 
 from barnabas.protocol.api import ApiKey

@@ -1,6 +1,6 @@
 """DeleteRecords (key 21), v0-v2: move the log start offset of partitions forward.
 
-An offset of -1 stands for the high watermark. v2 flexible.
+An offset of -1 means the high watermark. v2 flexible.
 """
 
 from barnabas.protocol.api import ApiKey

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92), v0: a share group forgets its offsets of topics (KIP-932)."""
+"""DeleteShareGroupOffsets (key 92), v0: delete the offsets of a share group for topics (KIP-932)."""
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, STRING, TEXT, UUID, array, field, message, struct

@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35), v1-v4: log directories of a broker, and the replicas in them.
 
-v2 flexible; v3 an error for the whole answer; v4 total and usable bytes of the volume (KIP-827).
+v2 flexible; v3 a top-level error; v4 total and usable bytes of the volume (KIP-827).
 """
 
 from barnabas.protocol.api import ApiKey

@@ -1,4 +1,4 @@
-"""DescribeQuorum (key 55), v0-v2: the replicas of the metadata log and how far they are (KIP-595).
+"""DescribeQuorum (key 55), v0-v2: the replicas of the metadata log and their positions (KIP-595).
 
 All versions are flexible. v1 times of the last fetch (KIP-836); v2 error messages, directory ids, nodes (KIP-853).
 """

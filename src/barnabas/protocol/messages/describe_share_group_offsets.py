@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets (key 90), v0: where share groups stand (KIP-932)."""
+"""DescribeShareGroupOffsets (key 90), v0: the offsets of share groups (KIP-932)."""
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, INT64, STRING, TEXT, UUID, array, field, message, struct

@@ -16,7 +16,7 @@ class TopicData:
 
 
 @struct
-class TransactionState:
+class DescribedTransaction:
     error_code: int = field(INT16)
     transactional_id: str = field(STRING)
     transaction_state: str = field(STRING)
@@ -30,4 +30,4 @@ class TransactionState:
 @message(api_key=ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0), flexible=0)
 class DescribeTransactionsResponse:
     throttle_time_ms: int = field(INT32)
-    transaction_states: list[TransactionState] = field(array(TransactionState))
+    transaction_states: list[DescribedTransaction] = field(array(DescribedTransaction))

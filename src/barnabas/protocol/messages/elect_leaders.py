@@ -1,6 +1,6 @@
-"""ElectLeaders (key 43), v0-v2: have leaders elected, preferred or unclean.
+"""ElectLeaders (key 43), v0-v2: trigger preferred or unclean leader elections.
 
-v1 election type, an error for the whole answer (KIP-460); v2 flexible.
+v1 election type, a top-level error (KIP-460); v2 flexible.
 """
 
 from barnabas.protocol.api import ApiKey

@@ -1,7 +1,7 @@
 """EndTxn (key 26), v0-v5: commit or abort a transaction.
 
-v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE (KIP-890); v5 the epoch goes up with every transaction, so
-the answer carries producer id and epoch.
+v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE (KIP-890); v5 every transaction bumps the epoch, so
+the response carries producer id and epoch.
 """
 
 from barnabas.protocol.api import ApiKey

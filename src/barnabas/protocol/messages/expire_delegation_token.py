@@ -1,4 +1,4 @@
-"""ExpireDelegationToken (key 40), v1-v2: a delegation token ends, now or at a given time (KIP-48).
+"""ExpireDelegationToken (key 40), v1-v2: expire a delegation token, now or at a given time (KIP-48).
 
 v2 flexible.
 """

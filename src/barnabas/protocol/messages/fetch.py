@@ -2,8 +2,8 @@
 
 v4 isolation level, last stable offset and aborted transactions; v5 log start offset; v7 fetch sessions (KIP-227); v9
 current leader epoch (KIP-320); v10 zstd; v11 rack and preferred read replica (KIP-392); v12 flexible, diverging
-epochs in place of truncation look-ups (KIP-595); v13 topic ids (KIP-516); v14 tiered storage error; v15 replica state
-with broker epoch (KIP-903); v16 the new leader in the answer (KIP-951); v17 directory id of the follower (KIP-853);
+epochs instead of truncation lookups (KIP-595); v13 topic ids (KIP-516); v14 tiered storage error; v15 replica state
+with broker epoch (KIP-903); v16 the new leader in the response (KIP-951); v17 directory id of the follower (KIP-853);
 v18 high watermark known to the follower (KIP-1166).
 """
 

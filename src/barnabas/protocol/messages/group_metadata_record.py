@@ -1,6 +1,6 @@
 """Records of `__consumer_offsets` for classic groups: key (type 2) and value (v0-v4).
 
-v1 rebalance time-out; v2 time of the last change of state; v3 static members (KIP-345); v4 flexible.
+v1 rebalance timeout; v2 time of the last change of state; v3 static members (KIP-345); v4 flexible.
 """
 
 from barnabas.protocol.schema import BYTES, INT32, INT64, STRING, array, field, message, struct

@@ -1,4 +1,4 @@
-"""Heartbeat (key 12), v0-v4: a member of a classic group says that it is alive.
+"""Heartbeat (key 12), v0-v4: keeps a member of a classic group alive.
 
 v1 throttle time; v3 static members (KIP-345); v4 flexible.
 """

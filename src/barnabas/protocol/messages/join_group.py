@@ -1,8 +1,8 @@
-"""JoinGroup (key 11), v0-v9: enter a classic group, or its next generation.
+"""JoinGroup (key 11), v0-v9: join a classic group, or its next generation.
 
-v1 rebalance time-out; v2 throttle time; v4 MEMBER_ID_REQUIRED and a second join (KIP-394); v5 static members
-(KIP-345); v6 flexible; v7 protocol type in the answer (KIP-559); v8 reason (KIP-800); v9 the leader may be told to
-skip assigning.
+v1 rebalance timeout; v2 throttle time; v4 MEMBER_ID_REQUIRED and a second join (KIP-394); v5 static members
+(KIP-345); v6 flexible; v7 protocol type in the response (KIP-559); v8 reason (KIP-800); v9 the leader may skip the
+assignment.
 """
 
 from barnabas.protocol.api import ApiKey

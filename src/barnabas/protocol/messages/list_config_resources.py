@@ -1,6 +1,6 @@
 """ListConfigResources (key 74), v0-v1: names of resources that have settings. All versions are flexible.
 
-v0 knows client metrics only; v1 asks by resource type and answers with it (KIP-1142).
+v0 knows client metrics only; v1 resource types in request and response (KIP-1142).
 """
 
 from barnabas.protocol.api import ApiKey

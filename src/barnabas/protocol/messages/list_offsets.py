@@ -1,8 +1,8 @@
 """ListOffsets (key 2), v1-v10: offsets by timestamp, or by one of the special timestamps.
 
-v1 one offset a partition instead of a list; v2 isolation level and throttle time; v4 leader epoch (KIP-320); v6
+v1 one offset per partition instead of a list; v2 isolation level and throttle time; v4 leader epoch (KIP-320); v6
 flexible; v7 offset of the largest timestamp (-3, KIP-734); v8 earliest local offset (-4, KIP-405); v9 last tiered
-offset (-5, KIP-1005); v10 a time-out for remote reads (KIP-1075).
+offset (-5, KIP-1005); v10 a timeout for remote reads (KIP-1075).
 """
 
 from barnabas.protocol.api import ApiKey

@@ -16,7 +16,7 @@ class ListTransactionsRequest:
 
 
 @struct
-class TransactionState:
+class ListedTransaction:
     transactional_id: str = field(STRING)
     producer_id: int = field(INT64)
     transaction_state: str = field(STRING)
@@ -27,4 +27,4 @@ class ListTransactionsResponse:
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
     unknown_state_filters: list[str] = field(array(STRING))
-    transaction_states: list[TransactionState] = field(array(TransactionState))
+    transaction_states: list[ListedTransaction] = field(array(ListedTransaction))

@@ -2,8 +2,8 @@
 
 v1 racks, controller id, internal flag, null for all topics; v2 cluster id; v3 throttle time; v4 whether topics may be
 created; v5 offline replicas; v7 leader epochs (KIP-320); v8 authorized operations (KIP-430); v9 flexible; v10 topic
-ids in the answer (KIP-516); v11 cluster operations moved to DescribeCluster (KIP-700); v12 topic ids in the request;
-v13 an error for the whole answer, to start over from the bootstrap servers (KIP-1102).
+ids in the response (KIP-516); v11 cluster operations moved to DescribeCluster (KIP-700); v12 topic ids in the request;
+v13 a top-level error, to start over from the bootstrap servers (KIP-1102).
 """
 
 from barnabas.protocol.api import ApiKey

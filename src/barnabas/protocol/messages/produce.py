@@ -1,8 +1,8 @@
 """Produce (key 0), v3-v13: record batches to append.
 
-v3 record batch v2 and transactional id; v5 log start offset; v7 zstd (KIP-110); v8 which records were refused
-(KIP-467); v9 flexible; v10 the new leader in the answer (KIP-951); v11 TRANSACTION_ABORTABLE (KIP-890); v12 a
-transactional produce adds its partitions by itself (KIP-890); v13 topic ids instead of names (KIP-516).
+v3 record batch v2 and transactional id; v5 log start offset; v7 zstd (KIP-110); v8 which records were rejected
+(KIP-467); v9 flexible; v10 the new leader in the response (KIP-951); v11 TRANSACTION_ABORTABLE (KIP-890); v12 a
+transactional produce adds its partitions implicitly (KIP-890); v13 topic ids instead of names (KIP-516).
 """
 
 from barnabas.protocol.api import ApiKey

@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39), v1-v2: a delegation token lives longer (KIP-48).
+"""RenewDelegationToken (key 39), v1-v2: extend the lifetime of a delegation token (KIP-48).
 
 v2 flexible.
 """

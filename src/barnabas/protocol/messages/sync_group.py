@@ -1,6 +1,6 @@
-"""SyncGroup (key 14), v0-v5: the leader hands in the assignment, every member takes its own.
+"""SyncGroup (key 14), v0-v5: the leader submits the assignment, every member gets its own.
 
-v1 throttle time; v3 static members (KIP-345); v4 flexible; v5 protocol type and name both ways (KIP-559).
+v1 throttle time; v3 static members (KIP-345); v4 flexible; v5 protocol type and name in request and response (KIP-559).
 """
 
 from barnabas.protocol.api import ApiKey

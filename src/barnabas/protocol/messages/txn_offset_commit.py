@@ -1,7 +1,7 @@
 """TxnOffsetCommit (key 28), v0-v5: offsets of a group as part of a transaction.
 
 v2 leader epochs (KIP-320); v3 flexible, member id, instance id and generation for fencing (KIP-447); v4
-TRANSACTION_ABORTABLE (KIP-890); v5 adds the group to the transaction by itself.
+TRANSACTION_ABORTABLE (KIP-890); v5 adds the group to the transaction implicitly.
 """
 
 from barnabas.protocol.api import ApiKey

@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64), v0: forget a broker that is gone for good (KIP-631). Flexible."""
+"""UnregisterBroker (key 64), v0: remove a broker permanently (KIP-631). Flexible."""
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, TEXT, field, message

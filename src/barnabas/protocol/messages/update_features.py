@@ -1,6 +1,6 @@
 """UpdateFeatures (key 57), v0-v2: finalized feature levels (KIP-584). All versions are flexible.
 
-v1 validate only, upgrade type (KIP-778); v2 one error for the whole answer instead of one a feature.
+v1 validate only, upgrade type (KIP-778); v2 one top-level error instead of one per feature.
 """
 
 from barnabas.protocol.api import ApiKey

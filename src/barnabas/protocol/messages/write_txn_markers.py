@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (key 27), v1: the transaction coordinator has commit or abort markers written. Flexible."""
+"""WriteTxnMarkers (key 27), v1: the transaction coordinator writes commit or abort markers. Flexible."""
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import BOOL, INT16, INT32, INT64, STRING, array, field, message, struct

@@ -7,9 +7,9 @@ from barnabas.machines.txn.commands import DescribeTransactions
 from barnabas.net.deferred import Deferred, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_transactions import (
+    DescribedTransaction,
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
-    TransactionState,
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
@@ -29,9 +29,9 @@ def handle_describe_transactions(
     )
 
 
-def _failed(transactional_id: str, error: ErrorCode) -> list[TransactionState]:
+def _failed(transactional_id: str, error: ErrorCode) -> list[DescribedTransaction]:
     return [
-        TransactionState(
+        DescribedTransaction(
             error_code=error,
             transactional_id=transactional_id,
             transaction_state="",

@@ -115,10 +115,10 @@ class Hanging:
         partition = describe_producers.PartitionResponse(active_producers=[producer])
         topic = describe_producers.TopicResponse(name="t", partitions=[partition])
         cluster.always(ApiKey.DESCRIBE_PRODUCERS, describe_producers.DescribeProducersResponse(topics=[topic]))
-        found = list_transactions.TransactionState(transactional_id="x", producer_id=7, transaction_state="Ongoing")
+        found = list_transactions.ListedTransaction(transactional_id="x", producer_id=7, transaction_state="Ongoing")
         listing = list_transactions.ListTransactionsResponse(transaction_states=[found] if listed else [])
         cluster.always(ApiKey.LIST_TRANSACTIONS, listing)
-        state = described_transactions.TransactionState(transactional_id="x", transaction_state="Ongoing")
+        state = described_transactions.DescribedTransaction(transactional_id="x", transaction_state="Ongoing")
         if covered is None:
             state.error_code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
         elif covered:

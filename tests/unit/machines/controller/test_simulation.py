@@ -121,7 +121,7 @@ class Simulation:
                 assert now.partition_epoch == old.partition_epoch + 1
                 assert now.leader_epoch - old.leader_epoch in (0, 1)
                 assert now.leader_epoch > old.leader_epoch or now.leader == old.leader
-            # One leader per (partition, epoch), for ever.
+            # One leader per (partition, epoch), forever.
             key = (topic.topic_id, now.partition, now.leader_epoch)
             assert self.leaders.setdefault(key, now.leader) == now.leader, key
         full = Delta.between(before, delta.image)

@@ -214,7 +214,7 @@ def test_a_jump_of_the_wall_clock_ends_no_session(driver: MachineDriver) -> None
 
 
 def test_deleting_a_group_spares_its_pending_members(driver: MachineDriver) -> None:
-    """The member id was handed out, the group then deleted: the second JoinGroup is told to begin anew."""
+    """The member id was handed out, then the group was deleted: the second JoinGroup must start over."""
     required = driver.ask(join_command(version=9))
     assert required.error_code == ErrorCode.MEMBER_ID_REQUIRED
     assert not driver.ask(commands.DeleteGroups(("g",)))[0].error_code

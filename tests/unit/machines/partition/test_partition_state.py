@@ -81,10 +81,10 @@ def test_a_lagging_follower_holds_the_high_watermark_until_the_controller_agrees
     state.on_append(10)
     state.on_follower_fetch(1, 10, 100)
     state.on_follower_fetch(2, 3, 100)
-    assert state.wish_to_shrink(100, 1000) is None
+    assert state.propose_isr_shrink(100, 1000) is None
     state.on_follower_fetch(1, 10, 2000)
-    assert state.wish_to_shrink(2000, 1000) == (0, 1)
-    assert state.wish_to_shrink(2000, 1000) is None, "one wish at a time"
+    assert state.propose_isr_shrink(2000, 1000) == (0, 1)
+    assert state.propose_isr_shrink(2000, 1000) is None, "one proposal at a time"
     assert state.on_follower_fetch(1, 10, 2001) == 3
     state.apply(image(partition_epoch=1, isr=(0, 1)), 10, 0)
     assert state.high_watermark == 10
@@ -95,22 +95,22 @@ def test_a_follower_joins_only_past_the_start_of_the_epoch() -> None:
     state = PartitionState(0)
     state.apply(image(epoch=1, isr=(0, 1)), 10, 4)
     state.on_follower_fetch(2, 9, 1)
-    assert state.wish_to_expand(2) is None
+    assert state.propose_isr_expansion(2) is None
     state.on_follower_fetch(2, 10, 2)
-    assert state.wish_to_expand(2) == (0, 1, 2)
+    assert state.propose_isr_expansion(2) == (0, 1, 2)
     state.on_append(12)
     state.on_follower_fetch(1, 12, 3)
     assert state.high_watermark == 10, "the one that may have joined counts already"
-    assert state.on_wish_refused() == 12
+    assert state.on_isr_change_rejected() == 12
 
 
 def test_a_lone_leader_waits_for_the_one_that_may_have_joined() -> None:
     state = PartitionState(0)
     state.apply(image(isr=(0,)), 10, 10)
     state.on_follower_fetch(1, 10, 1)
-    assert state.wish_to_expand(1) == (0, 1)
+    assert state.propose_isr_expansion(1) == (0, 1)
     assert state.on_append(12) == 10
-    assert state.on_wish_refused() == 12
+    assert state.on_isr_change_rejected() == 12
     assert state.on_append(13) == 13
 
 
@@ -151,11 +151,11 @@ def test_high_watermark_never_goes_back_nor_past_the_in_sync_replicas(steps: lis
             ends[replica] = min(number, state.log_end_offset)
             state.on_follower_fetch(replica, ends[replica], now_ms)
         elif step == "shrink":
-            state.wish_to_shrink(now_ms, number)
+            state.propose_isr_shrink(now_ms, number)
         elif step == "expand":
-            state.wish_to_expand(2)
+            state.propose_isr_expansion(2)
         else:
-            state.on_wish_refused()
+            state.on_isr_change_rejected()
         state.check()
         assert state.high_watermark >= before
         if state.high_watermark > before:

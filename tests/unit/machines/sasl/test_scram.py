@@ -23,17 +23,17 @@ def client() -> ScramClient:
 def test_the_exchange_of_rfc_7677() -> None:
     machine = client()
     assert machine.begin() == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
-    assert machine.answer(SERVER_FIRST) == (
+    assert machine.respond(SERVER_FIRST) == (
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
     )
-    assert machine.answer(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=") is None
+    assert machine.respond(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=") is None
 
 
 def test_sha_512_against_the_other_side_worked_out_here() -> None:
     machine = ScramClient("SCRAM-SHA-512", "u", "pw", "abc")
     first = machine.begin().decode().removeprefix("n,,")
     server_first = "r=abcdef,s=" + base64.b64encode(b"salt").decode() + ",i=4096"
-    final = machine.answer(server_first.encode())
+    final = machine.respond(server_first.encode())
     assert final is not None
     without_proof, _, proof = final.decode().rpartition(",p=")
     salted = hashlib.pbkdf2_hmac("sha512", b"pw", b"salt", 4096)
@@ -43,7 +43,7 @@ def test_sha_512_against_the_other_side_worked_out_here() -> None:
     recovered = bytes(a ^ b for a, b in zip(base64.b64decode(proof), signature, strict=True))
     assert hashlib.sha512(recovered).digest() == stored, "the server would accept the proof"
     good = hmac.digest(hmac.digest(salted, b"Server Key", "sha512"), message, "sha512")
-    assert machine.answer(b"v=" + base64.b64encode(good)) is None
+    assert machine.respond(b"v=" + base64.b64encode(good)) is None
 
 
 def test_names_with_commas_and_equals_signs_are_escaped() -> None:
@@ -69,31 +69,31 @@ def test_names_with_commas_and_equals_signs_are_escaped() -> None:
 )
 def test_a_first_message_that_is_not_right(challenge: bytes, words: str) -> None:
     with pytest.raises(SaslError, match=words):
-        client().answer(challenge)
+        client().respond(challenge)
 
 
 @pytest.mark.parametrize("final", [b"v=AAAA", b"v=", b"e=invalid-proof", b"v=!!", b"x=1", b""])
 def test_a_server_that_does_not_know_the_password(final: bytes) -> None:
     machine = client()
-    machine.answer(SERVER_FIRST)
+    machine.respond(SERVER_FIRST)
     with pytest.raises(SaslError):
-        machine.answer(final)
+        machine.respond(final)
 
 
 def test_nothing_comes_after_the_end() -> None:
     machine = client()
-    machine.answer(SERVER_FIRST)
-    machine.answer(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+    machine.respond(SERVER_FIRST)
+    machine.respond(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
     with pytest.raises(SaslError, match="went on"):
-        machine.answer(b"")
+        machine.respond(b"")
 
 
 def test_plain() -> None:
     machine = PlainClient("alice", "s,e=c\u00e9")
     assert machine.begin() == "\0alice\0s,e=c\u00e9".encode()
-    assert machine.answer(b"") is None
+    assert machine.respond(b"") is None
     with pytest.raises(SaslError):
-        machine.answer(b"more")
+        machine.respond(b"more")
     assert read_plain(machine.begin()) == ("", "alice", "s,e=c\u00e9")
     for bad in (b"", b"\0a", b"\0a\0b\0c", b"\0\0p", b"\0u\0", b"\xff\0u\0p"):
         with pytest.raises(SaslError):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from barnabas.config.broker import BrokerConfig
 from barnabas.machines.txn.metadata import MAX_EPOCH, TransactionMetadata, is_exhausted
 from barnabas.machines.txn.settings import TransactionSettings
-from barnabas.machines.txn.state import STATES_BY_TEXT, TransactionState
+from barnabas.machines.txn.state import STATES_BY_TEXT, TransactionLogState
 from barnabas.protocol.messages.transaction_log_record import PartitionsSchema, TransactionLogValue
 from barnabas.protocol.versioned import decode_versioned, encode_versioned
 from barnabas.types import TopicPartition
@@ -22,7 +22,7 @@ PARTITIONS = st.lists(st.builds(TopicPartition, st.sampled_from(["t", "u", "__co
         producer_id=st.integers(0, 2**63 - 1),
         producer_epoch=st.integers(0, MAX_EPOCH),
         timeout_ms=st.integers(1, 2**31 - 1),
-        state=st.sampled_from([state for state in TransactionState if state is not TransactionState.EMPTY]),
+        state=st.sampled_from([state for state in TransactionLogState if state is not TransactionLogState.EMPTY]),
         last_update_ms=st.integers(0, 2**63 - 1),
         start_ms=st.integers(-1, 2**63 - 1),
         partitions=PARTITIONS.map(lambda each: dict.fromkeys(sorted(each))),
@@ -49,18 +49,18 @@ def test_a_record_of_an_older_broker() -> None:
     )
     decoded, _ = decode_versioned(TransactionLogValue, encode_versioned(value, 0))
     partitions = {TopicPartition("t", 2): None, TopicPartition("t", 1): None}
-    expected = TransactionMetadata("a", 5, 3, 1000, TransactionState.ONGOING, 20, 10, partitions)
+    expected = TransactionMetadata("a", 5, 3, 1000, TransactionLogState.ONGOING, 20, 10, partitions)
     assert TransactionMetadata.of("a", decoded) == expected
 
 
 def test_an_empty_one_has_no_list_of_partitions() -> None:
-    empty = TransactionMetadata("a", 5, 0, 1000, TransactionState.EMPTY, 20)
+    empty = TransactionMetadata("a", 5, 0, 1000, TransactionLogState.EMPTY, 20)
     assert empty.record().value.transaction_partitions is None
-    assert empty._replace(state=TransactionState.COMPLETE_ABORT).record().value.transaction_partitions == []
+    assert empty._replace(state=TransactionLogState.COMPLETE_ABORT).record().value.transaction_partitions == []
 
 
 def test_steps_leave_the_value_before_alone() -> None:
-    empty = TransactionMetadata("a", 5, 0, 1000, TransactionState.EMPTY, 20)
+    empty = TransactionMetadata("a", 5, 0, 1000, TransactionLogState.EMPTY, 20)
     first = empty.with_partitions([TopicPartition("t", 0)], 2, 30)
     second = first.with_partitions([TopicPartition("t", 1)], 2, 40)
     assert not empty.partitions
@@ -72,7 +72,7 @@ def test_steps_leave_the_value_before_alone() -> None:
 def test_the_last_epoch_is_for_fencing() -> None:
     assert not is_exhausted(MAX_EPOCH - 2)
     assert is_exhausted(MAX_EPOCH - 1)
-    ongoing = TransactionMetadata("a", 5, MAX_EPOCH, 1000, TransactionState.ONGOING, 20, 10)
+    ongoing = TransactionMetadata("a", 5, MAX_EPOCH, 1000, TransactionLogState.ONGOING, 20, 10)
     assert ongoing.prepared_with_bump(False, 6, 30).producer_epoch == MAX_EPOCH, "as a log by Kafka 4.1 may have it"
 
 

@@ -7,7 +7,7 @@ from barnabas.machines.coordinator import ProducerIdAndEpoch
 from barnabas.machines.txn.metadata import MAX_EPOCH, TransactionMetadata
 from barnabas.machines.txn.replies import for_version
 from barnabas.machines.txn.rules import EndTxnStep, check_add, check_init, check_verify, judge_end
-from barnabas.machines.txn.state import TransactionState
+from barnabas.machines.txn.state import TransactionLogState
 from barnabas.types import TopicPartition
 
 PRODUCER_ID, EPOCH = 7, 5
@@ -26,7 +26,7 @@ def metadata_in(state: str, epoch: int = EPOCH, previous_producer_id: int = -1) 
         PRODUCER_ID,
         epoch,
         1000,
-        TransactionState[state],
+        TransactionLogState[state],
         100,
         partitions={} if at_rest else {TopicPartition("t", 0): None},
         previous_producer_id=previous_producer_id,

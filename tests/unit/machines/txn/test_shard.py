@@ -10,13 +10,13 @@ from barnabas.machines.txn import commands, invariants
 from barnabas.machines.txn.metadata import TransactionMetadata
 from barnabas.machines.txn.settings import TransactionSettings
 from barnabas.machines.txn.shard import TransactionShard
-from barnabas.machines.txn.state import TransactionState
+from barnabas.machines.txn.state import TransactionLogState
 from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.types import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
-ONGOING = TransactionMetadata("a", 5, 3, 1000, TransactionState.ONGOING, 20, 10, {PARTITION: None})
+ONGOING = TransactionMetadata("a", 5, 3, 1000, TransactionLogState.ONGOING, 20, 10, {PARTITION: None})
 
 
 def make_driver(**settings: int) -> MachineDriver:
@@ -156,10 +156,10 @@ def test_a_tombstone_for_an_unknown_id() -> None:
         ONGOING._replace(partitions={}),
         ONGOING._replace(start_ms=-1),
         ONGOING._replace(next_producer_id=6),
-        ONGOING._replace(state=TransactionState.COMPLETE_COMMIT),
-        ONGOING._replace(state=TransactionState.PREPARE_COMMIT),
-        ONGOING._replace(state=TransactionState.EMPTY, partitions={}),
-        ONGOING._replace(state=TransactionState.COMPLETE_ABORT, partitions={}, next_producer_id=6),
+        ONGOING._replace(state=TransactionLogState.COMPLETE_COMMIT),
+        ONGOING._replace(state=TransactionLogState.PREPARE_COMMIT),
+        ONGOING._replace(state=TransactionLogState.EMPTY, partitions={}),
+        ONGOING._replace(state=TransactionLogState.COMPLETE_ABORT, partitions={}, next_producer_id=6),
     ],
 )
 def test_broken_invariants_are_found(metadata: TransactionMetadata) -> None:
@@ -176,7 +176,7 @@ def test_broken_invariants_between_transactions_are_found() -> None:
         invariants.check({"a": ONGOING}, {}, {})
     with pytest.raises(AssertionError, match="after its end"):
         invariants.check({"a": ONGOING}, {"a": [PARTITION]}, {"a": 1})
-    prepared = ONGOING._replace(state=TransactionState.PREPARE_ABORT)
+    prepared = ONGOING._replace(state=TransactionLogState.PREPARE_ABORT)
     invariants.check({"a": prepared}, {"a": [PARTITION]}, {})
     with pytest.raises(AssertionError):
         invariants.check({"a": prepared}, {"a": [TopicPartition("u", 0)]}, {})

@@ -1,8 +1,8 @@
 """A classic group: its state, generation, members and protocols.
 
-What the log says of it is `stored`, written by `GroupShard.apply` only. All the rest is soft: rebalances and sessions
-(`rebalance.py`, `join.py`, `sync.py`, `sessions.py`) change it while they decide, and `restore` makes it anew from
-`stored` after a reload. A group in this class never answers a request itself.
+`stored` is what the log says, written by `GroupShard.apply` only. The rest is soft state: rebalances and sessions
+(`rebalance.py`, `join.py`, `sync.py`, `sessions.py`) change it while they decide, and `restore` rebuilds it from
+`stored` after a reload. This class never replies to a request itself.
 """
 
 from barnabas.errors import ErrorCode
@@ -66,7 +66,7 @@ class ClassicGroup:
         self.awaiting_join_count = 0
         self.subscribed_topics: frozenset[str] | None = None
         self.initial_rebalance_remaining_ms: int | None = None
-        """None except in the first rebalance of an empty group, which waits for more members."""
+        """Only set in the first rebalance of an empty group, which waits for more members."""
         self.member_added_meanwhile = False
         self.join_deadline_ms = 0
         self._counts = ProtocolCounts()
@@ -91,7 +91,7 @@ class ClassicGroup:
 
     @property
     def is_simple(self) -> bool:
-        """Made by commits alone, without members; nothing but offsets stands in the log for it."""
+        """Created by commits alone, without members; the log holds only its offsets."""
         return self.protocol_type is None and self.is_empty and not self.pending_joins
 
     @property
@@ -168,7 +168,7 @@ class ClassicGroup:
         self.awaiting_join_count += awaiting_join is not None
 
     def remove_member(self, member_id: str) -> ClassicMember | None:
-        """Its held requests must have been answered. Also forgets a member id that is only pending."""
+        """Its held requests must have been replied to. Also removes a member id that is only pending."""
         member = self.members.pop(member_id, None)
         if member is not None:
             assert member.awaiting_join is None and member.awaiting_sync is None
@@ -260,7 +260,7 @@ class ClassicGroup:
         self.transition_to(State.COMPLETING_REBALANCE if self.members else State.EMPTY, wall_ms)
 
     def elect_joined_leader(self) -> bool:
-        """Whether there is a leader that takes part in this rebalance; another one is picked if need be."""
+        """Whether there is a leader that takes part in this rebalance; another one is chosen if necessary."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].awaiting_join is not None:
@@ -285,7 +285,7 @@ class ClassicGroup:
         return CoordinatorRecord(GroupMetadataKey(group=self.group_id), value, GROUP_METADATA_VALUE_VERSION)
 
     def restore(self) -> None:
-        """Take up what the log says, as a fresh group."""
+        """Rebuild the group from what the log says."""
         stored = self.stored
         if stored is None:
             return

@@ -1,7 +1,7 @@
-"""JoinGroup to a classic group, or to one that comes into being with it.
+"""JoinGroup for a classic group, which may be created by it.
 
-A new dynamic member is first told its id (v4+, KIP-394) and joins again with it; a static member (KIP-345) that comes
-back takes over the place of its former self, without a rebalance if the group is stable and its protocol stays.
+A new dynamic member first receives its id (v4+, KIP-394) and joins again with it. A static member (KIP-345) that
+returns takes over its former place, without a rebalance if the group is stable and its protocol does not change.
 """
 
 import uuid
@@ -42,7 +42,7 @@ class Join:
         self._rebalance = rebalance
 
     def join(self, group: ClassicGroup | None, command: JoinGroup, token: Token, outcome: Outcome) -> None:
-        """Without a group, one is made for a member that is new; the log learns of it at once."""
+        """Without a group, one is created for a new member and written to the log."""
         request = command.request
         is_new_group = group is None
         if group is None:
@@ -65,7 +65,7 @@ class Join:
             self._join_new(group, command, token, outcome)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """In PreparingRebalance those that wait are counted, so that a group over its limit sheds the last to join."""
+        """In PreparingRebalance only waiting members count, so that a group over its limit drops the last to join."""
         limit = self._settings.group_max_size
         member = group.members.get(member_id)
         if group.state is State.EMPTY:
@@ -112,11 +112,11 @@ class Join:
         member = group.members[member_id]
         unchanged = member.protocols == protocols_of(request.protocols)
         if group.state is State.COMPLETING_REBALANCE and unchanged:
-            outcome.reply(token, join_response(group, member_id))  # it missed the first answer
+            outcome.reply(token, join_response(group, member_id))  # it missed the first response
         elif group.state is State.STABLE and unchanged and member_id != group.leader_id:
             outcome.reply(token, join_response(group, member_id))
         else:
-            # A stable group's leader that joins wants a rebalance, of topics that have changed for instance.
+            # The leader of a stable group joins to request a rebalance, for example because topics have changed.
             self._rejoin(group, member, request, rebalance_timeout_ms(command), token, outcome)
             self._rebalance.maybe_begin(group, outcome)
 
@@ -163,8 +163,8 @@ class Join:
     ) -> None:
         former_leader = group.leader_id or ""
         fenced = ErrorCode.FENCED_INSTANCE_ID
-        self._rebalance.answer_join(group, former, join_error(fenced, former.member_id), outcome)
-        self._rebalance.answer_sync(former, SyncGroupResponse(error_code=fenced), outcome)
+        self._rebalance.reply_to_join(group, former, join_error(fenced, former.member_id), outcome)
+        self._rebalance.reply_to_sync(former, SyncGroupResponse(error_code=fenced), outcome)
         outcome.cancel(timer_key(SESSION_TIMER, group.group_id, former.member_id))
         member = group.replace_static_member(former, member_id)
         self._rejoin(group, member, command.request, rebalance_timeout_ms(command), token, outcome)
@@ -175,15 +175,15 @@ class Join:
             if command.version >= SKIPS_ASSIGNMENT:
                 response.skip_assignment = member_id == group.leader_id
             else:
-                # Under its new id it would take itself for the leader and assign; the old id prevents that.
+                # Under its new id it would consider itself the leader and assign; the old id prevents that.
                 response.leader, response.members = former_leader, []
-            self._rebalance.answer_join(group, member, response, outcome)
+            self._rebalance.reply_to_join(group, member, response, outcome)
         else:
-            # In CompletingRebalance the leader may have assigned to the former id already: join anew.
+            # In CompletingRebalance the leader may have assigned to the former id already: join again.
             self._rebalance.maybe_begin(group, outcome)
 
     def _new_member_id(self, name: str) -> str:
-        """A long name is cut, so that the id still is a string of the protocol."""
+        """A long name is cut, so that the id fits the protocol's string limit."""
         ending = f"-{self._new_uuid()}"
         return f"{cut_text(name, MAX_STRING_BYTES - len(ending), '')}{ending}"
 

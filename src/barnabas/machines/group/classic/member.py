@@ -1,4 +1,4 @@
-"""One member of a classic group: who it is, what it can speak, what it was given, and which request of it is held."""
+"""One member of a classic group: its identity, protocols and assignment, and the requests of it that are held."""
 
 from barnabas.machines.coordinator import Token
 from barnabas.machines.group.classic.protocols import Protocols
@@ -47,7 +47,7 @@ class ClassicMember:
         self.awaiting_join: Token | None = None
         self.awaiting_sync: Token | None = None
         self.is_new = False
-        """In its first JoinGroup: the answer will tell it its id, so it cannot heartbeat yet."""
+        """In its first JoinGroup: the response will carry its id, so it cannot heartbeat yet."""
         self.session_deadline_ms = 0
 
     @property
@@ -56,7 +56,7 @@ class ClassicMember:
 
     @property
     def is_excused_from_heartbeats(self) -> bool:
-        """A held request shows that it is alive; but a new member would wait for ever if its client had gone."""
+        """A held request shows that it is alive; but a new member would wait forever if its client was gone."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
     def metadata(self, protocol: str | None) -> bytes:
@@ -92,7 +92,7 @@ class ClassicMember:
         )
 
     def describe(self, protocol: str | None) -> DescribedGroupMember:
-        """Without its metadata where there is no protocol to pick it by."""
+        """Without its metadata if there is no protocol to select it by."""
         return DescribedGroupMember(
             member_id=self.member_id,
             group_instance_id=self.group_instance_id,

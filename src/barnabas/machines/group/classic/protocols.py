@@ -1,4 +1,4 @@
-"""What the members of a classic group can speak, and what the group settles on.
+"""The protocols that the members of a classic group support, and which one the group uses.
 
 A protocol is an assignor's name with the member's metadata for it, its subscription where the protocol type is
 `consumer`. Only a protocol that all members have can be chosen.
@@ -40,7 +40,7 @@ class ProtocolCounts:
                 del self._counts[name]
 
     def includes_any(self, protocols: Protocols, member_count: int) -> bool:
-        """Whether all members have one of these."""
+        """Whether all members have at least one of these."""
         return any(self._counts.get(name, 0) == member_count for name, _ in protocols)
 
     def select(self, candidates: list[Protocols]) -> str:

@@ -1,8 +1,8 @@
-"""The rebalance of a classic group: from the first JoinGroup that asks for one to the answers of all of them.
+"""The rebalance of a classic group: from the first JoinGroup that requests it to the responses to all members.
 
     Empty, Stable, CompletingRebalance --prepare--> PreparingRebalance --complete_join--> CompletingRebalance, or Empty
 
-`join.py`, `sync.py` and `sessions.py` begin and end rebalances here. The timers are `join:<group>` (members that have
+`join.py`, `sync.py` and `sessions.py` start and end rebalances here. The timers are `join:<group>` (members that have
 not joined by then are left out), `sync:<group>` (the same for SyncGroup) and `session:<group>:<member>`.
 """
 
@@ -25,7 +25,7 @@ def join_error(error: ErrorCode, member_id: str = "") -> JoinGroupResponse:
 
 
 def join_response(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
-    """The current generation, as one member is told of it; the leader learns of all members."""
+    """The current generation, for one member; the leader's response lists all members."""
     members = []
     if member_id == group.leader_id:
         members = [
@@ -53,7 +53,7 @@ class Rebalance:
         self._settings = settings
 
     def maybe_begin(self, group: ClassicGroup, outcome: Outcome) -> None:
-        """Begin a rebalance, or see whether the one that runs is now complete."""
+        """Start a rebalance, or check whether the current one is now complete."""
         if group.state is State.PREPARING_REBALANCE:
             self.maybe_complete_join(group, outcome)
         else:
@@ -86,21 +86,21 @@ class Rebalance:
             self.complete_join(group, outcome)
 
     def complete_join(self, group: ClassicGroup, outcome: Outcome) -> None:
-        """Go on with those who joined. A static member stays without joining: it may be restarting."""
+        """Continue with the members that joined. A static member stays without joining: it may be restarting."""
         outcome.cancel(timer_key(JOIN_TIMER, group.group_id))
         group.initial_rebalance_remaining_ms = None
         absent = [member for member in group.members.values() if member.awaiting_join is None and not member.is_static]
         for member in absent:
             self.drop_member(group, member, outcome)
         if group.members and not group.elect_joined_leader():
-            self._arm_join(group, group.rebalance_timeout_ms, outcome)  # until sessions end, or somebody joins
+            self._arm_join(group, group.rebalance_timeout_ms, outcome)  # until sessions expire, or a member joins
             return
         group.begin_generation(outcome.now.wall_ms)
         if group.state is State.EMPTY:
             outcome.records.append(group.record())
             return
         for member in group.members.values():
-            self.answer_join(group, member, join_response(group, member.member_id), outcome)
+            self.reply_to_join(group, member, join_response(group, member.member_id), outcome)
             member.is_new = False
             self.restart_session(group, member, outcome)
             group.pending_syncs[member.member_id] = None
@@ -119,7 +119,7 @@ class Rebalance:
             self.complete_join(group, outcome)
 
     def on_sync_timer(self, group: ClassicGroup, outcome: Outcome) -> None:
-        """Leave out the members that joined but never asked for their assignment."""
+        """Remove the members that joined but never sent SyncGroup."""
         if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_syncs:
             return
         for member_id in list(group.pending_syncs):
@@ -136,21 +136,21 @@ class Rebalance:
         member.session_deadline_ms = outcome.arm(key, timeout_ms)
 
     def drop_member(self, group: ClassicGroup, member: ClassicMember, outcome: Outcome) -> None:
-        """Take it out and answer what is held of it, so that a client that is still there joins again."""
-        self.answer_join(group, member, join_error(ErrorCode.UNKNOWN_MEMBER_ID), outcome)
-        self.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), outcome)
+        """Remove it and reply to its held requests, so that a client that is still alive joins again."""
+        self.reply_to_join(group, member, join_error(ErrorCode.UNKNOWN_MEMBER_ID), outcome)
+        self.reply_to_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), outcome)
         group.remove_member(member.member_id)
         outcome.cancel(timer_key(SESSION_TIMER, group.group_id, member.member_id))
 
-    def answer_join(
+    def reply_to_join(
         self, group: ClassicGroup, member: ClassicMember, response: JoinGroupResponse, outcome: Outcome
     ) -> None:
         token = group.set_awaiting_join(member, None)
         if token is not None:
             outcome.reply(token, response)
 
-    def answer_sync(self, member: ClassicMember, response: SyncGroupResponse, outcome: Outcome) -> bool:
-        """Whether there was one to answer."""
+    def reply_to_sync(self, member: ClassicMember, response: SyncGroupResponse, outcome: Outcome) -> bool:
+        """Returns whether a SyncGroup was held."""
         token, member.awaiting_sync = member.awaiting_sync, None
         if token is None:
             return False
@@ -161,8 +161,8 @@ class Rebalance:
         for member in group.members.values():
             member.assignment = b""
             response = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-            if self.answer_sync(member, response, outcome):
-                # Its session may have run out unnoticed while the request was held.
+            if self.reply_to_sync(member, response, outcome):
+                # Its session may have expired unnoticed while the request was held.
                 self.restart_session(group, member, outcome)
 
     def _arm_join(self, group: ClassicGroup, delay_ms: int, outcome: Outcome) -> None:

@@ -1,7 +1,7 @@
 """Classic groups as a part of the shard: requests, timers and records that concern them, by table.
 
-The same four requests may come for a consumer group that still has members of the classic protocol; `GroupShard` picks
-the part by the type of the group, and each such part offers the same four methods (`MemberRequests`).
+The same four requests may arrive for a consumer group that still has members of the classic protocol; `GroupShard`
+selects the part by the type of the group, and each such part offers the same four methods (`MemberRequests`).
 """
 
 from barnabas.clock import Random
@@ -49,7 +49,7 @@ class ClassicGroups:
         }
 
     def join(self, group: Group | None, command: JoinGroup, token: Token, outcome: Outcome) -> None:
-        """To no group yet, or to an empty one of another type, which gives way to a classic group."""
+        """For a group that does not exist, or an empty one of another type, which a classic group replaces."""
         if group is not None and not isinstance(group, ClassicGroup):
             assert group.is_empty
             self._join.join(None, command, token, outcome)
@@ -98,7 +98,7 @@ class ClassicGroups:
         group.stored = value
 
     def on_loaded(self, outcome: Outcome) -> None:
-        """Sessions begin anew; a group that is larger than now allowed rebalances, and sheds its last to join."""
+        """Sessions restart; a group over the current size limit rebalances and drops its last to join."""
         for group in self._registry:
             if not isinstance(group, ClassicGroup):
                 continue
@@ -109,7 +109,7 @@ class ClassicGroups:
                 self.rebalance.prepare(group, outcome)
 
     def on_image(self, image: ClusterImage, outcome: Outcome) -> None:
-        """Which topics there are is the affair of the members' leader."""
+        """Topic changes are handled by the leading member."""
 
 
 def refuse_sync(token: Token, error: ErrorCode, outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""Whether the members of a classic group are still there: Heartbeat, LeaveGroup, and sessions that run out."""
+"""Liveness of the members of a classic group: Heartbeat, LeaveGroup, and session expiry."""
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import Token
@@ -54,9 +54,9 @@ class Sessions:
     def heartbeat_at_rest(
         self, group: ClassicGroup, request: HeartbeatRequest, monotonic_ms: int
     ) -> HeartbeatResponse | None:
-        """What nearly all heartbeats come to: a deadline moves. The timer stays as it is and finds out when it fires.
+        """Fast path: only extend the session deadline. The timer is not moved; it checks the deadline when it fires.
 
-        None if there is more to it; then nothing has changed.
+        None if more is needed; then nothing has changed.
         """
         if group.state is not State.STABLE or request.generation_id != group.generation:
             return None
@@ -79,7 +79,7 @@ class Sessions:
         if len(group.members) < size:
             self._rebalance.maybe_begin(group, outcome)
         else:
-            self._rebalance.maybe_complete_join(group, outcome)  # one that was only pending may have been waited for
+            self._rebalance.maybe_complete_join(group, outcome)  # the rebalance may have waited for a pending member
         outcome.reply(token, leave_response(members, errors, command.version))
 
     def _leave(self, group: ClassicGroup, identity: MemberIdentity, outcome: Outcome) -> ErrorCode:

@@ -1,4 +1,4 @@
-"""SyncGroup to a classic group: the assignment of the leader is written and makes it stable; the others wait for it."""
+"""SyncGroup for a classic group: the leader's assignment is written and makes it stable; the others wait for it."""
 
 from functools import partial
 
@@ -54,16 +54,16 @@ class Sync:
         group.transition_to(State.STABLE, outcome.now.wall_ms)
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
-            if self._rebalance.answer_sync(member, _assigned(group, member.assignment), outcome):
-                # Its session may have run out unnoticed while the request was held.
+            if self._rebalance.reply_to_sync(member, _assigned(group, member.assignment), outcome):
+                # Its session may have expired unnoticed while the request was held.
                 self._rebalance.restart_session(group, member, outcome)
         outcome.records.append(group.record())
         outcome.if_too_large = ErrorCode.UNKNOWN_SERVER_ERROR
         outcome.when_refused = partial(self._on_refused, group)
 
     def _on_refused(self, group: ClassicGroup, outcome: Outcome) -> None:
-        """Subscriptions and assignments do not fit into a record. As in Kafka all who waited hear of an error, and the
-        group begins anew: with fewer members, or smaller subscriptions, it may go well."""
+        """Subscriptions and assignments do not fit into a record. As in Kafka all waiting members receive an error and
+        the group rebalances: with fewer members, or smaller subscriptions, it may succeed."""
         for member in group.members.values():
             member.assignment = b""
         self._rebalance.prepare(group, outcome)

@@ -124,8 +124,8 @@ class Migration:
     def _send_back_to_join(self, group: ClassicGroup, outcome: Outcome) -> None:
         error = ErrorCode.REBALANCE_IN_PROGRESS
         for member in group.members.values():
-            self._classic_rebalance.answer_join(group, member, join_error(error, member.member_id), outcome)
-            self._classic_rebalance.answer_sync(member, SyncGroupResponse(error_code=error), outcome)
+            self._classic_rebalance.reply_to_join(group, member, join_error(error, member.member_id), outcome)
+            self._classic_rebalance.reply_to_sync(member, SyncGroupResponse(error_code=error), outcome)
             outcome.cancel(timer_key(CLASSIC_SESSION_TIMER, group.group_id, member.member_id))
         for member_id in group.pending_joins:
             outcome.cancel(timer_key(CLASSIC_SESSION_TIMER, group.group_id, member_id))

@@ -1,16 +1,26 @@
-"""Reads the JSON object that an ODS record holds, for the rules of events and of changes.
+"""ODS records: how their JSON is read, and what the rules of events and changes make of one: rows, or a reason.
 
-The only error is DirtyRecordError, whatever a record holds: any other would end the query for the sake of one record.
+The only error is DirtyRecordError, whatever a record holds: any other would end the query because of one record.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
-from barnabas.pipeline.output import DirtyRecordError
-
+DIRTY_TOPIC: Final = "ods_dirty"
 DEEPEST: Final = 254
 """Levels of lists and objects that can be written again; more of them can be read."""
+
+
+class OutputRow(NamedTuple):
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    """None removes the key from a dimension."""
+
+
+class DirtyRecordError(Exception):
+    """The record goes to `ods_dirty`; the text is the reason, for the people who look after its producer."""
 
 
 def read_object(value: bytes | None, deepest: int = DEEPEST) -> dict[str, Any]:

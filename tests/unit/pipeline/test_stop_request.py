@@ -7,16 +7,16 @@ import threading
 
 import pytest
 
-from barnabas.pipeline.stop_wish import StopWish, signals_held_back
+from barnabas.pipeline.stop_request import StopRequest, signals_held_back
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_once_is_a_wish_and_twice_is_at_once(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with StopWish() as stop:
-        assert not stop.is_there
+    with StopRequest() as stop:
+        assert not stop.requested
         signal.raise_signal(number)
-        assert stop.is_there
+        assert stop.requested
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
     assert signal.getsignal(number) is before
@@ -50,8 +50,8 @@ def test_in_another_thread_signals_are_left_alone() -> None:
     seen = []
 
     def follow() -> None:
-        with StopWish() as stop, signals_held_back():
-            seen.extend([signal.getsignal(signal.SIGINT), stop.is_there])
+        with StopRequest() as stop, signals_held_back():
+            seen.extend([signal.getsignal(signal.SIGINT), stop.requested])
 
     thread = threading.Thread(target=follow)
     thread.start()

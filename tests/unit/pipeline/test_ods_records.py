@@ -7,8 +7,7 @@ import pytest
 
 from barnabas.pipeline.changes import split_change
 from barnabas.pipeline.events import EventSplitter
-from barnabas.pipeline.output import DirtyRecordError
-from barnabas.pipeline.reading import DEEPEST, id_text, read_object
+from barnabas.pipeline.ods_records import DEEPEST, DirtyRecordError, id_text, read_object
 from barnabas.pipeline.routing import parse_routing
 from barnabas.pipeline.visits import Visits
 

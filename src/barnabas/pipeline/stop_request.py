@@ -14,11 +14,11 @@ from typing import Any, Final, Self
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-class StopWish:
+class StopRequest:
     """As a context, in the main thread; elsewhere signals are not ours, and it is never there. Twice means at once."""
 
     def __init__(self) -> None:
-        self.is_there = False
+        self.requested = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -32,9 +32,9 @@ class StopWish:
         self._before = {}
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.is_there:
+        if self.requested:
             raise KeyboardInterrupt
-        self.is_there = True
+        self.requested = True
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.pipeline.checkpoint_owner import CheckpointError, claim_checkpoint
+from barnabas.pipeline.checkpoint import CheckpointError, claim_checkpoint
 
 
 def test_a_checkpoint_keeps_its_name(tmp_path: Path) -> None:
