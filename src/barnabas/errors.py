@@ -160,11 +160,18 @@ class KafkaError(Exception):
 
     told: str | None = None
     """The broker's own error message, verbatim; `message` may add to it."""
+    hint: str | None = None
+    """What to do about it, where a client knows: `message` is then the reason and the hint."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.text)
         self.code = code
-        self.message = message or code.text
+        self.message = self.reason = message or code.text
+
+    def add_hint(self, hint: str) -> None:
+        self.hint = hint
+        self.message = f"{self.reason} ({hint})"
+        self.args = (self.message,)
 
     @property
     def retriable(self) -> bool:

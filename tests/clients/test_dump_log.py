@@ -11,7 +11,8 @@ from kafka_commands import KafkaTools
 from kafka_process import QuickKafka, why_no_kafka
 from storage_logs import NOW, append, append_marker, make_batch, make_marker, open_test_log, small_config
 
-from barnabas.cli.dump.command import kafka_main, main
+from barnabas.cli.commands.log import main
+from barnabas.cli.dump.command import kafka_main
 from barnabas.testing import Broker
 
 pytestmark = [pytest.mark.java, pytest.mark.skipif(why_no_kafka() is not None, reason=str(why_no_kafka()))]
@@ -73,7 +74,7 @@ def test_damage_is_found_as_kafka_finds_it(segments: Path, kafka_tools: KafkaToo
     lines, complaints, status = ours("--files", f"{index},{first}")
     assert lines[-1] == f"Found 4 invalid bytes at the end of {first.name}"
     assert complaints[0] == f"Mismatches in :{index}" and status == 0
-    assert main([str(index), str(first)]) == 1
+    assert main(["dump", str(index), str(first)]) == 1
     assert "isvalid: false" in ours("--files", str(second))[0][-1]
 
 
@@ -123,7 +124,7 @@ def test_metadata_log_of_kafka(tmp_path: Path, kafka_tools: KafkaTools) -> None:
 def test_rows_for_programs(segments: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import json
 
-    assert main(["--json", "--deep-iteration", str(min(segments.glob("*.log")))]) == 0
+    assert main(["dump", "--json", "--deep-iteration", str(min(segments.glob("*.log")))]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     batches = [row for row in rows if "base_offset" in row]
     assert batches[0]["base_offset"] == 0 and batches[0]["valid"] is True and batches[0]["record_count"] == 3

@@ -1,81 +1,139 @@
-"""Nouns and verbs: how a command is declared, parsed, run, and how it fails.
+"""How Barnabas's commands are declared, parsed, called and rendered, and how they fail.
 
-    VERBS = (Verb("list", "all topics", list_arguments, list_topics), ...)
+    VERBS = (Command("list", "list topics", list_arguments, with_admin(list_topics), render_topics), ...)
 
     def main(arguments):
         return run("topic", "Topics of a cluster.", VERBS, arguments)
 
-Exit status: 0 done; 1 the cluster said no, or cannot be reached (one line on stderr says why and what to do); 2 wrong
-use. Nothing here imports the clients: `--help` must not wait for them. A verb's function imports what it needs.
+`arguments` adds a command's options to its parser, `call` does the work and returns a result, `render` turns that into
+an `Output`: text for people, a document for --json. Kafka's commands with sub-commands are declared with the same class
+(kafka/subcommands.py), those with flags alone with `Tool` (kafka/flags.py).
+
+Nothing here imports the clients: `--help` must not wait for them. A command's functions import what they need.
 """
 
 import argparse
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.examples import examples_text
+from barnabas.cli.exit_status import FAILED, USAGE_ERROR, Failure, complain, run_program
 from barnabas.cli.numbers import NumberError, seconds
-from barnabas.cli.standard_output import complain, seeing_output_out
+from barnabas.cli.output import Output, show
 
 if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
     from barnabas.errors import KafkaError
 
-OK, FAILED, USAGE_ERROR, INTERRUPTED = 0, 1, 2, 130
+Result = TypeVar("Result")
 DEFAULT_BOOTSTRAP = "localhost:9092"
-# What the clients call a thing, and what it is called here.
-_WORDS = {
-    "ask for if_not_exists": "add --if-not-exists",
-    "list_groups shows": "`barnabas group list` shows",
-    "list_transactions shows": "`barnabas transaction list` shows",
-    "list_offsets shows": "`barnabas topic offsets` shows",
-    "describe_cluster shows": "`barnabas cluster describe` shows",
-    "describe_producers shows": "`barnabas transaction producers` shows",
+# What to do about an error, by its code: the clients name methods, the commands name commands and options.
+_HINTS = {
+    "TOPIC_ALREADY_EXISTS": "add --if-not-exists if that is fine",
+    "GROUP_ID_NOT_FOUND": "`barnabas group list` shows those there are",
+    "TRANSACTIONAL_ID_NOT_FOUND": "`barnabas transaction list` shows those there are",
+    "OFFSET_OUT_OF_RANGE": "`barnabas topic offsets` shows the earliest and latest",
+    "BROKER_ID_NOT_REGISTERED": "`barnabas cluster describe` shows the brokers",
+    "TRANSACTION_COORDINATOR_FENCED": "`barnabas transaction producers` shows the coordinator epoch to use",
 }
 
 
-class Verb(NamedTuple):
-    """`run` gets the parsed options and gives the exit status (None: done)."""
+class Command(NamedTuple, Generic[Result]):
+    """A verb of a noun, or a sub-command of a Kafka tool. Without `render`, `call` prints and returns the status."""
 
     name: str
     summary: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int | None]
+    arguments: Callable[[argparse.ArgumentParser], None]
+    call: Callable[[argparse.Namespace], Result]
+    render: Callable[[argparse.Namespace, Result], Output] | None = None
+    partial: bool = False
+    """Where a call about several names fails for some of them, those that succeeded are rendered before the failure."""
+    connects: bool = True
+    """Whether it has the options of a connection."""
+    description: str = ""
+    """For --help; the summary unless there is more to say."""
 
 
 class UsageError(Exception):
     """The options contradict each other or a value makes no sense; nothing was done."""
 
 
-def run(noun: str, description: str, verbs: Sequence[Verb], arguments: Sequence[str]) -> int:
-    options = parser_of(noun, description, verbs).parse(arguments)
-    verb: Verb = options.verb
-    return guarded(f"barnabas {noun} {verb.name}", lambda: verb.run(options))
+class Refused(Exception):
+    """The state of the cluster does not allow it; nothing was done."""
 
 
-def guarded(program: str, work: Callable[[], int | None]) -> int:
-    """Do the work and turn what it raises into a line and an exit status."""
-    return seeing_output_out(program, lambda: _status(program, work))
+def no_arguments(parser: argparse.ArgumentParser) -> None:
+    """For commands without options of their own."""
 
 
-def _status(program: str, work: Callable[[], int | None]) -> int:
+def with_admin(call: "Callable[[Admin, argparse.Namespace], Result]") -> Callable[[argparse.Namespace], Result]:
+    """The same call with an admin client made from the options, and closed after it."""
+
+    def connected(options: argparse.Namespace) -> Result:
+        from barnabas.cli.connection import admin_client
+
+        with admin_client(options) as admin:
+            return call(admin, options)
+
+    return connected
+
+
+def run(noun: str, description: str, commands: Sequence[Command[Any]], arguments: Sequence[str]) -> int:
+    options = parser_of(noun, description, commands).parse(arguments)
+    program = f"barnabas {noun} {options.command.name}"
+    return run_own(program, lambda: _call(program, options.command, options))
+
+
+def run_own(program: str, work: Callable[[], int | None]) -> int:
+    """Run the work of one of Barnabas's own commands."""
+    return run_program(program, work, lambda error: _failure(program, error))
+
+
+def _call(program: str, command: Command[Any], options: argparse.Namespace) -> int | None:
+    if command.render is None:
+        status: int | None = command.call(options)
+        return status
     try:
-        return work() or OK
-    except (UsageError, NumberError) as error:
-        return _fail(program, error, USAGE_ERROR)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        result = command.call(options)
     except Exception as error:
-        from barnabas.errors import KafkaError
-
-        if isinstance(error, KafkaError):
-            return _fail(program, _in_words(error), USAGE_ERROR if isinstance(error, ValueError) else FAILED)
+        succeeded = getattr(error, "results", None) if command.partial else None
+        if succeeded:
+            show(command.render(options, succeeded), as_json=options.json)
         raise
+    output = command.render(options, result)
+    show(output, as_json=options.json)
+    if output.complaint:
+        complain(f"{program}: {output.complaint}")
+    return output.status
+
+
+def _failure(program: str, error: Exception) -> Failure | None:
+    if isinstance(error, UsageError | NumberError):
+        return Failure(f"{program}: {error}", USAGE_ERROR)
+    if isinstance(error, Refused):
+        return Failure(f"{program}: {error}")
+    from barnabas.errors import KafkaError
+
+    if isinstance(error, KafkaError):
+        return Failure(f"{program}: {error_text(error)}", USAGE_ERROR if isinstance(error, ValueError) else FAILED)
+    return None
+
+
+def error_text(error: "KafkaError") -> str:
+    """One line, however many failures there are, with the hints of the command line."""
+    errors: dict[object, KafkaError] = getattr(error, "errors", None) or {None: error}
+    return " ".join("; ".join(map(_one_error, errors.values())).split())
+
+
+def _one_error(error: "KafkaError") -> str:
+    hint = _HINTS.get(error.code.name) if error.hint else None
+    return f"{error.reason} ({hint})" if hint else error.message
 
 
 def default_bootstrap() -> str:
-    """Where to connect to if neither a flag nor a file says it."""
+    """The address if neither a flag nor a file names one."""
     return os.environ.get("BARNABAS_BOOTSTRAP") or DEFAULT_BOOTSTRAP
 
 
@@ -97,7 +155,7 @@ def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="one client option by Kafka's name (repeatable)",
     )
-    group.add_argument("-v", "--verbose", action="store_true", help="say on stderr what the client does")
+    group.add_argument("-v", "--verbose", action="store_true", help="log on stderr what the client does")
     group.add_argument("--timeout", metavar="SECONDS", type=seconds, help="give up after this time (default 60)")
 
 
@@ -114,43 +172,28 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, str]:
 
 
 def check_words(given: Sequence[str], known: Any, option: str) -> None:
-    """Words of an enumeration that takes whatever it does not know as its UNKNOWN."""
+    """For an enumeration that maps every unknown word to its UNKNOWN."""
     wrong = [word for word in given if known(word) is known.UNKNOWN]
     if wrong:
         words = ", ".join(each for each in known if each is not known.UNKNOWN)
         raise UsageError(f"{option} {wrong[0]}: expected one of {words}")
 
 
-def parser_of(noun: str, description: str, verbs: Sequence[Verb]) -> CommandParser:
+def parser_of(noun: str, description: str, commands: Sequence[Command[Any]]) -> CommandParser:
     parser = CommandParser(prog=f"barnabas {noun}", description=description)
-    words = parser.add_subparsers(metavar="VERB", required=True)
-    for verb in verbs:
-        child = words.add_parser(
-            verb.name,
-            help=verb.summary,
-            description=_sentence(verb.summary),
-            epilog=examples_text(f"{noun} {verb.name}"),
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    for command in commands:
+        child = verbs.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.description or f"{command.summary[0].upper()}{command.summary[1:]}.",
+            epilog=examples_text(f"{noun} {command.name}"),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        verb.add_arguments(child)
-        add_connection_arguments(child)
-        child.set_defaults(verb=verb)
+        command.arguments(child)
+        if command.render is not None:
+            add_json_argument(child)
+        if command.connects:
+            add_connection_arguments(child)
+        child.set_defaults(command=command)
     return parser
-
-
-def _sentence(summary: str) -> str:
-    return f"{summary[0].upper()}{summary[1:]}."
-
-
-def _in_words(error: "KafkaError") -> str:
-    """In one line, whatever the number of failures, with the names that things have on the command line."""
-    errors: dict[object, KafkaError] = getattr(error, "errors", {})
-    text = "; ".join(each.message for each in errors.values()) or error.message
-    for name, word in _WORDS.items():
-        text = text.replace(name, word)
-    return " ".join(text.split())
-
-
-def _fail(program: str, reason: object, status: int) -> int:
-    complain(f"{program}: {reason}")
-    return status

@@ -58,6 +58,7 @@ _EXAMPLES: dict[str, Sequence[str]] = {
     "perf consume": ("speed -n 1000000",),
     "perf latency": ("speed -n 1000",),
     "log dump": ("data/orders-0/00000000000000000000.log --print-data-log",),
+    "log accept": ("/var/lib/barnabas orders-0",),
     "completion": ("bash",),
 }
 

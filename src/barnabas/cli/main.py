@@ -1,10 +1,11 @@
-"""`barnabas`: noun, then verb. This file knows the words and nothing else; each command lives in its own module."""
+"""`barnabas`: noun, then verb. This file has the table of nouns and nothing else; each has a module of its own."""
 
 import importlib
 import sys
 from collections.abc import Sequence
 
-from barnabas.cli.standard_output import complain, seeing_output_out
+from barnabas.cli.command_parser import hint
+from barnabas.cli.exit_status import OK, USAGE_ERROR, complain, run_and_flush
 
 COMMANDS = {
     "server": ("barnabas.cli.server", "run a broker"),
@@ -20,11 +21,10 @@ COMMANDS = {
     "user": ("barnabas.cli.commands.user", "users with a password, and quotas"),
     "perf": ("barnabas.cli.commands.perf", "measure: produce, consume, latency"),
     "pipeline": ("barnabas.cli.commands.pipeline", "the warehouse pipeline on Spark, and sample traffic for it"),
-    "log": ("barnabas.cli.commands.log", "show what stands in the files of a log; accept the loss of a damaged one"),
+    "log": ("barnabas.cli.commands.log", "show what the files of a log contain; accept the loss of a damaged one"),
     "completion": ("barnabas.cli.commands.completion", "what makes a shell complete these words"),
 }
 
-USAGE_ERROR = 2
 SWITCHES = ("-v", "--verbose")
 CONNECTION_OPTIONS = ("-b", "--bootstrap-server", "--command-config", "-X", "--timeout", *SWITCHES)
 EXAMPLES = """\
@@ -37,30 +37,26 @@ EXAMPLES = """\
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
-    return seeing_output_out("barnabas", lambda: _run(words))
+    return run_and_flush("barnabas", lambda: _run(words))
 
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(_help())
-        return 0 if words else USAGE_ERROR
+        return OK if words else USAGE_ERROR
     if words[0] in ("-V", "--version"):
         from barnabas import __version__
         from barnabas.records.codec import NATIVE
 
         print(f"barnabas {__version__} ({'native' if NATIVE else 'pure Python'} codec)")
-        return 0
+        return OK
     before, words = _connection_options(words)
     if not words:
         complain("barnabas: a command is missing. See barnabas --help.")
         return USAGE_ERROR
     row = COMMANDS.get(words[0])
     if row is None:
-        import difflib
-
-        near = difflib.get_close_matches(words[0], COMMANDS, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        complain(f"barnabas: there is no command {words[0]!r}.{hint} See barnabas --help.")
+        complain(f"barnabas: there is no command {words[0]!r}{hint(words[0], COMMANDS)}. See barnabas --help.")
         return USAGE_ERROR
     module = importlib.import_module(row[0])
     verb = words[1:2] if before and hasattr(module, "VERBS") else []

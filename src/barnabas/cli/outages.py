@@ -34,7 +34,7 @@ class OutageHandler(logging.Handler):
 
 
 @contextmanager
-def outages_told(tell: Callable[[str], None]) -> Iterator[None]:
+def report_outages(tell: Callable[[str], None]) -> Iterator[None]:
     """Nothing happens where the log is shown anyway (-v)."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     quiet = [(logger, logger.level) for logger in loggers if not logger.isEnabledFor(logging.WARNING)]

@@ -6,13 +6,47 @@ names of the fields.
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from argparse import Namespace
+from barnabas.cli.exit_status import OK
 
 GAP = "  "
 NOTHING = "-"
+
+
+class Table(NamedTuple):
+    headers: Sequence[str]
+    rows: Iterable[Sequence[object]]
+
+
+class Output(NamedTuple):
+    """What a command has to show: a document for --json, else lines, tables and named fields, in this order."""
+
+    document: Any
+    text: Iterable[str | Table | Mapping[str, object]]
+    status: int = OK
+    complaint: str = ""
+    """Why the status is not OK: printed on stderr, after the command's name."""
+
+
+def rows_output(names: Sequence[str], rows: Iterable[Sequence[object]], status: int = OK) -> Output:
+    """A table whose columns are called like the fields of its JSON: client_id is CLIENT-ID."""
+    listed = list(rows)
+    headers = [name.upper().replace("_", "-") for name in names]
+    return Output([dict(zip(names, row)) for row in listed], [Table(headers, listed)], status)
+
+
+def show(output: Output, *, as_json: bool) -> None:
+    if as_json:
+        print_json(output.document)
+        return
+    for part in output.text:
+        if isinstance(part, Table):
+            print_table(part.headers, part.rows)
+        elif isinstance(part, str):
+            print(part)
+        else:
+            print_fields(part)
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -27,7 +61,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def print_fields(fields: Mapping[str, object]) -> None:
-    """One thing: a name and a value a line."""
+    """One thing: a name and a value per line."""
     width = max(map(len, fields), default=0)
     for name, value in fields.items():
         print(f"{name:<{width}}{GAP}{_cell(value)}")
@@ -38,15 +72,6 @@ def print_json(value: Any) -> None:
 
     json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
     print()
-
-
-def print_done(options: "Namespace", done: Sequence[Mapping[str, object]], lines: Iterable[str]) -> None:
-    """What a command has changed: an object for each thing with --json, else the lines."""
-    if options.json:
-        print_json(list(done))
-        return
-    for line in lines:
-        print(line)
 
 
 def plain(value: Any) -> Any:
@@ -92,8 +117,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def _is_numeric(column: Sequence[object]) -> bool:
-    told = [value for value in column if value is not None]
-    return bool(told) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in told)
+    given = [value for value in column if value is not None]
+    return bool(given) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in given)
 
 
 def _cell(value: object) -> str:

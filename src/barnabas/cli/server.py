@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.exit_status import FAILED, OK, USAGE_ERROR
 from barnabas.cli.server_config import add_config_arguments, read_config
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from barnabas.cli.pid_file import PidFile
     from barnabas.config.broker import BrokerConfig
 
-OK, FAILED, USAGE_ERROR = 0, 1, 2
 PROGRAM = "barnabas server"
 START, STOP, STATUS = "start", "stop", "status"
 LOG_NAME = "barnabas.log"
@@ -233,16 +233,14 @@ def _settle_memory() -> None:
 
 async def _serve(config: "BrokerConfig", metadata: str | None, program: str, on_ready: Callable[[str], None]) -> int:
     import asyncio
-    import signal
 
     from barnabas import __version__
+    from barnabas.cli.signals import call_on_stop
     from barnabas.server.broker import Broker, StartError
 
     broker = Broker(config, metadata_file=metadata)
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    call_on_stop(asyncio.get_running_loop(), stop.set)
     try:
         await broker.start()
     except StartError as error:

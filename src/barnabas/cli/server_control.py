@@ -8,18 +8,18 @@ running, but its pid file is still there, because it was killed; 3 not running.
 import argparse
 import os
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.command import add_json_argument
+from barnabas.cli.command import Refused, add_json_argument, run_own
 from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.exit_status import FAILED, OK, USAGE_ERROR
 from barnabas.cli.numbers import seconds
-from barnabas.cli.output import print_done, print_json
+from barnabas.cli.output import Output, show
 from barnabas.cli.pid_file import Found, default_paths, is_held, look_at
 
-OK, FAILED, USAGE_ERROR, NOT_RUNNING = 0, 1, 2, 3
+NOT_RUNNING = 3
 STOP, STATUS = "stop", "status"
 DEFAULT_TIMEOUT_S = 60.0
 POLL_S = 0.05
@@ -32,13 +32,19 @@ SUMMARIES = {
 def main(verb: str, arguments: Sequence[str]) -> int:
     options = parser(verb).parse(arguments)
     program = f"barnabas server {verb}"
+    return run_own(program, lambda: _run(verb, options, program))
+
+
+def _run(verb: str, options: argparse.Namespace, program: str) -> int:
     try:
         found = _find(options, program)
         if found is None:
             return USAGE_ERROR
-        return _stop(found, options, program) if verb == STOP else _status(found, options.json)
+        output = _stop(found, options.timeout) if verb == STOP else _status(found)
     except OSError as error:
-        return _complain(program, f"{error.filename}: {error.strerror}", FAILED)
+        raise Refused(f"{error.filename}: {error.strerror}") from None
+    show(output, as_json=options.json)
+    return output.status
 
 
 def parser(verb: str) -> CommandParser:
@@ -76,27 +82,24 @@ def _find(options: argparse.Namespace, program: str) -> Found | None:
     return next((each for each in looks if each.running), next((each for each in looks if each.exists), looks[0]))
 
 
-def _status(found: Found, as_json: bool) -> int:
+def _status(found: Found) -> Output:
     status = OK if found.running else FAILED if found.exists else NOT_RUNNING
-    if as_json:
-        state = {OK: "running", FAILED: "dead", NOT_RUNNING: "stopped"}[status]
-        print_json({"state": state, "pid": found.pid if found.running else None, "pid_file": str(found.path)})
-    elif found.running:
-        print(f"running, pid {found.pid} ({found.path})")
-    elif found.exists:
-        print(f"not running: {found.path} was left behind by pid {found.pid}, which did not stop cleanly")
-    else:
-        print(f"not running (no {found.path})")
-    return status
+    state = {OK: "running", FAILED: "dead", NOT_RUNNING: "stopped"}[status]
+    line = {
+        OK: f"running, pid {found.pid} ({found.path})",
+        FAILED: f"not running: {found.path} was left behind by pid {found.pid}, which did not stop cleanly",
+        NOT_RUNNING: f"not running (no {found.path})",
+    }[status]
+    pid = found.pid if found.running else None
+    return Output({"state": state, "pid": pid, "pid_file": str(found.path)}, [line], status)
 
 
-def _stop(found: Found, options: argparse.Namespace, program: str) -> int:
-    timeout_s: float = options.timeout
+def _stop(found: Found, timeout_s: float) -> Output:
     if not found.running:
         left = f", {found.path} was left behind by a broker that was killed" if found.exists else ""
-        return _complain(program, f"no broker is running here{left or f' (no {found.path})'}", FAILED)
+        raise Refused(f"no broker is running here{left or f' (no {found.path})'}")
     if found.pid is None:
-        return _complain(program, f"{found.path} is held, but names no process", FAILED)
+        raise Refused(f"{found.path} is held, but names no process")
     # Held open, so that what is waited for is the end of this process, whatever becomes of the file's name.
     file = os.open(found.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -104,20 +107,14 @@ def _stop(found: Found, options: argparse.Namespace, program: str) -> int:
         started = time.monotonic()
         while is_held(file):
             if time.monotonic() - started >= timeout_s:
-                reason = f"pid {found.pid} is still stopping after {timeout_s:g} s; a longer --timeout waits for it"
-                return _complain(program, reason, FAILED)
+                raise Refused(
+                    f"pid {found.pid} is still stopping after {timeout_s:g} s; a longer --timeout waits for it"
+                )
             time.sleep(POLL_S)
         if os.fstat(file).st_nlink:
-            reason = f"pid {found.pid} ended without a clean stop; its next start checks the logs"
-            return _complain(program, reason, FAILED)
+            raise Refused(f"pid {found.pid} ended without a clean stop; its next start checks the logs")
     except PermissionError:
-        return _complain(program, f"pid {found.pid} belongs to another user: stop it as that user", FAILED)
+        raise Refused(f"pid {found.pid} belongs to another user: stop it as that user") from None
     finally:
         os.close(file)
-    print_done(options, [{"pid": found.pid, "stopped": True}], [f"stopped, pid {found.pid}"])
-    return OK
-
-
-def _complain(program: str, reason: str, status: int) -> int:
-    print(f"{program}: {reason}", file=sys.stderr)
-    return status
+    return Output([{"pid": found.pid, "stopped": True}], [f"stopped, pid {found.pid}"])

@@ -46,7 +46,8 @@ class BrokerVersions:
         most = schema.max_version if max_version is None else min(max_version, schema.max_version)
         served = self.ranges.get(api_key)
         if served is None:
-            raise UnsupportedVersionError(f"{self.address} does not offer {_title(api_key)}: use a newer broker")
+            text = f"{self.address} does not offer {_title(api_key)}: use a newer broker"
+            raise UnsupportedVersionError(text, missing_api=api_key)
         if min(most, served[1]) < max(least, served[0]):
             raise UnsupportedVersionError(
                 f"{self.address} speaks {_title(api_key)} v{served[0]}-v{served[1]}, but v{least}-v{most} is needed:"

@@ -5,10 +5,13 @@ succeed when it is made again; the clients have by then retried on their own for
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.protocol.api import ApiKey
 
 _CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
 
@@ -119,6 +122,13 @@ class UnsupportedVersionError(ClientError):
     """The broker does not speak an API, or not in a version that the call needs."""
 
     default_code = ErrorCode.UNSUPPORTED_VERSION
+
+    def __init__(
+        self, message: str | None = None, code: int | None = None, *, missing_api: "ApiKey | None" = None
+    ) -> None:
+        self.missing_api = missing_api
+        """The API, if the broker has it in no version."""
+        super().__init__(message, code)
 
 
 class AuthenticationError(ClientError):

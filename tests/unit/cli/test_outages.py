@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from barnabas.cli.log_level import log_level
-from barnabas.cli.outages import PAUSE_S, OutageHandler, kafka_warning, outages_told, teller
+from barnabas.cli.outages import PAUSE_S, OutageHandler, kafka_warning, report_outages, teller
 from barnabas.client import node_connections
 
 LOGGER = node_connections.logger
@@ -38,10 +38,10 @@ def test_only_inside_and_only_without_the_log() -> None:
     before = LOGGER.level
     with log_level():
         LOGGER.warning(WARNING, "a:1: x", 1.0)
-        with outages_told(told.append):
+        with report_outages(told.append):
             LOGGER.warning(WARNING, "a:1: y", 1.0)
         LOGGER.warning(WARNING, "a:1: z", 1.0)
-    with log_level(logging.INFO), outages_told(told.append):
+    with log_level(logging.INFO), report_outages(told.append):
         LOGGER.warning(WARNING, "a:1: v", 1.0)
     assert told == ["no connection to a:1: y"] and LOGGER.level == before and not LOGGER.handlers
 

@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import UsageError, Verb, add_json_argument, run
-from barnabas.cli.output import counted, print_json, print_table
+from barnabas.cli.command import Command, UsageError, run, with_admin
+from barnabas.cli.output import Output, Table, counted
 
 if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
     from barnabas.client.admin.types import AclBinding, AclFilter
 
 OPERATIONS = (
@@ -86,16 +87,10 @@ def _filter_arguments(parser: argparse.ArgumentParser) -> None:
     _add_operation(parser)
     # any: a rule of that very name; match: every rule that applies to the name
     _add_resources(parser, ("any", "match", "literal", "prefixed"))
-    add_json_argument(parser)
 
 
-def list_rules(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-
-    filters = _filters(options)
-    with admin_client(options) as admin:
-        found = {rule for each in filters for rule in admin.describe_acls(each)}
-    _print_rules(options, found)
+def list_rules(admin: "Admin", options: argparse.Namespace) -> "set[AclBinding]":
+    return {rule for each in _filters(options) for rule in admin.describe_acls(each)}
 
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,23 +110,16 @@ def create_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--producer", action="store_true", help="all that a producer needs for the topics named")
     parser.add_argument("--consumer", action="store_true", help="all that a consumer needs for the topics and groups")
     _add_resources(parser, ("literal", "prefixed"))
-    add_json_argument(parser)
 
 
-def create(options: argparse.Namespace) -> None:
+def create(admin: "Admin", options: argparse.Namespace) -> "Collection[AclBinding]":
     rules = _rules(options)
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
-
-    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_created(options, done)):
-        admin.create_acls(rules)
-    _print_created(options, rules)
+    admin.create_acls(rules)
+    return rules
 
 
-def _print_created(options: argparse.Namespace, rules: "Collection[AclBinding]") -> None:
-    if not options.json:
-        print(f"created {counted(len(rules), 'rule')}")
-    _print_rules(options, rules)
+def render_created(options: argparse.Namespace, rules: "Collection[AclBinding]") -> Output:
+    return render_rules(options, rules, f"created {counted(len(rules), 'rule')}")
 
 
 def delete_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,29 +128,18 @@ def delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show what would be removed")
 
 
-def delete(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
-
+def delete(admin: "Admin", options: argparse.Namespace) -> "Mapping[AclFilter, Iterable[AclBinding]]":
     named = _resources(options) or options.principal or options.operation or options.host or options.permission
     if bool(named) == options.all:
         raise UsageError("say which rules: by principal, operation, resource, ..., or else --all")
     filters = _filters(options)
-    with admin_client(options) as admin:
-        if options.dry_run:
-            deleted = {each: admin.describe_acls(each) for each in filters}
-        else:
-            with telling_what_was_done(lambda done: _print_deleted(options, done)):
-                deleted = admin.delete_acls(filters)
-    _print_deleted(options, deleted)
+    return {each: admin.describe_acls(each) for each in filters} if options.dry_run else admin.delete_acls(filters)
 
 
-def _print_deleted(options: argparse.Namespace, deleted: "Mapping[AclFilter, Iterable[AclBinding]]") -> None:
+def render_deleted(options: argparse.Namespace, deleted: "Mapping[AclFilter, Iterable[AclBinding]]") -> Output:
     found = {rule for rules in deleted.values() for rule in rules}
-    if not options.json:
-        print(f"{'would delete' if options.dry_run else 'deleted'} {counted(len(found), 'rule')}")
-    if found or options.json:
-        _print_rules(options, found)
+    line = f"{'would delete' if options.dry_run else 'deleted'} {counted(len(found), 'rule')}"
+    return render_rules(options, found, line) if found else Output([], [line])
 
 
 def _resources(options: argparse.Namespace) -> list[Resource]:
@@ -241,24 +218,20 @@ def _wanted(options: argparse.Namespace) -> list[tuple[Resource, str]]:
     return wanted
 
 
-def _print_rules(options: argparse.Namespace, rules: "Iterable[AclBinding]") -> None:
+def render_rules(options: argparse.Namespace, rules: "Iterable[AclBinding]", *lines: str) -> Output:
     ordered = sorted(
         rules,
         key=lambda rule: (rule.resource_type, rule.resource_name, rule.principal, rule.operation, rule.permission),
     )
-    if options.json:
-        print_json(ordered)
-        return
-    print_table(
-        ["RESOURCE", "NAME", "PATTERN", "PRINCIPAL", "HOST", "OPERATION", "PERMISSION"],
-        [
-            (
-                *(_word(rule.resource_type.name), rule.resource_name, _word(rule.pattern_type.name)),
-                *(rule.principal, rule.host, _word(rule.operation.name), _word(rule.permission.name)),
-            )
-            for rule in ordered
-        ],
-    )
+    rows = [
+        (
+            *(_word(rule.resource_type.name), rule.resource_name, _word(rule.pattern_type.name)),
+            *(rule.principal, rule.host, _word(rule.operation.name), _word(rule.permission.name)),
+        )
+        for rule in ordered
+    ]
+    headers = ["RESOURCE", "NAME", "PATTERN", "PRINCIPAL", "HOST", "OPERATION", "PERMISSION"]
+    return Output(ordered, [*lines, Table(headers, rows)])
 
 
 def _word(name: str) -> str:
@@ -266,7 +239,21 @@ def _word(name: str) -> str:
 
 
 VERBS = (
-    Verb("list", "rules, all or those that match", _filter_arguments, list_rules),
-    Verb("create", "add rules; one that is there already is fine", create_arguments, create),
-    Verb("delete", "remove the rules that match", delete_arguments, delete),
+    Command("list", "rules, all or those that match", _filter_arguments, with_admin(list_rules), render_rules),
+    Command(
+        "create",
+        "add rules; one that is there already is fine",
+        create_arguments,
+        with_admin(create),
+        render_created,
+        partial=True,
+    ),
+    Command(
+        "delete",
+        "remove the rules that match",
+        delete_arguments,
+        with_admin(delete),
+        render_deleted,
+        partial=True,
+    ),
 )

@@ -1,11 +1,12 @@
 """`barnabas cluster`: who is there, and whether all is well."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import FAILED, OK, Verb, add_json_argument, run
-from barnabas.cli.output import counted, print_fields, print_json, print_table
+from barnabas.cli.command import Command, no_arguments, run, with_admin
+from barnabas.cli.exit_status import FAILED, OK
+from barnabas.cli.output import Output, Table, counted
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -19,59 +20,45 @@ def main(arguments: Sequence[str]) -> int:
 
 def describe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", action="store_true", help="feature levels too")
-    add_json_argument(parser)
 
 
-def describe(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
+def describe(admin: "Admin", options: argparse.Namespace) -> dict[str, Any]:
+    cluster = admin.describe_cluster()
+    return {"cluster": cluster} | ({"features": admin.describe_features()} if options.features else {})
 
-    with admin_client(options) as admin:
-        cluster = admin.describe_cluster()
-        features = admin.describe_features() if options.features else None
-    if options.json:
-        print_json({"cluster": cluster} | ({"features": features} if features else {}))
-        return
-    controller = cluster.controller
-    print_fields({"cluster id": cluster.cluster_id, "controller": None if controller is None else controller.id})
-    print()
+
+def render_description(options: argparse.Namespace, described: dict[str, Any]) -> Output:
+    cluster, features = described["cluster"], described.get("features")
+    controller = None if cluster.controller is None else cluster.controller.id
     rows = [(each.node.id, each.node.address, each.node.rack, each.is_fenced) for each in cluster.brokers]
-    print_table(["BROKER", "ADDRESS", "RACK", "FENCED"], rows)
+    text: list[str | Table | Mapping[str, object]] = [
+        {"cluster id": cluster.cluster_id, "controller": controller},
+        "",
+        Table(["BROKER", "ADDRESS", "RACK", "FENCED"], rows),
+    ]
     if features is not None:
-        print()
         levels = [
             (name, supported.min_version, supported.max_version, _level(features.finalized.get(name)))
             for name, supported in sorted(features.supported.items())
         ]
-        print_table(["FEATURE", "MIN", "MAX", "IN-FORCE"], levels)
+        text += ["", Table(["FEATURE", "MIN", "MAX", "IN-FORCE"], levels)]
+    return Output(described, text)
 
 
 def _level(finalized: Any) -> int | None:
     return None if finalized is None else int(finalized.max_version)
 
 
-def health_arguments(parser: argparse.ArgumentParser) -> None:
-    add_json_argument(parser)
-
-
-def health(options: argparse.Namespace) -> int:
+def render_health(options: argparse.Namespace, found: dict[str, Any]) -> Output:
     """Status 1 if anything is wrong, so that scripts can wait for a healthy cluster."""
-    from barnabas.cli.connection import admin_client
-
-    with admin_client(options) as admin:
-        found = _look(admin)
     faults = {name: places for name, places in found["faults"].items() if places}
-    if options.json:
-        print_json({"healthy": not faults, **found})
-    else:
-        state = "healthy" if not faults else "not healthy"
-        sizes = [counted(found[f"{noun}s"], noun) for noun in ("broker", "topic", "partition")]
-        print(f"{state}: {', '.join(sizes)}")
-        for name, places in faults.items():
-            print(f"  {name.replace('_', ' ')}: {', '.join(places)}")
-    return FAILED if faults else OK
+    sizes = [counted(found[f"{noun}s"], noun) for noun in ("broker", "topic", "partition")]
+    text = [f"{'not healthy' if faults else 'healthy'}: {', '.join(sizes)}"]
+    text += [f"  {name.replace('_', ' ')}: {', '.join(places)}" for name, places in faults.items()]
+    return Output({"healthy": not faults, **found}, text, FAILED if faults else OK)
 
 
-def _look(admin: "Admin") -> dict[str, Any]:
+def health(admin: "Admin", options: argparse.Namespace) -> dict[str, Any]:
     from barnabas.client.admin.types import ConfigResource
     from barnabas.types import TopicPartition
 
@@ -110,6 +97,12 @@ def _look(admin: "Admin") -> dict[str, Any]:
 
 
 VERBS = (
-    Verb("describe", "show brokers and controller", describe_arguments, describe),
-    Verb("health", "look for what is wrong; exit status 1 if anything is", health_arguments, health),
+    Command("describe", "show brokers and controller", describe_arguments, with_admin(describe), render_description),
+    Command(
+        "health",
+        "look for what is wrong; exit status 1 if anything is",
+        no_arguments,
+        with_admin(health),
+        render_health,
+    ),
 )

@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Sequence
 from types import ModuleType
 
-from barnabas.cli.command import OK, add_connection_arguments, parser_of
+from barnabas.cli.command import add_connection_arguments, parser_of
 from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.commands.completion_scripts import (
     GROUPS,
@@ -28,6 +28,7 @@ from barnabas.cli.commands.completion_scripts import (
 )
 from barnabas.cli.commands.completion_values import has_values
 from barnabas.cli.examples import examples_text
+from barnabas.cli.exit_status import OK
 
 SHELLS = ("bash", "zsh", "fish")
 KINDS = (TOPICS, GROUPS, VALUES)

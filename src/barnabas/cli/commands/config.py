@@ -1,17 +1,17 @@
 """`barnabas config`: settings of topics, brokers, groups: get, set, unset."""
 
 import argparse
-import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
+from barnabas.cli.command import Command, UsageError, key_values, run, with_admin
+from barnabas.cli.exit_status import complain
 from barnabas.cli.numbers import NumberError, int32
-from barnabas.cli.output import print_done, print_json, print_table
+from barnabas.cli.output import Output, Table
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
-    from barnabas.client.admin.types import ConfigResource
+    from barnabas.client.admin.types import ConfigEntry, ConfigResource
 
 KINDS = ("topic", "broker", "group", "client-metrics", "broker-logger")
 ALL_BROKERS = "all"
@@ -31,32 +31,29 @@ def get_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("keys", metavar="KEY", nargs="*", help="only these settings")
     parser.add_argument("--all", action="store_true", help="settings that are at their default too")
     parser.add_argument("--docs", action="store_true", help="with what each setting means")
-    add_json_argument(parser)
 
 
-def get(options: argparse.Namespace) -> None:
+def get(admin: "Admin", options: argparse.Namespace) -> "list[ConfigEntry]":
     from barnabas.cli.commands.setting_names import known_settings, told
-    from barnabas.cli.connection import admin_client
 
     resource = _resource(options)
-    with admin_client(options) as admin:
-        config = admin.describe_config(resource, names=options.keys or None, include_documentation=options.docs)
-        unknown = [key for key in options.keys if key not in config]
-        if unknown:
-            names = told(unknown, known_settings(admin, [resource]))
-            raise UsageError(f"{options.kind} {options.name} has no setting {names}")
+    config = admin.describe_config(resource, names=options.keys or None, include_documentation=options.docs)
+    unknown = [key for key in options.keys if key not in config]
+    if unknown:
+        names = told(unknown, known_settings(admin, [resource]))
+        raise UsageError(f"{options.kind} {options.name} has no setting {names}")
     everything = options.all or options.keys
-    shown = [config[name] for name in sorted(config) if everything or not config[name].is_default]
-    if options.json:
-        print_json(shown)
-        return
+    return [config[name] for name in sorted(config) if everything or not config[name].is_default]
+
+
+def render_settings(options: argparse.Namespace, entries: "list[ConfigEntry]") -> Output:
     headers = ["SETTING", "VALUE", "SOURCE"] + (["MEANING"] if options.docs else [])
     rows = []
-    for entry in shown:
+    for entry in entries:
         value = "(hidden)" if entry.is_sensitive else entry.value
         row = [entry.name, "(empty)" if value == "" else value, entry.source.name.lower().replace("_", " ")]
         rows.append(row + ([" ".join((entry.documentation or "").split())] if options.docs else []))
-    print_table(headers, rows)
+    return Output(entries, [Table(headers, rows)])
 
 
 def set_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,27 +62,23 @@ def set_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--append", action="store_true", help="add the values to lists instead")
     parser.add_argument("--subtract", action="store_true", help="take the values from lists instead")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
-    add_json_argument(parser)
 
 
-def set_values(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-
+def set_values(admin: "Admin", options: argparse.Namespace) -> list[str]:
     if options.append and options.subtract:
         raise UsageError("--append and --subtract contradict each other")
     values = key_values(options.pairs, "set")
     resource = _resource(options)
-    with admin_client(options) as admin:
-        if options.kind == "broker":
-            _warn_of_typos(options, admin, resource, values)
-        admin.alter_config(
-            resource,
-            None if options.append or options.subtract else values,
-            append=values if options.append else None,
-            subtract=values if options.subtract else None,
-            validate_only=options.dry_run,
-        )
-    _print_done(options, list(values))
+    if options.kind == "broker":
+        _warn_of_typos(options, admin, resource, values)
+    admin.alter_config(
+        resource,
+        None if options.append or options.subtract else values,
+        append=values if options.append else None,
+        subtract=values if options.subtract else None,
+        validate_only=options.dry_run,
+    )
+    return list(values)
 
 
 def _warn_of_typos(
@@ -97,33 +90,29 @@ def _warn_of_typos(
     known = known_settings(admin, [resource])
     unknown = unknown_settings(names, known)
     if unknown:
-        warning = f"warning: brokers know no setting {told(unknown, known)}"
-        print(f"barnabas config {options.verb.name}: {warning}", file=sys.stderr)
+        complain(f"barnabas config {options.command.name}: warning: brokers know no setting {told(unknown, known)}")
 
 
 def unset_arguments(parser: argparse.ArgumentParser) -> None:
     _add_resource(parser)
     parser.add_argument("keys", metavar="KEY", nargs="+")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
-    add_json_argument(parser)
 
 
-def unset(options: argparse.Namespace) -> None:
+def unset(admin: "Admin", options: argparse.Namespace) -> list[str]:
     from barnabas.cli.commands.setting_names import check_settings
-    from barnabas.cli.connection import admin_client
 
     resource = _resource(options)
-    with admin_client(options) as admin:
-        check_settings(admin, [resource], options.keys, f"{options.kind} {options.name} has")
-        admin.alter_config(resource, delete=options.keys, validate_only=options.dry_run)
-    _print_done(options, options.keys)
+    check_settings(admin, [resource], options.keys, f"{options.kind} {options.name} has")
+    admin.alter_config(resource, delete=options.keys, validate_only=options.dry_run)
+    return list(options.keys)
 
 
-def _print_done(options: argparse.Namespace, names: list[str]) -> None:
-    verb = options.verb.name
+def render_changed(options: argparse.Namespace, names: list[str]) -> Output:
+    verb = options.command.name
     line = f"{options.kind} {options.name}: {verb} {', '.join(names)}"
-    done = {"kind": options.kind, "name": options.name, verb: names, "dry_run": options.dry_run}
-    print_done(options, [done], ["dry run, nothing changed" if options.dry_run else line])
+    done: dict[str, Any] = {"kind": options.kind, "name": options.name, verb: names, "dry_run": options.dry_run}
+    return Output([done], ["dry run, nothing changed" if options.dry_run else line])
 
 
 def _resource(options: argparse.Namespace) -> "ConfigResource":
@@ -145,7 +134,13 @@ def _is_broker_id(text: str) -> bool:
 
 
 VERBS = (
-    Verb("get", "show settings; those that differ from the default, unless asked for more", get_arguments, get),
-    Verb("set", "give settings a value", set_arguments, set_values),
-    Verb("unset", "put settings back to their default", unset_arguments, unset),
+    Command(
+        "get",
+        "show settings; those that differ from the default, unless asked for more",
+        get_arguments,
+        with_admin(get),
+        render_settings,
+    ),
+    Command("set", "give settings a value", set_arguments, with_admin(set_values), render_changed),
+    Command("unset", "put settings back to their default", unset_arguments, with_admin(unset), render_changed),
 )

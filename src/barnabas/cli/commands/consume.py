@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import UsageError, add_connection_arguments, guarded
+from barnabas.cli.command import UsageError, add_connection_arguments, run_own
 from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.data.partition_ranges import PartitionRange, parse_partitions, partitions_in
 from barnabas.cli.data.read_range import BEGINNING, STORED, ReadRange
@@ -31,7 +31,7 @@ given in milliseconds or like 2026-01-31T12:00. s@ and e@ may be given together.
 def main(arguments: Sequence[str]) -> int:
     reader = parser()
     options = reader.parse(getopt_words(reader, arguments))
-    return guarded("barnabas consume", lambda: consume(options))
+    return run_own("barnabas consume", lambda: consume(options))
 
 
 def parser() -> CommandParser:
@@ -65,10 +65,10 @@ def parser() -> CommandParser:
 
 def consume(options: argparse.Namespace) -> None:
     from barnabas.cli.data.clients import CLOSE_S, consumer_client
-    from barnabas.cli.data.progress import Progress
     from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
     from barnabas.cli.data.record_format import compiled, json_lines
-    from barnabas.cli.outages import outages_told, teller
+    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.progress import Progress
 
     bounds = ReadRange.parse(options.offset, options.exit)
     _check(options, bounds)
@@ -98,7 +98,7 @@ def consume(options: argparse.Namespace) -> None:
             consumer.assign(chosen)
             bounds.seek(consumer, chosen)
             partitions = Partitions(consumer, chosen, bounds)
-        with outages_told(teller("barnabas consume")):
+        with report_outages(teller("barnabas consume")):
             output = sys.stdout.buffer
             progress = Progress.beside("consuming", output)
             print_records(consumer, partitions, write, output, options.count, progress)

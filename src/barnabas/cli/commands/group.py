@@ -1,17 +1,17 @@
 """`barnabas group`: list and describe groups, their members and lag; delete groups and offsets; reset offsets."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import UsageError, Verb, add_json_argument, check_words, run
+from barnabas.cli.command import Command, UsageError, check_words, run, with_admin
 from barnabas.cli.commands.group_reset import RESET_OFFSETS
-from barnabas.cli.output import counted, print_done, print_json, print_table
+from barnabas.cli.output import Output, Table, counted
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
-    from barnabas.client.admin.types import GroupDescription
+    from barnabas.client.admin.types import GroupDescription, GroupListing
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,60 +26,49 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="with the groups in which Spark sinks note what is written (__barnabas_sink.*)",
+        help="include the groups in which Spark sinks record what is written (__barnabas_sink.*)",
     )
-    add_json_argument(parser)
 
 
-def list_groups(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
+def list_groups(admin: "Admin", options: argparse.Namespace) -> "list[GroupListing]":
     from barnabas.client.admin.types import GroupState, GroupType
     from barnabas.spark import SINK_GROUP_PREFIX
 
     check_words(options.state, GroupState, "--state")
     check_words(options.type, GroupType, "--type")
-    with admin_client(options) as admin:
-        groups = admin.list_groups(states=options.state, types=options.type)
-    if not options.all:
-        groups = {name: group for name, group in groups.items() if not name.startswith(SINK_GROUP_PREFIX)}
-    if options.json:
-        print_json(list(groups.values()))
-    else:
-        rows = [(each.group_id, each.type, each.protocol_type or None, each.state) for each in groups.values()]
-        print_table(["GROUP", "TYPE", "PROTOCOL", "STATE"], rows)
+    groups = admin.list_groups(states=options.state, types=options.type)
+    return [group for name, group in groups.items() if options.all or not name.startswith(SINK_GROUP_PREFIX)]
 
 
-def describe_arguments(parser: argparse.ArgumentParser) -> None:
+def render_groups(options: argparse.Namespace, groups: "list[GroupListing]") -> Output:
+    rows = [(each.group_id, each.type, each.protocol_type or None, each.state) for each in groups]
+    return Output(groups, [Table(["GROUP", "TYPE", "PROTOCOL", "STATE"], rows)])
+
+
+def group_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("groups", metavar="GROUP", nargs="+")
-    add_json_argument(parser)
 
 
-def describe(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-
-    with admin_client(options) as admin:
-        groups = admin.describe_groups(options.groups)
-        lags = {group_id: lag_of(admin, group) for group_id, group in groups.items()}
-    if options.json:
-        print_json([{"group": groups[group_id], "partitions": lags[group_id]} for group_id in groups])
-        return
-    for index, (group_id, group) in enumerate(groups.items()):
-        if index:
-            print()
-        print_state(group)
-        total = sum(row["lag"] or 0 for row in lags[group_id])
-        print(f"total lag {total}")
-        print()
-        headers = ["TOPIC", "PARTITION", "CURRENT", "END", "LAG", "MEMBER", "HOST", "CLIENT"]
-        print_table(headers, [tuple(row.values()) for row in lags[group_id]])
+def describe(admin: "Admin", options: argparse.Namespace) -> list[dict[str, Any]]:
+    groups = admin.describe_groups(options.groups)
+    return [{"group": group, "partitions": lag_of(admin, group)} for group in groups.values()]
 
 
-def print_state(group: "GroupDescription") -> None:
+def render_descriptions(options: argparse.Namespace, described: list[dict[str, Any]]) -> Output:
+    text = [part for each in described for part in ("", *_description(each["group"], each["partitions"]))]
+    return Output(described, text[1:])
+
+
+def _description(group: "GroupDescription", partitions: list[dict[str, Any]]) -> Iterator[str | Table]:
     coordinator = group.coordinator
-    print(
+    yield (
         f"group {group.group_id}: {group.state}, {counted(len(group.members), 'member')}, {group.type} protocol,"
         f" assignor {group.assignor or '-'}, coordinator {coordinator.address} (node {coordinator.id})"
     )
+    yield f"total lag {sum(row['lag'] or 0 for row in partitions)}"
+    yield ""
+    headers = ["TOPIC", "PARTITION", "CURRENT", "END", "LAG", "MEMBER", "HOST", "CLIENT"]
+    yield Table(headers, [tuple(row.values()) for row in partitions])
 
 
 def lag_of(admin: "Admin", group: "GroupDescription") -> list[dict[str, Any]]:
@@ -114,14 +103,11 @@ def lag_of(admin: "Admin", group: "GroupDescription") -> list[dict[str, Any]]:
     return rows
 
 
-def members(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
+def members(admin: "Admin", options: argparse.Namespace) -> "list[GroupDescription]":
+    return list(admin.describe_groups(options.groups).values())
 
-    with admin_client(options) as admin:
-        groups = admin.describe_groups(options.groups)
-    if options.json:
-        print_json([{"group_id": group.group_id, "members": group.members} for group in groups.values()])
-        return
+
+def render_members(options: argparse.Namespace, groups: "list[GroupDescription]") -> Output:
     rows = [
         (
             group.group_id,
@@ -133,10 +119,12 @@ def members(options: argparse.Namespace) -> None:
             len(member.assignment),
             _assignment(member.assignment),
         )
-        for group in groups.values()
+        for group in groups
         for member in group.members
     ]
-    print_table(["GROUP", "MEMBER", "INSTANCE", "CLIENT", "HOST", "EPOCH", "PARTITIONS", "ASSIGNMENT"], rows)
+    headers = ["GROUP", "MEMBER", "INSTANCE", "CLIENT", "HOST", "EPOCH", "PARTITIONS", "ASSIGNMENT"]
+    document = [{"group_id": group.group_id, "members": group.members} for group in groups]
+    return Output(document, [Table(headers, rows)])
 
 
 def _assignment(partitions: frozenset[TopicPartition]) -> str | None:
@@ -146,23 +134,13 @@ def _assignment(partitions: frozenset[TopicPartition]) -> str | None:
     return " ".join(f"{topic}:{','.join(numbers)}" for topic, numbers in by_topic.items()) or None
 
 
-def delete_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("groups", metavar="GROUP", nargs="+")
-    add_json_argument(parser)
+def delete(admin: "Admin", options: argparse.Namespace) -> Iterable[str]:
+    admin.delete_groups(options.groups)
+    return list(options.groups)
 
 
-def delete(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
-
-    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_deleted(options, done)):
-        admin.delete_groups(options.groups)
-    _print_deleted(options, options.groups)
-
-
-def _print_deleted(options: argparse.Namespace, group_ids: Iterable[str]) -> None:
-    deleted = list(group_ids)
-    print_done(options, [{"group": each, "deleted": True} for each in deleted], [f"deleted {each}" for each in deleted])
+def render_deleted(options: argparse.Namespace, group_ids: Iterable[str]) -> Output:
+    return Output([{"group": each, "deleted": True} for each in group_ids], [f"deleted {each}" for each in group_ids])
 
 
 def delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
@@ -170,40 +148,53 @@ def delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topic", metavar="TOPIC[:P,...]", action="append", required=True, help="of which partitions (repeatable)"
     )
-    add_json_argument(parser)
 
 
-def delete_offsets(options: argparse.Namespace) -> None:
+def delete_offsets(admin: "Admin", options: argparse.Namespace) -> Iterable[TopicPartition]:
     from barnabas.cli.commands.group_reset import chosen_partitions, topic_and_partitions
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
 
     for spec in options.topic:
         topic_and_partitions(spec)
-    with admin_client(options) as admin:
-        stored = admin.list_group_offsets(options.group)
-        wanted = [key for key in chosen_partitions(options.topic, stored) if key in stored]
-        if not wanted:
-            raise UsageError(f"group {options.group} has no offsets for {', '.join(options.topic)}")
-        with telling_what_was_done(lambda done: _print_deleted_offsets(options, done)):
-            admin.delete_group_offsets(options.group, wanted)
-    _print_deleted_offsets(options, wanted)
+    stored = admin.list_group_offsets(options.group)
+    wanted = [key for key in chosen_partitions(options.topic, stored) if key in stored]
+    if not wanted:
+        raise UsageError(f"group {options.group} has no offsets for {', '.join(options.topic)}")
+    admin.delete_group_offsets(options.group, wanted)
+    return wanted
 
 
-def _print_deleted_offsets(options: argparse.Namespace, partitions: Iterable[TopicPartition]) -> None:
-    keys = list(partitions)
-    print_done(
-        options,
+def render_deleted_offsets(options: argparse.Namespace, keys: Iterable[TopicPartition]) -> Output:
+    return Output(
         [{"group": options.group, "topic": key.topic, "partition": key.partition, "deleted": True} for key in keys],
         [f"deleted the offset of {key}" for key in keys],
     )
 
 
 VERBS = (
-    Verb("list", "list groups", list_arguments, list_groups),
-    Verb("describe", "show state, offsets and lag of groups", describe_arguments, describe),
-    Verb("members", "show members and their partitions", describe_arguments, members),
+    Command("list", "list groups", list_arguments, with_admin(list_groups), render_groups),
+    Command(
+        "describe",
+        "show state, offsets and lag of groups",
+        group_arguments,
+        with_admin(describe),
+        render_descriptions,
+    ),
+    Command("members", "show members and their partitions", group_arguments, with_admin(members), render_members),
     RESET_OFFSETS,
-    Verb("delete", "delete groups that have no members", delete_arguments, delete),
-    Verb("delete-offsets", "delete offsets of a group", delete_offsets_arguments, delete_offsets),
+    Command(
+        "delete",
+        "delete groups that have no members",
+        group_arguments,
+        with_admin(delete),
+        render_deleted,
+        partial=True,
+    ),
+    Command(
+        "delete-offsets",
+        "delete offsets of a group",
+        delete_offsets_arguments,
+        with_admin(delete_offsets),
+        render_deleted_offsets,
+        partial=True,
+    ),
 )

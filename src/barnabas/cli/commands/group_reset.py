@@ -4,20 +4,24 @@ It says the group's state first. Members must be stopped: they would go on from 
 """
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import FAILED, UsageError, Verb, add_json_argument
+from barnabas.cli.command import Command, UsageError, with_admin
+from barnabas.cli.exit_status import FAILED
 from barnabas.cli.numbers import NumberError, int32, int64
-from barnabas.cli.output import counted, print_json, print_table
-from barnabas.cli.times import duration_ms, milliseconds
+from barnabas.cli.output import Output, Table, counted
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
-    from barnabas.client.admin.types import GroupDescription, GroupOffsets
+    from barnabas.client.admin.types import GroupDescription
 
 DRY_RUN = "dry run, nothing changed; add --execute"
+SCENARIOS = (
+    *("to-earliest", "to-latest", "to-current", "to-offset"),
+    *("to-datetime", "by-duration", "shift-by"),
+)
 Offsets = dict[TopicPartition, int]
 
 
@@ -38,92 +42,68 @@ def reset_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--shift-by", type=int64, metavar="N", help="N on from what is committed; back if negative")
     where.add_argument("--from-file", metavar="CSV", help="lines of topic,partition,offset")
     parser.add_argument("--execute", action="store_true", help="do it; without it nothing is changed")
-    add_json_argument(parser)
 
 
-def reset_offsets(options: argparse.Namespace) -> int | None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
+def reset_offsets(admin: "Admin", options: argparse.Namespace) -> Iterable[TopicPartition]:
+    """The partitions whose offsets were set, or would be."""
+    from barnabas.cli.offset_reset import committed_offsets, existing_group
 
     if not (options.topic or options.all_topics or options.from_file):
         raise UsageError("say which partitions: --topic TOPIC, --topic TOPIC:0,1 or --all-topics")
-    # What makes no sense is said before anything is asked.
+    # Mistakes are reported before any request is sent.
     for spec in options.topic:
         topic_and_partitions(spec)
-    options.when_ms = _time(options)
-    with admin_client(options) as admin:
-        group = _describe(admin, options.group)
-        stored = admin.list_group_offsets(options.group)
-        wanted = _wanted(admin, options, stored)
-        in_the_way = group is not None and bool(group.members)
-        changed = options.execute and not in_the_way
-        if changed:
-            with telling_what_was_done(
-                lambda done: _print_offsets(options, group, stored, {key: wanted[key] for key in done}, changed=True)
-            ):
-                admin.alter_group_offsets(options.group, wanted)
-    _print_offsets(options, group, stored, wanted, changed=changed)
-    return _refuse(options) if options.execute and in_the_way else None
+    scenario, value = _scenario(options)
+    options.described = existing_group(admin, options.group)
+    options.committed = committed_offsets(admin, options.group)
+    options.planned = _plan(admin, options, scenario, value)
+    options.blocked = options.described is not None and bool(options.described.members)
+    if options.execute and not options.blocked:
+        admin.alter_group_offsets(options.group, options.planned)
+    return list(options.planned)
 
 
-def _print_offsets(
-    options: argparse.Namespace,
-    group: "GroupDescription | None",
-    stored: "GroupOffsets",
-    wanted: Offsets,
-    *,
-    changed: bool,
-) -> None:
+def render_offsets(options: argparse.Namespace, partitions: Iterable[TopicPartition]) -> Output:
+    group: GroupDescription | None = options.described
     rows = [
-        {"topic": key.topic, "partition": key.partition, "current_offset": _offset(stored.get(key)), "new_offset": new}
-        for key, new in sorted(wanted.items())
+        {
+            "topic": key.topic,
+            "partition": key.partition,
+            "current_offset": options.committed.get(key),
+            "new_offset": options.planned[key],
+        }
+        for key in sorted(partitions)
     ]
-    if options.json:
-        state = None if group is None else group.state
-        running = [] if group is None else [member.member_id for member in group.members]
-        print_json({"group": options.group, "state": state, "members": running, "changed": changed, "offsets": rows})
-    else:
-        _print_state(options.group, group)
-        print_table(["TOPIC", "PARTITION", "CURRENT", "NEW"], [tuple(row.values()) for row in rows])
-        if changed:
-            print(f"done: {counted(len(rows), 'offset')} of group {options.group} set")
-        elif not options.execute:
-            print(DRY_RUN)
+    document = {
+        "group": options.group,
+        "state": None if group is None else group.state,
+        "members": [] if group is None else [member.member_id for member in group.members],
+        "changed": options.execute and not options.blocked,
+        "offsets": rows,
+    }
+    if not (options.execute and options.blocked):
+        return Output(document, _text(options, group, rows))
+    complaint = f"nothing changed, because group {options.group} has members; stop them, then try again"
+    return Output(document, _text(options, group, rows), FAILED, complaint)
 
 
-def _describe(admin: "Admin", group_id: str) -> "GroupDescription | None":
-    """None if there is no such group: setting offsets makes one."""
-    from barnabas.errors import ErrorCode, KafkaError
-
-    try:
-        return admin.describe_group(group_id)
-    except KafkaError as error:
-        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return None
-        raise
-
-
-def _print_state(group_id: str, group: "GroupDescription | None") -> None:
+def _text(
+    options: argparse.Namespace, group: "GroupDescription | None", rows: list[dict[str, Any]]
+) -> Iterator[str | Table]:
     if group is None:
-        print(f"group {group_id} does not exist yet: setting offsets makes it")
-        return
-    print(f"group {group_id}: {group.state}, {counted(len(group.members), 'member')}")
-    if group.members:
-        print("these members must stop first:")
+        yield f"group {options.group} does not exist yet: setting offsets makes it"
+    else:
+        yield f"group {options.group}: {group.state}, {counted(len(group.members), 'member')}"
+        if group.members:
+            yield "these members must stop first:"
         for member in group.members:
             instance = f", instance {member.group_instance_id}" if member.group_instance_id else ""
-            print(f"  {member.member_id} (client {member.client_id} on {member.host}{instance})")
-
-
-def _refuse(options: argparse.Namespace) -> int:
-    import sys
-
-    print(
-        f"barnabas group reset-offsets: nothing changed, because group {options.group} has members;"
-        " stop them, then try again",
-        file=sys.stderr,
-    )
-    return FAILED
+            yield f"  {member.member_id} (client {member.client_id} on {member.host}{instance})"
+    yield Table(["TOPIC", "PARTITION", "CURRENT", "NEW"], [tuple(row.values()) for row in rows])
+    if not options.execute:
+        yield DRY_RUN
+    elif not options.blocked:
+        yield f"done: {counted(len(rows), 'offset')} of group {options.group} set"
 
 
 def topic_and_partitions(spec: str) -> tuple[str, list[int] | None]:
@@ -156,92 +136,67 @@ def chosen_partitions(
     return list(chosen)
 
 
-def _wanted(admin: "Admin", options: argparse.Namespace, stored: "GroupOffsets") -> Offsets:
-    if options.from_file:
-        wanted = _read_csv(options.from_file)
-        chosen = chosen_partitions(options.topic, wanted) if options.topic else list(wanted)
-        missing = [str(key) for key in chosen if key not in wanted]
-        if missing or not chosen:
-            about = ", ".join(missing or options.topic) or "any partition"
-            raise UsageError(f"{options.from_file} says nothing of {about}")
-        return _within(admin, {key: wanted[key] for key in chosen})
-    partitions = list(stored) if options.all_topics else chosen_partitions(options.topic, stored, admin)
-    if not partitions:
-        raise UsageError(f"group {options.group} has no offsets yet: name topics with --topic")
-    return _by_scenario(admin, options, partitions, stored)
+def _scenario(options: argparse.Namespace) -> tuple[str, int | None]:
+    """The option that was given, and its number; a time in milliseconds."""
+    from barnabas.cli.offset_reset import reset_time_ms
+
+    given = {name: getattr(options, name.replace("-", "_")) for name in SCENARIOS}
+    for name, value in given.items():
+        if value is not None and value is not False:
+            # The last hour, whether it is typed as PT1H or as -PT1H.
+            text = value.lstrip("-") if name == "by-duration" else value
+            return name, reset_time_ms(name, text) if isinstance(text, str) else text
+    return "from-file", None
 
 
-def _by_scenario(
-    admin: "Admin", options: argparse.Namespace, partitions: list[TopicPartition], stored: "GroupOffsets"
-) -> Offsets:
-    if options.to_earliest:
-        return _ends(admin, partitions)[0]
-    if options.to_latest:
-        return _ends(admin, partitions)[1]
-    if options.to_offset is not None:
-        return _within(admin, dict.fromkeys(partitions, options.to_offset))
-    if options.when_ms is not None:
-        return _at(admin, partitions, options.when_ms)
-    current = {key: _offset(stored.get(key)) for key in partitions}
-    missing = [str(key) for key, offset in current.items() if offset is None]
-    if missing:
-        raise UsageError(
-            f"nothing is committed for {', '.join(missing)}: use --to-earliest, --to-latest or --to-offset"
-        )
-    return _within(admin, {key: (offset or 0) + (options.shift_by or 0) for key, offset in current.items()})
-
-
-def _time(options: argparse.Namespace) -> int | None:
-    import time
-
-    if options.to_datetime is not None:
-        return milliseconds(options.to_datetime, "--to-datetime")
-    if options.by_duration is None:
-        return None
-    return int(time.time() * 1000) - abs(duration_ms(options.by_duration, "--by-duration"))
-
-
-def _ends(admin: "Admin", partitions: Iterable[TopicPartition]) -> tuple[Offsets, Offsets]:
+def _plan(admin: "Admin", options: argparse.Namespace, scenario: str, value: int | None) -> Offsets:
+    from barnabas.cli.offset_reset import listed_offsets, plan_reset, within_log
     from barnabas.client.admin.types import OffsetSpec
 
-    first = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
-    last = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
-    return {key: each.offset for key, each in first.items()}, {key: each.offset for key, each in last.items()}
+    if options.from_file:
+        return within_log(admin, _from_file(options))
+    known = list(options.committed)
+    partitions = known if options.all_topics else chosen_partitions(options.topic, known, admin)
+    if not partitions:
+        raise UsageError(f"group {options.group} has no offsets yet: name topics with --topic")
+    plan = plan_reset(admin, options.group, scenario, value, partitions)
+    if not plan.missing:
+        return within_log(admin, plan.offsets) if scenario == "to-current" else plan.offsets
+    if scenario in ("to-current", "shift-by"):
+        missing = ", ".join(map(str, plan.missing))
+        raise UsageError(f"nothing is committed for {missing}: use --to-earliest, --to-latest or --to-offset")
+    # No record is that late: the end.
+    return plan.offsets | listed_offsets(admin, plan.missing, OffsetSpec.LATEST)
 
 
-def _at(admin: "Admin", partitions: list[TopicPartition], when_ms: int) -> Offsets:
-    """Where no record is that late, the end."""
-    found = admin.list_offsets(dict.fromkeys(partitions, max(0, when_ms)))
-    _, last = _ends(admin, partitions)
-    return {key: each.offset if each.offset >= 0 else last[key] for key, each in found.items()}
+def _from_file(options: argparse.Namespace) -> Offsets:
+    from barnabas.cli.offset_reset import csv_rows, row_offset
 
-
-def _within(admin: "Admin", wanted: Offsets) -> Offsets:
-    """An offset before the first or after the last record becomes that end, as Kafka's tool does."""
-    first, last = _ends(admin, wanted)
-    return {key: min(max(offset, first[key]), last[key]) for key, offset in wanted.items()}
-
-
-def _read_csv(path: str) -> Offsets:
-    import csv
-
+    path = options.from_file
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
+        rows = csv_rows(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from None
     wanted: Offsets = {}
     for number, row in enumerate(rows, start=1):
         try:
-            topic, partition, offset = row[-3:]
-            wanted[TopicPartition(topic, int32(partition))] = int64(offset)
+            key, offset = row_offset(row)
         except ValueError:
             raise UsageError(f"{path}, line {number}: expected topic,partition,offset") from None
-    return wanted
+        wanted[key] = offset
+    chosen = chosen_partitions(options.topic, wanted) if options.topic else list(wanted)
+    missing = [str(key) for key in chosen if key not in wanted]
+    if missing or not chosen:
+        about = ", ".join(missing or options.topic) or "any partition"
+        raise UsageError(f"{path} says nothing of {about}")
+    return {key: wanted[key] for key in chosen}
 
 
-def _offset(stored: Any) -> int | None:
-    return None if stored is None else int(stored.offset)
-
-
-RESET_OFFSETS = Verb("reset-offsets", "set where a group reads on", reset_arguments, reset_offsets)
+RESET_OFFSETS = Command(
+    "reset-offsets",
+    "set where a group reads on",
+    reset_arguments,
+    with_admin(reset_offsets),
+    render_offsets,
+    partial=True,
+)

@@ -5,11 +5,16 @@ A partition is TOPIC:NUMBER; a plan is TOPIC:NUMBER=BROKER,BROKER,... or a file 
 
 import argparse
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from barnabas.cli.command import FAILED, OK, UsageError, Verb, add_json_argument, run
+from barnabas.cli.command import Command, UsageError, run, with_admin
+from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.numbers import NumberError, int32
-from barnabas.cli.output import counted, print_done, print_json, print_table
+from barnabas.cli.output import Output, Table, counted, rows_output
 from barnabas.types import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
 
 Plan = dict[TopicPartition, list[int]]
 
@@ -25,79 +30,58 @@ def _plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--file", metavar="JSON", help='Kafka\'s form instead: {"partitions": [{"topic", "partition", "replicas"}]}'
     )
-    add_json_argument(parser)
 
 
-def reassign(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
-
-    plan = _plan(options)
-    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_moving(options, plan, done)):
-        admin.alter_partition_reassignments(plan)
-    _print_moving(options, plan, plan)
+def reassign(admin: "Admin", options: argparse.Namespace) -> Collection[TopicPartition]:
+    options.replicas = _plan(options)
+    admin.alter_partition_reassignments(options.replicas)
+    return list(options.replicas)
 
 
-def _print_moving(options: argparse.Namespace, plan: Plan, moving: Collection[TopicPartition]) -> None:
-    print_done(
-        options,
-        [{"topic": key.topic, "partition": key.partition, "replicas": plan[key]} for key in moving],
+def render_moving(options: argparse.Namespace, moving: Collection[TopicPartition]) -> Output:
+    return Output(
+        [{"topic": key.topic, "partition": key.partition, "replicas": options.replicas[key]} for key in moving],
         [f"began to move {counted(len(moving), 'partition')}; `barnabas partition verify` shows how far it is"],
     )
 
 
-def verify_arguments(parser: argparse.ArgumentParser) -> None:
-    _plan_arguments(parser)
-
-
-def verify(options: argparse.Namespace) -> int:
-    """Status 1 until all is as planned, so that scripts can wait for it. Without a plan: what is under way."""
-    from barnabas.cli.connection import admin_client
-
+def verify(admin: "Admin", options: argparse.Namespace) -> list[tuple[object, ...]]:
+    """Without a plan: what is under way."""
     plan = _plan(options) if options.plan or options.file else None
-    with admin_client(options) as admin:
-        moving = admin.list_partition_reassignments(plan)
-        topics = admin.describe_topics({key.topic for key in plan or moving})
+    moving = admin.list_partition_reassignments(plan)
+    topics = admin.describe_topics({key.topic for key in plan or moving})
     replicas = {
         TopicPartition(name, each.partition): each.replicas for name in topics for each in topics[name].partitions
     }
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for key in sorted(plan or moving):
         wanted = None if plan is None else tuple(plan[key])
         move = moving.get(key)
         state = "moving" if move else "done" if wanted == replicas.get(key) else "different"
         adding, removing = (move.adding_replicas, move.removing_replicas) if move else ((), ())
         rows.append((key.topic, key.partition, state, replicas.get(key), wanted, adding, removing))
+    return rows
+
+
+def render_moves(options: argparse.Namespace, rows: list[tuple[object, ...]]) -> Output:
+    """Status 1 until all is as planned, so that scripts can wait for it."""
     names = ("topic", "partition", "state", "replicas", "wanted", "adding", "removing")
-    if options.json:
-        print_json([dict(zip(names, row)) for row in rows])
-    else:
-        print_table([name.upper() for name in names], rows)
-    return OK if all(row[2] == "done" for row in rows) else FAILED
+    return rows_output(names, rows, OK if all(row[2] == "done" for row in rows) else FAILED)
 
 
 def cancel_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("partitions", metavar="TOPIC:N", nargs="*")
     parser.add_argument("--all", action="store_true", help="every move under way")
-    add_json_argument(parser)
 
 
-def cancel(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
-
-    if options.all == bool(options.partitions):
-        raise UsageError("name partitions, or give --all")
-    with admin_client(options) as admin:
-        keys = [partition_of(each) for each in options.partitions] or list(admin.list_partition_reassignments())
-        with telling_what_was_done(lambda done: _print_cancelled(options, done)):
-            admin.alter_partition_reassignments(dict.fromkeys(keys))
-    _print_cancelled(options, keys)
+def cancel(admin: "Admin", options: argparse.Namespace) -> Collection[TopicPartition]:
+    keys = _named(options) or list(admin.list_partition_reassignments())
+    admin.alter_partition_reassignments(dict.fromkeys(keys))
+    return keys
 
 
-def _print_cancelled(options: argparse.Namespace, keys: Collection[TopicPartition]) -> None:
-    print_done(
-        options,
+def render_cancelled(options: argparse.Namespace, keys: Collection[TopicPartition]) -> Output:
+    return Output(
         [{"topic": key.topic, "partition": key.partition, "cancelled": True} for key in keys],
         [f"cancelled the moves of {counted(len(keys), 'partition')}"],
     )
@@ -107,27 +91,23 @@ def elect_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("partitions", metavar="TOPIC:N", nargs="*")
     parser.add_argument("--all", action="store_true", help="wherever another replica than the preferred one leads")
     parser.add_argument("--unclean", action="store_true", help="any replica, even if records are lost with it")
-    add_json_argument(parser)
 
 
-def elect(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
+def elect(admin: "Admin", options: argparse.Namespace) -> Mapping[TopicPartition, bool]:
+    return admin.elect_leaders(_named(options), election_type="unclean" if options.unclean else "preferred")
 
+
+def render_elected(options: argparse.Namespace, elected: Mapping[TopicPartition, bool]) -> Output:
+    document = [{"topic": key.topic, "partition": key.partition, "elected": won} for key, won in elected.items()]
+    rows = [(*key, "elected" if won else "not needed") for key, won in elected.items()]
+    return Output(document, [Table(["TOPIC", "PARTITION", "ELECTION"], rows)])
+
+
+def _named(options: argparse.Namespace) -> list[TopicPartition] | None:
+    """None: --all."""
     if options.all == bool(options.partitions):
         raise UsageError("name partitions, or give --all")
-    keys = [partition_of(each) for each in options.partitions] or None
-    with admin_client(options) as admin, telling_what_was_done(lambda done: _print_elected(options, done)):
-        elected = admin.elect_leaders(keys, election_type="unclean" if options.unclean else "preferred")
-    _print_elected(options, elected)
-
-
-def _print_elected(options: argparse.Namespace, elected: Mapping[TopicPartition, bool]) -> None:
-    if options.json:
-        print_json([{"topic": key.topic, "partition": key.partition, "elected": won} for key, won in elected.items()])
-        return
-    rows = [(key.topic, key.partition, "elected" if won else "not needed") for key, won in elected.items()]
-    print_table(["TOPIC", "PARTITION", "ELECTION"], rows)
+    return [partition_of(each) for each in options.partitions] or None
 
 
 def _plan(options: argparse.Namespace) -> Plan:
@@ -176,8 +156,21 @@ def partition_of(text: str) -> TopicPartition:
 
 
 VERBS = (
-    Verb("reassign", "move partitions to other brokers", _plan_arguments, reassign),
-    Verb("verify", "show moves under way, or whether a plan is fulfilled", verify_arguments, verify),
-    Verb("cancel", "stop moves and go back", cancel_arguments, cancel),
-    Verb("elect", "have leaders elected", elect_arguments, elect),
+    Command(
+        "reassign",
+        "move partitions to other brokers",
+        _plan_arguments,
+        with_admin(reassign),
+        render_moving,
+        partial=True,
+    ),
+    Command(
+        "verify",
+        "show moves under way, or whether a plan is fulfilled",
+        _plan_arguments,
+        with_admin(verify),
+        render_moves,
+    ),
+    Command("cancel", "stop moves and go back", cancel_arguments, with_admin(cancel), render_cancelled, partial=True),
+    Command("elect", "have leaders elected", elect_arguments, with_admin(elect), render_elected, partial=True),
 )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import FAILED, INTERRUPTED, UsageError, Verb, add_json_argument, run
+from barnabas.cli.command import Command, UsageError, add_json_argument, run
+from barnabas.cli.exit_status import FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
     from barnabas.cli.data.payloads import Blocks
@@ -62,14 +63,14 @@ def _produce_load(
 ) -> "tuple[Totals, dict[str, float]]":
     from barnabas.cli.data.clients import producer_client
     from barnabas.cli.data.produce_load import run_load
-    from barnabas.cli.outages import outages_told, teller
+    from barnabas.cli.outages import report_outages, teller
 
     own = {
         "acks": options.acks,
         "compression.type": options.compression,
         "transactional.id": options.transactional_id,
     }
-    with producer_client(options, own) as producer, outages_told(teller("barnabas perf produce")):
+    with producer_client(options, own) as producer, report_outages(teller("barnabas perf produce")):
         if load.transaction_ms is not None:
             producer.init_transactions()
         statistics.start()
@@ -130,10 +131,10 @@ def consume(options: argparse.Namespace) -> int:
     from barnabas.cli.data.clients import CLOSE_S, consumer_client
     from barnabas.cli.data.consume_load import ReadLoad, read_load, too_few_line, total_line
     from barnabas.cli.data.metric_lines import metric_lines
-    from barnabas.cli.data.progress import Progress
     from barnabas.cli.data.reading import existing_topics
-    from barnabas.cli.outages import outages_told, teller
+    from barnabas.cli.outages import report_outages, teller
     from barnabas.cli.output import print_json
+    from barnabas.cli.progress import Progress
 
     _check_positive(options, "records", "idle_ms")
     load = ReadLoad(options.topic, options.records, options.idle_ms, detailed=options.detailed and not options.json)
@@ -149,7 +150,7 @@ def consume(options: argparse.Namespace) -> int:
             print(load.header(), flush=True)
         # Where lines are printed as it goes, they are the progress.
         with (
-            outages_told(teller("barnabas perf consume")),
+            report_outages(teller("barnabas perf consume")),
             Progress("consuming", shown=False if load.detailed else None) as progress,
         ):
             totals = read_load(consumer, load, lambda line: print(line, flush=True), progress)
@@ -178,14 +179,14 @@ def latency_arguments(parser: argparse.ArgumentParser) -> None:
 def latency(options: argparse.Namespace) -> int:
     from barnabas.cli.data.clients import consumer_client, producer_client
     from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines, results
-    from barnabas.cli.outages import outages_told, teller
+    from barnabas.cli.outages import report_outages, teller
     from barnabas.cli.output import print_json
 
     _check_positive(options, "records", "size")
     with (
         consumer_client(options, {"fetch.max.wait.ms": "0"}) as consumer,
         producer_client(options, {"linger.ms": "0", "acks": options.acks}) as producer,
-        outages_told(teller("barnabas perf latency")),
+        report_outages(teller("barnabas perf latency")),
     ):
         producer.partitions_for(options.topic)  # the topic is created here if the brokers do that
 
@@ -213,7 +214,7 @@ def _check_positive(options: argparse.Namespace, *names: str) -> None:
 
 
 VERBS = (
-    Verb("produce", "send records as fast as possible, or at a rate", produce_arguments, produce),
-    Verb("consume", "read records as fast as possible", consume_arguments, consume),
-    Verb("latency", "time records one by one from the producer to the consumer", latency_arguments, latency),
+    Command("produce", "send records as fast as possible, or at a rate", produce_arguments, produce),
+    Command("consume", "read records as fast as possible", consume_arguments, consume),
+    Command("latency", "time records one by one from the producer to the consumer", latency_arguments, latency),
 )

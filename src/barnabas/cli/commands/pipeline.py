@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from barnabas.cli.command import Verb, run
+from barnabas.cli.command import Command, run
 from barnabas.cli.commands.pipeline_generate import generate, generate_arguments
 from barnabas.cli.commands.pipeline_run import run_arguments, run_pipeline
 from barnabas.cli.commands.pipeline_status import status, status_arguments
@@ -13,7 +13,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 VERBS = (
-    Verb("run", "run the pipeline", run_arguments, run_pipeline),
-    Verb("generate", "send sample events and changes to the ODS topics", generate_arguments, generate),
-    Verb("status", "lag and last batches of a pipeline", status_arguments, status),
+    Command("run", "run the pipeline", run_arguments, run_pipeline),
+    Command("generate", "send sample events and changes to the ODS topics", generate_arguments, generate),
+    Command("status", "lag and last batches of a pipeline", status_arguments, status),
 )

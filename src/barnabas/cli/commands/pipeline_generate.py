@@ -7,7 +7,7 @@ from collections.abc import Callable
 from barnabas.cli.command import add_json_argument
 from barnabas.cli.commands.pipeline_topics import above_zero, create_topics, whole_number
 from barnabas.cli.output import print_json
-from barnabas.cli.progress_line import ProgressLine, Speed, bar
+from barnabas.cli.progress import ProgressLine, Speed, bar
 
 
 def generate_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import FAILED, UsageError
+from barnabas.cli.command import UsageError
 from barnabas.cli.commands.pipeline_topics import (
     DEFAULT_CHECKPOINT,
     DEFAULT_NAME,
@@ -13,7 +13,8 @@ from barnabas.cli.commands.pipeline_topics import (
     create_topics,
     whole_number,
 )
-from barnabas.cli.progress_line import ProgressLine, bar
+from barnabas.cli.exit_status import FAILED
+from barnabas.cli.progress import ProgressLine, bar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from barnabas.cli.command import FAILED, UsageError, add_json_argument
+from barnabas.cli.command import UsageError, add_json_argument
 from barnabas.cli.commands.pipeline_topics import DEFAULT_CHECKPOINT, DEFAULT_NAME, absolute
+from barnabas.cli.exit_status import FAILED
 from barnabas.cli.output import print_fields, print_json, print_table
 
 if TYPE_CHECKING:

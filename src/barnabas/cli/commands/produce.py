@@ -15,17 +15,18 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import FAILED, INTERRUPTED, UsageError, add_connection_arguments, add_json_argument, guarded
+from barnabas.cli.command import UsageError, add_connection_arguments, add_json_argument, run_own
 from barnabas.cli.command_parser import CommandParser, is_text
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import LineInput
 from barnabas.cli.data.short_options import getopt_words
 from barnabas.cli.examples import examples_text
+from barnabas.cli.exit_status import FAILED, INTERRUPTED
 from barnabas.cli.numbers import partition
 from barnabas.cli.output import counted
 
 if TYPE_CHECKING:
-    from barnabas.cli.data.stopping import Stopping
+    from barnabas.cli.signals import StopRequest
     from barnabas.client.producer import Producer
     from barnabas.client.producer.fast_path import Delivery
 
@@ -39,7 +40,7 @@ Send = Callable[[bytes | None, bytes | None], "Delivery"]
 def main(arguments: Sequence[str]) -> int:
     reader = parser()
     options = reader.parse(getopt_words(reader, arguments))
-    return guarded(PROGRAM, lambda: produce(options))
+    return run_own(PROGRAM, lambda: produce(options))
 
 
 def parser() -> CommandParser:
@@ -171,14 +172,14 @@ def produce(options: argparse.Namespace) -> int:
 def _send_all(options: argparse.Namespace, source: LineInput, separator: bytes | None, outcomes: Outcomes) -> int:
     """Gives the exit status of whoever interrupted the reading of files; to interrupt stdin is how it usually ends."""
     from barnabas.cli.data.clients import producer_client
-    from barnabas.cli.data.stopping import Stopping
-    from barnabas.cli.outages import outages_told, teller
+    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.signals import StopRequest
 
     own = {"acks": options.acks, "compression.type": options.compression}
-    with producer_client(options, own) as producer, outages_told(teller(PROGRAM)), Stopping() as stopping:
-        _send(producer, options, source, separator, outcomes, stopping)
-        _finish(producer, outcomes, stopping)
-        return stopping.status if options.files and stopping.asked else 0
+    with producer_client(options, own) as producer, report_outages(teller(PROGRAM)), StopRequest() as stop:
+        _send(producer, options, source, separator, outcomes, stop)
+        _finish(producer, outcomes, stop)
+        return stop.status if options.files and stop.requested else 0
 
 
 def _send(
@@ -187,22 +188,22 @@ def _send(
     source: LineInput,
     separator: bytes | None,
     outcomes: Outcomes,
-    stopping: "Stopping",
+    stop: "StopRequest",
 ) -> None:
-    from barnabas.cli.data.progress import Progress
+    from barnabas.cli.progress import Progress
 
     send = _sender(producer, options, outcomes)
     pieces = _pieces(source)
     with Progress("producing") as progress:
-        while (piece := stopping.next_of(pieces)) is not None:
+        while (piece := stop.next_of(pieces)) is not None:
             before, lines = piece
             # The first may wait for a broker that is not there: then there is nothing to finish.
-            stopping.interruptible = outcomes.read == 0
+            stop.interruptible = outcomes.read == 0
             sent = _send_block(send, _records(options, lines, separator), outcomes)
-            stopping.interruptible = False
+            stop.interruptible = False
             outcomes.place = source.place(before + sent + outcomes.was_refused)
             progress.add(sum(map(len, lines)), len(lines))
-            if stopping.asked or outcomes.failed:
+            if stop.requested or outcomes.failed:
                 break
 
 
@@ -246,7 +247,7 @@ def _send_block(send: Send, records: Iterable[Record], outcomes: Outcomes) -> in
     return len(sent)
 
 
-def _finish(producer: "Producer", outcomes: Outcomes, stopping: "Stopping") -> None:
+def _finish(producer: "Producer", outcomes: Outcomes, stop: "StopRequest") -> None:
     """Until all is acknowledged or has failed. Whoever has asked for the end is told what it waits for."""
     from barnabas.client.errors import ClientTimeoutError
 
@@ -255,7 +256,7 @@ def _finish(producer: "Producer", outcomes: Outcomes, stopping: "Stopping") -> N
         try:
             return producer.flush(PATIENCE_S)
         except ClientTimeoutError:
-            if stopping.asked and not told:
+            if stop.requested and not told:
                 outcomes.settle()
                 waiting = counted(outcomes.waiting, "record")
                 print(f"{PROGRAM}: waiting for {waiting}; Ctrl-C again gives them up", file=sys.stderr, flush=True)

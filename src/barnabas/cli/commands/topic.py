@@ -1,16 +1,17 @@
 """`barnabas topic`: create, list, describe, alter, delete topics; their offsets; deleting records."""
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import UsageError, Verb, add_json_argument, key_values, run
+from barnabas.cli.command import Command, UsageError, key_values, run, with_admin
 from barnabas.cli.commands.topic_offsets import DELETE_RECORDS, OFFSETS
 from barnabas.cli.numbers import int16, int32
-from barnabas.cli.output import counted, print_done, print_fields, print_json, print_table
+from barnabas.cli.output import Output, Table, counted
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.types import ConfigResource, CreatedTopic
+    from barnabas.client.admin import Admin
+    from barnabas.client.admin.types import ConfigResource, CreatedTopic, TopicListing
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,12 +31,9 @@ def create_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--config", metavar="KEY=VALUE", action="append", default=[], help="a setting")
     parser.add_argument("--if-not-exists", action="store_true", help="a topic of that name is fine")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, create nothing")
-    add_json_argument(parser)
 
 
-def create(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
+def create(admin: "Admin", options: argparse.Namespace) -> "dict[str, CreatedTopic]":
     from barnabas.client.admin.types import NewTopic
 
     assignments = None
@@ -53,81 +51,72 @@ def create(options: argparse.Namespace) -> None:
         )
         for name in options.names
     ]
-    with admin_client(options) as admin, telling_what_was_done(lambda made: _print_created(options, made)):
-        made = admin.create_topics(topics, validate_only=options.dry_run, if_not_exists=options.if_not_exists)
-    _print_created(options, made)
+    return admin.create_topics(topics, validate_only=options.dry_run, if_not_exists=options.if_not_exists)
 
 
-def _print_created(options: argparse.Namespace, made: "Mapping[str, CreatedTopic]") -> None:
-    if options.json:
-        print_json(list(made.values()))
-        return
-    for topic in made.values():
-        if topic.existed:
-            print(f"{topic.name} exists already")
-        elif options.dry_run:
-            print(f"{topic.name} could be created (dry run, nothing changed)")
-        else:
-            print(f"created {topic.name}{_counts(topic.partitions, topic.replication_factor)}")
+def render_created(options: argparse.Namespace, created: "Mapping[str, CreatedTopic]") -> Output:
+    return Output(list(created.values()), [_created_line(options, topic) for topic in created.values()])
+
+
+def _created_line(options: argparse.Namespace, topic: "CreatedTopic") -> str:
+    if topic.existed:
+        return f"{topic.name} exists already"
+    if options.dry_run:
+        return f"{topic.name} could be created (dry run, nothing changed)"
+    return f"created {topic.name}{_counts(topic.partitions, topic.replication_factor)}"
 
 
 def list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--internal", action="store_true", help="internal topics too (__consumer_offsets, ...)")
-    add_json_argument(parser)
 
 
-def list_topics(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
+def list_topics(admin: "Admin", options: argparse.Namespace) -> "list[TopicListing]":
+    return list(admin.list_topics(include_internal=options.internal).values())
 
-    with admin_client(options) as admin:
-        topics = admin.list_topics(include_internal=options.internal)
-    if options.json:
-        print_json(list(topics.values()))
-    else:
-        rows = [(topic.name, topic.partitions, topic.replication_factor) for topic in topics.values()]
-        print_table(["NAME", "PARTITIONS", "REPLICAS"], rows)
+
+def render_topics(options: argparse.Namespace, topics: "list[TopicListing]") -> Output:
+    rows = [(topic.name, topic.partitions, topic.replication_factor) for topic in topics]
+    return Output(topics, [Table(["NAME", "PARTITIONS", "REPLICAS"], rows)])
 
 
 def describe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="NAME", nargs="+")
     parser.add_argument("--all-config", action="store_true", help="settings that are at their default too")
-    add_json_argument(parser)
 
 
-def describe(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
+def describe(admin: "Admin", options: argparse.Namespace) -> list[dict[str, Any]]:
     from barnabas.client.admin.types import ConfigResource
 
-    with admin_client(options) as admin:
-        topics = admin.describe_topics(options.names)
-        configs = admin.describe_configs(ConfigResource.topic(name) for name in topics)
-    shown = {
-        resource.name: {
-            name: entry.value for name, entry in entries.items() if options.all_config or not entry.is_default
-        }
-        for resource, entries in configs.items()
-    }
-    if options.json:
-        print_json([{"topic": topic, "config": shown[name]} for name, topic in topics.items()])
-        return
-    for index, (name, topic) in enumerate(topics.items()):
-        if index:
-            print()
-        _print_topic(topic, shown[name])
-
-
-def _print_topic(topic: Any, config: dict[str, str | None]) -> None:
-    print_fields(
+    topics = admin.describe_topics(options.names)
+    configs = admin.describe_configs(ConfigResource.topic(name) for name in topics)
+    return [
         {
-            "name": topic.name,
-            "topic id": topic.topic_id,
-            "partitions": len(topic.partitions),
-            "replicas": topic.replication_factor,
-            "internal": topic.is_internal,
-            **{f"config {key}": value for key, value in sorted(config.items())},
+            "topic": topic,
+            "config": {
+                key: entry.value
+                for key, entry in configs[ConfigResource.topic(name)].items()
+                if options.all_config or not entry.is_default
+            },
         }
-    )
-    print()
+        for name, topic in topics.items()
+    ]
+
+
+def render_descriptions(options: argparse.Namespace, described: list[dict[str, Any]]) -> Output:
+    text = [part for each in described for part in ("", *_description(each["topic"], each["config"]))]
+    return Output(described, text[1:])
+
+
+def _description(topic: Any, config: dict[str, str | None]) -> Iterator[str | Table | dict[str, object]]:
+    yield {
+        "name": topic.name,
+        "topic id": topic.topic_id,
+        "partitions": len(topic.partitions),
+        "replicas": topic.replication_factor,
+        "internal": topic.is_internal,
+        **{f"config {key}": value for key, value in sorted(config.items())},
+    }
+    yield ""
     headers = ["PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "OFFLINE"]
     rows: list[list[object]] = [
         [each.partition, each.leader, each.leader_epoch, each.replicas, each.isr, each.offline_replicas]
@@ -137,7 +126,7 @@ def _print_topic(topic: Any, config: dict[str, str | None]) -> None:
         headers += ["ELR", "LAST-KNOWN-ELR"]
         for row, each in zip(rows, topic.partitions):
             row += [each.eligible_leader_replicas, each.last_known_eligible_leader_replicas]
-    print_table(headers, rows)
+    yield Table(headers, rows)
 
 
 def alter_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,13 +136,10 @@ def alter_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--append", metavar="KEY=VALUE", action="append", default=[], help="add to a list")
     parser.add_argument("--subtract", metavar="KEY=VALUE", action="append", default=[], help="take from a list")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
-    add_json_argument(parser)
 
 
-def alter(options: argparse.Namespace) -> None:
+def alter(admin: "Admin", options: argparse.Namespace) -> "Iterable[ConfigResource]":
     from barnabas.cli.commands.setting_names import check_settings
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
     from barnabas.client.admin.types import ConfigChange, ConfigResource
 
     change = ConfigChange(
@@ -165,52 +151,43 @@ def alter(options: argparse.Namespace) -> None:
     if not (change.set or change.delete or change.append or change.subtract):
         raise UsageError("nothing to do: give --set, --unset, --append or --subtract")
     changes = {ConfigResource.topic(name): change for name in options.names}
-    with admin_client(options) as admin:
-        if options.unset:
-            check_settings(admin, changes, options.unset, "a topic has")
-        with telling_what_was_done(lambda done: _print_altered(options, done)):
-            admin.alter_configs(changes, validate_only=options.dry_run)
-    _print_altered(options, changes)
+    if options.unset:
+        check_settings(admin, changes, options.unset, "a topic has")
+    admin.alter_configs(changes, validate_only=options.dry_run)
+    return changes
 
 
-def _print_altered(options: argparse.Namespace, topics: "Iterable[ConfigResource]") -> None:
+def render_altered(options: argparse.Namespace, topics: "Iterable[ConfigResource]") -> Output:
     names = [topic.name for topic in topics]
     line = "{} could be altered (dry run, nothing changed)" if options.dry_run else "altered {}"
-    done = [{"topic": name, "altered": not options.dry_run} for name in names]
-    print_done(options, done, [line.format(name) for name in names])
+    return Output([{"topic": name, "altered": not options.dry_run} for name in names], map(line.format, names))
 
 
 def delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="NAME", nargs="+")
     parser.add_argument("--if-exists", action="store_true", help="a topic that is not there is fine")
-    add_json_argument(parser)
 
 
-def delete(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
+def delete(admin: "Admin", options: argparse.Namespace) -> dict[str, bool]:
+    """By name, whether the topic was there."""
     from barnabas.client.admin import AdminError
     from barnabas.errors import ErrorCode
 
-    with admin_client(options) as admin:
-        try:
-            admin.delete_topics(options.names)
-        except AdminError as error:
-            gone = {name for name, each in error.errors.items() if each.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-            if not options.if_exists or gone != set(error.errors):
-                if error.results:
-                    _print_deleted(options, error.results, ())
-                raise
-            _print_deleted(options, error.results, gone)
-            return
-    _print_deleted(options, options.names, ())
+    try:
+        admin.delete_topics(options.names)
+    except AdminError as error:
+        missing = {name for name, each in error.errors.items() if each.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        if not options.if_exists or missing != set(error.errors):
+            raise
+        return dict.fromkeys(error.results, True) | dict.fromkeys(missing, False)
+    return dict.fromkeys(options.names, True)
 
 
-def _print_deleted(options: argparse.Namespace, deleted: Iterable[str], missing: Iterable[str]) -> None:
-    found = [(name, True) for name in deleted] + [(name, False) for name in missing]
-    print_done(
-        options,
-        [{"topic": name, "deleted": existed} for name, existed in found],
-        [f"deleted {name}" if existed else f"{name} does not exist" for name, existed in found],
+def render_deleted(options: argparse.Namespace, deleted: Mapping[str, object]) -> Output:
+    existed = {name: result is not False for name, result in deleted.items()}
+    return Output(
+        [{"topic": name, "deleted": found} for name, found in existed.items()],
+        [f"deleted {name}" if found else f"{name} does not exist" for name, found in existed.items()],
     )
 
 
@@ -221,23 +198,22 @@ def add_partitions_arguments(parser: argparse.ArgumentParser) -> None:
     count.add_argument("--by", type=int32, metavar="N", help="how many to add")
     parser.add_argument("-a", "--assignment", metavar="IDS,...", help="broker ids of each new partition: 1:2,2:3")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
-    add_json_argument(parser)
 
 
-def add_partitions(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-
+def add_partitions(admin: "Admin", options: argparse.Namespace) -> dict[str, Any]:
     assignments = None if options.assignment is None else [_brokers(part) for part in options.assignment.split(",")]
-    with admin_client(options) as admin:
-        before = len(admin.describe_topic(options.name).partitions)
-        total = options.to if options.to is not None else int32(before + options.by)
-        admin.add_partitions(options.name, total, assignments=assignments, validate_only=options.dry_run)
-    done = {"topic": options.name, "partitions": total, "before": before, "dry_run": options.dry_run}
+    before = len(admin.describe_topic(options.name).partitions)
+    total = options.to if options.to is not None else int32(before + options.by)
+    admin.add_partitions(options.name, total, assignments=assignments, validate_only=options.dry_run)
+    return {"topic": options.name, "partitions": total, "before": before, "dry_run": options.dry_run}
+
+
+def render_partitions(options: argparse.Namespace, done: dict[str, Any]) -> Output:
+    name, total, before = options.name, done["partitions"], done["before"]
+    line = f"{name} has {total} partitions, before {before}; keys may map to other partitions from now on"
     if options.dry_run:
-        line = f"{options.name} could have {total} partitions instead of {before} (dry run, nothing changed)"
-    else:
-        line = f"{options.name} has {total} partitions, before {before}; keys may map to other partitions from now on"
-    print_done(options, [done], [line])
+        line = f"{name} could have {total} partitions instead of {before} (dry run, nothing changed)"
+    return Output([done], [line])
 
 
 def _brokers(text: str) -> list[int]:
@@ -254,12 +230,24 @@ def _counts(partitions: int | None, replicas: int | None) -> str:
 
 
 VERBS = (
-    Verb("create", "create topics", create_arguments, create),
-    Verb("list", "list topics", list_arguments, list_topics),
-    Verb("describe", "show partitions and settings of topics", describe_arguments, describe),
-    Verb("alter", "change settings of topics", alter_arguments, alter),
-    Verb("delete", "delete topics", delete_arguments, delete),
-    Verb("add-partitions", "raise the number of partitions", add_partitions_arguments, add_partitions),
+    Command("create", "create topics", create_arguments, with_admin(create), render_created, partial=True),
+    Command("list", "list topics", list_arguments, with_admin(list_topics), render_topics),
+    Command(
+        "describe",
+        "show partitions and settings of topics",
+        describe_arguments,
+        with_admin(describe),
+        render_descriptions,
+    ),
+    Command("alter", "change settings of topics", alter_arguments, with_admin(alter), render_altered, partial=True),
+    Command("delete", "delete topics", delete_arguments, with_admin(delete), render_deleted, partial=True),
+    Command(
+        "add-partitions",
+        "raise the number of partitions",
+        add_partitions_arguments,
+        with_admin(add_partitions),
+        render_partitions,
+    ),
     OFFSETS,
     DELETE_RECORDS,
 )

@@ -2,13 +2,16 @@
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
-from barnabas.cli.command import UsageError, Verb, add_json_argument
+from barnabas.cli.command import Command, UsageError, with_admin
 from barnabas.cli.numbers import NumberError, int32, int64, partition
-from barnabas.cli.output import moment, print_json, print_table
+from barnabas.cli.output import Output, Table, moment, rows_output
 from barnabas.cli.times import milliseconds
 from barnabas.types import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
 
 HIGH_WATERMARK = -1
 _SPECS = ("earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered")
@@ -22,36 +25,27 @@ def offsets_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(_SPECS)}, or a time (2026-01-31T12:00 or milliseconds since 1970): the first from then",
     )
     parser.add_argument("--committed", action="store_true", help="the latest offset before every open transaction")
-    add_json_argument(parser)
 
 
-def offsets(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-
+def offsets(admin: "Admin", options: argparse.Namespace) -> Output:
     spec = None if options.at is None else _spec(options.at)
-    with admin_client(options) as admin:
-        partitions = partitions_of(admin, options.names)
-        if spec is None:
-            _print_ranges(admin, partitions, options)
-        else:
-            _print_at(admin, partitions, spec, options)
+    partitions = partitions_of(admin, options.names)
+    return _ranges(admin, partitions, options) if spec is None else _at(admin, partitions, spec, options)
 
 
-def _print_ranges(admin: Any, partitions: list[TopicPartition], options: argparse.Namespace) -> None:
+def _ranges(admin: "Admin", partitions: list[TopicPartition], options: argparse.Namespace) -> Output:
     from barnabas.client.admin.types import OffsetSpec
 
-    level = "read_committed" if options.committed else "read_uncommitted"
-    earliest = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
-    latest = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST), isolation_level=level)
-    rows = [
-        (key.topic, key.partition, earliest[key].offset, latest[key].offset, latest[key].offset - earliest[key].offset)
-        for key in partitions
-    ]
-    if options.json:
-        names = ("topic", "partition", "earliest", "latest", "offsets")
-        print_json([dict(zip(names, row)) for row in rows])
-    else:
-        print_table(["TOPIC", "PARTITION", "EARLIEST", "LATEST", "OFFSETS"], rows)
+    first = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
+    last = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST), isolation_level=_isolation(options))
+    return rows_output(
+        ("topic", "partition", "earliest", "latest", "offsets"),
+        [(*key, first[key].offset, last[key].offset, last[key].offset - first[key].offset) for key in partitions],
+    )
+
+
+def _isolation(options: argparse.Namespace) -> Literal["read_committed", "read_uncommitted"]:
+    return "read_committed" if options.committed else "read_uncommitted"
 
 
 def _spec(when: str) -> int:
@@ -60,32 +54,19 @@ def _spec(when: str) -> int:
     return OffsetSpec[when.replace("-", "_").upper()] if when in _SPECS else milliseconds(when, "--at")
 
 
-def _print_at(admin: Any, partitions: list[TopicPartition], spec: int, options: argparse.Namespace) -> None:
-    level = "read_committed" if options.committed else "read_uncommitted"
-    found = admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=level)
-    if options.json:
-        print_json(
-            [
-                {
-                    "topic": key.topic,
-                    "partition": key.partition,
-                    "offset": found[key].offset if found[key].offset >= 0 else None,
-                    "timestamp": found[key].timestamp if found[key].timestamp >= 0 else None,
-                }
-                for key in partitions
-            ]
-        )
-        return
+def _at(admin: "Admin", partitions: list[TopicPartition], spec: int, options: argparse.Namespace) -> Output:
+    found = admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=_isolation(options))
     rows = [
-        (
-            key.topic,
-            key.partition,
-            found[key].offset if found[key].offset >= 0 else None,
-            moment(found[key].timestamp),
-        )
+        {
+            "topic": key.topic,
+            "partition": key.partition,
+            "offset": found[key].offset if found[key].offset >= 0 else None,
+            "timestamp": found[key].timestamp if found[key].timestamp >= 0 else None,
+        }
         for key in partitions
     ]
-    print_table(["TOPIC", "PARTITION", "OFFSET", "TIMESTAMP"], rows)
+    shown = [(*key, row["offset"], moment(found[key].timestamp)) for key, row in zip(partitions, rows)]
+    return Output(rows, [Table(["TOPIC", "PARTITION", "OFFSET", "TIMESTAMP"], shown)])
 
 
 def delete_records_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +80,6 @@ def delete_records_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--file", metavar="JSON", help='Kafka\'s form instead: {"partitions": [{"topic", "partition", "offset"}]}'
     )
-    add_json_argument(parser)
 
 
 def _before(word: str) -> int:
@@ -110,30 +90,19 @@ def _before(word: str) -> int:
     return int64(word)
 
 
-def delete_records(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
-
+def delete_records(admin: "Admin", options: argparse.Namespace) -> dict[TopicPartition, int]:
     if (options.file is None) == (options.name is None):
         raise UsageError("give a topic with --before, or --file")
     if options.name is not None and options.before is None:
         raise UsageError("say up to where with --before OFFSET (or --before latest)")
-    with admin_client(options) as admin:
-        wanted = _from_file(options.file) if options.file else _from_options(admin, options)
-        with telling_what_was_done(lambda done: _print_deleted(options, done)):
-            low_watermarks = admin.delete_records(wanted)
-    _print_deleted(options, low_watermarks)
+    return admin.delete_records(_from_file(options.file) if options.file else _from_options(admin, options))
 
 
-def _print_deleted(options: argparse.Namespace, low_watermarks: Mapping[TopicPartition, int]) -> None:
-    rows = [(key.topic, key.partition, earliest) for key, earliest in low_watermarks.items()]
-    if options.json:
-        print_json([dict(zip(("topic", "partition", "earliest"), row)) for row in rows])
-    else:
-        print_table(["TOPIC", "PARTITION", "EARLIEST"], rows)
+def render_low_watermarks(options: argparse.Namespace, low_watermarks: Mapping[TopicPartition, int]) -> Output:
+    return rows_output(("topic", "partition", "earliest"), [(*key, first) for key, first in low_watermarks.items()])
 
 
-def _from_options(admin: Any, options: argparse.Namespace) -> dict[TopicPartition, int]:
+def _from_options(admin: "Admin", options: argparse.Namespace) -> dict[TopicPartition, int]:
     partitions = partitions_of(admin, [options.name])
     if options.partition is not None:
         partitions = [TopicPartition(options.name, number) for number in options.partition]
@@ -155,10 +124,23 @@ def _from_file(path: str) -> dict[TopicPartition, int]:
         ) from None
 
 
-def partitions_of(admin: Any, names: list[str]) -> list[TopicPartition]:
+def partitions_of(admin: "Admin", names: list[str]) -> list[TopicPartition]:
     described = admin.describe_topics(names)
     return [TopicPartition(name, each.partition) for name in described for each in described[name].partitions]
 
 
-OFFSETS = Verb("offsets", "show first and last offsets of partitions", offsets_arguments, offsets)
-DELETE_RECORDS = Verb("delete-records", "delete the oldest records", delete_records_arguments, delete_records)
+OFFSETS = Command(
+    "offsets",
+    "show first and last offsets of partitions",
+    offsets_arguments,
+    with_admin(offsets),
+    lambda _, output: output,
+)
+DELETE_RECORDS = Command(
+    "delete-records",
+    "delete the oldest records",
+    delete_records_arguments,
+    with_admin(delete_records),
+    render_low_watermarks,
+    partial=True,
+)

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import FAILED, UsageError, Verb, add_json_argument, key_values, run
+from barnabas.cli.command import Command, Refused, UsageError, key_values, run, with_admin
 from barnabas.cli.numbers import int32
-from barnabas.cli.output import print_done, print_json, print_table
+from barnabas.cli.output import Output, rows_output
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -31,20 +31,19 @@ def main(arguments: Sequence[str]) -> int:
 
 def list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("users", metavar="USER", nargs="*", help="only these")
-    add_json_argument(parser)
 
 
-def list_users(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
+def list_users(admin: "Admin", options: argparse.Namespace) -> "Mapping[str, Sequence[ScramCredential]]":
+    return admin.describe_user_scram_credentials(options.users or None)
 
-    with admin_client(options) as admin:
-        found = admin.describe_user_scram_credentials(options.users or None)
+
+def render_users(options: argparse.Namespace, found: "Mapping[str, Sequence[ScramCredential]]") -> Output:
     rows = [
         (user, _mechanism_text(each.mechanism), each.iterations)
         for user in sorted(found)
         for each in sorted(found[user], key=lambda each: each.mechanism)
     ]
-    _print(options, ("user", "mechanism", "iterations"), rows)
+    return rows_output(("user", "mechanism", "iterations"), rows)
 
 
 def _mechanism_argument(parser: argparse.ArgumentParser, default: str) -> None:
@@ -64,7 +63,6 @@ def _password_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_argument("--password", help="others can see it in the list of processes: rather use a file or stdin")
     given.add_argument("--password-file", metavar="FILE", help="its first line; - is stdin")
     parser.add_argument("--iterations", metavar="N", type=int32, default=DEFAULT_ITERATIONS, help="4096 to 16384")
-    add_json_argument(parser)
 
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,24 +70,21 @@ def create_arguments(parser: argparse.ArgumentParser) -> None:
     _mechanism_argument(parser, MECHANISMS[0])
 
 
-def create(options: argparse.Namespace) -> int | None:
-    from barnabas.cli.connection import admin_client
-
+def create(admin: "Admin", options: argparse.Namespace) -> "Sequence[ScramMechanism]":
     mechanisms = _mechanisms(options.mechanism or MECHANISMS[:1])
-    with admin_client(options) as admin:
-        there = {each.mechanism for each in _credentials(admin, options.user)}.intersection(mechanisms)
-        if there:
-            words = ", ".join(sorted(map(_mechanism_text, there)))
-            return _refuse(options, f"user {options.user} has {words} already; `barnabas user alter` changes it")
-        _set_password(admin, options, mechanisms)
-    _print_set(options, "created", mechanisms)
-    return None
+    existing = {each.mechanism for each in _credentials(admin, options.user)}.intersection(mechanisms)
+    if existing:
+        words = ", ".join(sorted(map(_mechanism_text, existing)))
+        raise Refused(f"user {options.user} has {words} already; `barnabas user alter` changes it")
+    _set_password(admin, options, mechanisms)
+    return mechanisms
 
 
-def _print_set(options: argparse.Namespace, what: str, mechanisms: "Sequence[ScramMechanism]") -> None:
+def render_set(options: argparse.Namespace, mechanisms: "Sequence[ScramMechanism]") -> Output:
+    done = "created" if options.command.name == "create" else "changed"
     words = list(map(_mechanism_text, mechanisms))
-    done = {"user": options.user, "mechanisms": words, what: True}
-    print_done(options, [done], [f"{what} {options.user}: {', '.join(words)}"])
+    document = {"user": options.user, "mechanisms": words, done: True}
+    return Output([document], [f"{done} {options.user}: {', '.join(words)}"])
 
 
 def alter_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,51 +92,40 @@ def alter_arguments(parser: argparse.ArgumentParser) -> None:
     _mechanism_argument(parser, "all that the user has")
 
 
-def alter(options: argparse.Namespace) -> int | None:
-    from barnabas.cli.connection import admin_client
-
-    with admin_client(options) as admin:
-        there = sorted(each.mechanism for each in _credentials(admin, options.user))
-        if not there:
-            return _refuse(options, f"there is no user {options.user}; `barnabas user create` makes one")
-        mechanisms = _mechanisms(options.mechanism) or there
-        _set_password(admin, options, mechanisms)
-    _print_set(options, "changed", mechanisms)
-    return None
+def alter(admin: "Admin", options: argparse.Namespace) -> "Sequence[ScramMechanism]":
+    existing = sorted(each.mechanism for each in _credentials(admin, options.user))
+    if not existing:
+        raise Refused(f"there is no user {options.user}; `barnabas user create` makes one")
+    mechanisms = _mechanisms(options.mechanism) or existing
+    _set_password(admin, options, mechanisms)
+    return mechanisms
 
 
 def delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("users", metavar="USER", nargs="+")
-    add_json_argument(parser)
     _mechanism_argument(parser, "all that the user has")
 
 
-def delete(options: argparse.Namespace) -> None:
-    from barnabas.cli.connection import admin_client
-    from barnabas.cli.partial_success import telling_what_was_done
+def delete(admin: "Admin", options: argparse.Namespace) -> None:
     from barnabas.client.admin.types import ScramDeletion
 
     chosen = _mechanisms(options.mechanism)
-    with admin_client(options) as admin:
-        found = admin.describe_user_scram_credentials(options.users)
-        with telling_what_was_done(lambda done: _print_deleted(options, done)):
-            admin.alter_user_scram_credentials(
-                ScramDeletion(user=user, mechanism=each)
-                for user in found
-                for each in chosen or [credential.mechanism for credential in found[user]]
-            )
-    words = f": {', '.join(options.mechanism)}" if chosen else ""
-    print_done(
-        options,
-        [{"user": user, "deleted": True} for user in options.users],
-        [f"deleted {user}{words}" for user in options.users],
+    found = admin.describe_user_scram_credentials(options.users)
+    admin.alter_user_scram_credentials(
+        ScramDeletion(user=user, mechanism=each)
+        for user in found
+        for each in chosen or [credential.mechanism for credential in found[user]]
     )
 
 
-def _print_deleted(options: argparse.Namespace, credentials: "Iterable[tuple[str, ScramMechanism]]") -> None:
+def render_deleted(options: argparse.Namespace, credentials: "Iterable[tuple[str, ScramMechanism]] | None") -> Output:
+    """The users; where some could not be deleted, the credentials that were."""
+    if credentials is None:
+        words = f": {', '.join(options.mechanism)}" if options.mechanism else ""
+        document = [{"user": user, "deleted": True} for user in options.users]
+        return Output(document, [f"deleted {user}{words}" for user in options.users])
     deleted = [(user, _mechanism_text(mechanism)) for user, mechanism in credentials]
-    print_done(
-        options,
+    return Output(
         [{"user": user, "mechanism": mechanism, "deleted": True} for user, mechanism in deleted],
         [f"deleted {user}: {mechanism}" for user, mechanism in deleted],
     )
@@ -165,12 +149,10 @@ def quota_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--unset", metavar="QUOTA", action="append", default=[], help="remove it; repeatable")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
-    add_json_argument(parser)
 
 
-def quota(options: argparse.Namespace) -> None:
+def quota(admin: "Admin", options: argparse.Namespace) -> Output:
     """Shows quotas, or changes those of one entity."""
-    from barnabas.cli.connection import admin_client
     from barnabas.client.admin.types import QuotaEntity
 
     entity = QuotaEntity(user=options.user, client_id=options.client_id, ip=options.ip)
@@ -181,15 +163,11 @@ def quota(options: argparse.Namespace) -> None:
         raise UsageError("a quota is for one name or the default; * matches names only where quotas are shown")
     if options.dry_run and not changes:
         raise UsageError("--dry-run is for --set and --unset")
-    with admin_client(options) as admin:
-        if changes:
-            admin.alter_client_quotas({entity: changes}, validate_only=options.dry_run)
-        else:
-            _print_quotas(options, admin.describe_client_quotas(entity))
-    if changes:
-        line = "dry run, nothing changed" if options.dry_run else f"changed {', '.join(changes)}"
-        done = {**entity._asdict(), "changed": changes, "dry_run": options.dry_run}
-        print_done(options, [done], [line])
+    if not changes:
+        return _quotas(options, admin.describe_client_quotas(entity))
+    admin.alter_client_quotas({entity: changes}, validate_only=options.dry_run)
+    line = "dry run, nothing changed" if options.dry_run else f"changed {', '.join(changes)}"
+    return Output([{**entity._asdict(), "changed": changes, "dry_run": options.dry_run}], [line])
 
 
 def _quota_changes(options: argparse.Namespace) -> dict[str, float | None]:
@@ -204,20 +182,13 @@ def _quota_changes(options: argparse.Namespace) -> dict[str, float | None]:
     return changes
 
 
-def _print_quotas(options: argparse.Namespace, quotas: "Mapping[QuotaEntity, Mapping[str, float]]") -> None:
+def _quotas(options: argparse.Namespace, quotas: "Mapping[QuotaEntity, Mapping[str, float]]") -> Output:
     rows: list[tuple[object, ...]] = []
     for entity in sorted(quotas, key=lambda entity: [part or "" for part in entity]):
         parts = entity if options.json else [DEFAULT_TEXT if part == "" else part for part in entity]
         for name, value in sorted(quotas[entity].items()):
             rows.append((*parts, name, int(value) if value.is_integer() else value))
-    _print(options, ("user", "client_id", "ip", "quota", "value"), rows)
-
-
-def _print(options: argparse.Namespace, names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    if options.json:
-        print_json([dict(zip(names, row)) for row in rows])
-    else:
-        print_table([name.upper().replace("_", "-") for name in names], rows)
+    return rows_output(("user", "client_id", "ip", "quota", "value"), rows)
 
 
 def _credentials(admin: "Admin", user: str) -> "tuple[ScramCredential, ...]":
@@ -277,15 +248,16 @@ def _mechanism_text(mechanism: "ScramMechanism") -> str:
     return mechanism.name.replace("_", "-")
 
 
-def _refuse(options: argparse.Namespace, reason: str) -> int:
-    print(f"barnabas user {options.verb.name}: {reason}", file=sys.stderr)
-    return FAILED
-
-
 VERBS = (
-    Verb("list", "users that can log in with a password", list_arguments, list_users),
-    Verb("create", "add a user with a password", create_arguments, create),
-    Verb("alter", "give a user another password", alter_arguments, alter),
-    Verb("delete", "remove users", delete_arguments, delete),
-    Verb("quota", "show quotas of users, clients and addresses, or change them", quota_arguments, quota),
+    Command("list", "users that can log in with a password", list_arguments, with_admin(list_users), render_users),
+    Command("create", "add a user with a password", create_arguments, with_admin(create), render_set),
+    Command("alter", "give a user another password", alter_arguments, with_admin(alter), render_set),
+    Command("delete", "remove users", delete_arguments, with_admin(delete), render_deleted, partial=True),
+    Command(
+        "quota",
+        "show quotas of users, clients and addresses, or change them",
+        quota_arguments,
+        with_admin(quota),
+        lambda _, output: output,
+    ),
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from barnabas.cli.data.java_text import date_text, fixed, ratio
 from barnabas.cli.data.produce_statistics import now_ms
-from barnabas.cli.data.progress import Progress
+from barnabas.cli.progress import Progress
 from barnabas.client.consumer import Consumer, RebalanceListener
 from barnabas.records.codec import ConsumerRecord
 from barnabas.types import TopicPartition

@@ -7,9 +7,9 @@ group partitions come and go: there -e is over once nothing came and the group's
 from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO
 
-from barnabas.cli.data.progress import Progress
 from barnabas.cli.data.read_range import ReadRange
-from barnabas.cli.data.stopping import Stopping
+from barnabas.cli.progress import Progress
+from barnabas.cli.signals import StopRequest
 from barnabas.client.consumer import Consumer
 from barnabas.client.errors import UnknownTopicError
 from barnabas.records.codec import ConsumerRecord
@@ -106,8 +106,8 @@ def print_records(
 ) -> int:
     """Until done, until `limit` records were printed, or until Ctrl-C; gives their number."""
     idle = False
-    with progress, Stopping() as stopping:
-        while not stopping.asked and progress.records != limit and not partitions.done(idle):
+    with progress, StopRequest() as stop:
+        while not stop.requested and progress.records != limit and not partitions.done(idle):
             most = POLL_RECORDS if limit is None else min(POLL_RECORDS, limit - progress.records)
             records = consumer.poll(POLL_S, most)
             idle = not records

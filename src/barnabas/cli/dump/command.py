@@ -11,8 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.command_parser import CommandParser
-from barnabas.cli.examples import examples_text
+from barnabas.cli.command import Command
 from barnabas.cli.kafka.flags import Flag, Options, Tool, integer
 
 SHARED = (
@@ -38,30 +37,16 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """`barnabas log dump`."""
-    options = parser().parse(arguments)
-    options.files = options.paths
-    return _dump(options, as_kafka=False)
-
-
-def parser() -> CommandParser:
-    parser = CommandParser(
-        prog="barnabas log dump",
-        description="Shows what stands in the files of a log: segments, indexes, snapshots.",
-        epilog=examples_text("log dump"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", metavar="FILE", nargs="+", type=Path, help=".log .index .timeindex .txnindex .snapshot"
+        "files", metavar="FILE", nargs="+", type=Path, help=".log .index .timeindex .txnindex .snapshot"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a batch, record or entry")
+    parser.add_argument("--json", action="store_true", help="one JSON object per batch, record or entry")
     for flag in SHARED:
         if flag.value is None:
             parser.add_argument(f"--{flag.name}", action="store_true", help=flag.help)
         else:
             parser.add_argument(f"--{flag.name}", metavar=flag.value, type=flag.type, help=flag.help)
-    return parser
 
 
 def kafka_main(arguments: Sequence[str] | None = None) -> int:
@@ -72,7 +57,7 @@ def kafka_main(arguments: Sequence[str] | None = None) -> int:
 def _dump_as_kafka(given: Options) -> int:
     options = argparse.Namespace(json=False)
     options.files = [Path(each.strip()) for each in given.value("files").split(",") if each.strip()]
-    given.value("max-message-size")  # is told if it is no number
+    given.value("max-message-size")  # checked, not used
     for flag in SHARED:
         value = given.has(flag.name) if flag.value is None else given.value(flag.name)
         setattr(options, flag.name.replace("-", "_"), value)
@@ -83,3 +68,13 @@ def _dump(options: argparse.Namespace, *, as_kafka: bool) -> int:
     from barnabas.cli.dump.dumping import dump
 
     return dump(options, as_kafka=as_kafka)
+
+
+DUMP = Command(
+    "dump",
+    "show what the files of a log contain",
+    arguments,
+    lambda options: _dump(options, as_kafka=False),
+    connects=False,
+    description="Shows what the files of a log contain: segments, indexes, snapshots.",
+)

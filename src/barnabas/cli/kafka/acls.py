@@ -1,14 +1,18 @@
 """`kafka-acls.sh`: lists, adds and removes access rules.
 
-As in Kafka, --producer and --consumer stand for the operations that such a client needs, and a failure is told on
-stdout.
+As in Kafka, --producer and --consumer stand for the operations that such a client needs, and a failure is
+reported on stdout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, refuse
+from barnabas.cli.kafka.failures import FailureReport, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, refuse
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
 
 PATTERN_TYPES = ("ANY", "MATCH", "LITERAL", "PREFIXED")
 
@@ -55,10 +59,6 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, _check, _run)
-
-
 def _check(options: Options) -> None:
     given = options.given_of("bootstrap-server", "bootstrap-controller")
     if len(given) != 1:
@@ -84,28 +84,20 @@ def _check(options: Options) -> None:
             )
 
 
-def _run(options: Options) -> int | None:
+def _run(admin: Admin, options: Options) -> None:
     from barnabas.cli.kafka.acls_service import add, list_rules, remove
-    from barnabas.cli.kafka.connection import admin_client, kafka_exception
-    from barnabas.errors import KafkaError
 
-    try:
-        for flag in ("allow-principal", "deny-principal", "principal"):
-            for principal in options.values(flag):
-                _check_principal(principal.strip())
-        work = list_rules if options.has("list") else add if options.has("add") else remove
-        with admin_client(options) as admin:
-            work(admin, options)
-    except ValueError as error:
-        print(f"Error while executing ACL command: {error}")
-        return FAILED
-    except KafkaError as error:
-        first: KafkaError = next(iter(getattr(error, "errors", {}).values()), error)
-        print(f"Error while executing ACL command: {kafka_exception(first)}")
-        return FAILED
-    return None
+    for flag in ("allow-principal", "deny-principal", "principal"):
+        for principal in options.values(flag):
+            _check_principal(principal.strip())
+    action = list_rules if options.has("list") else add if options.has("add") else remove
+    action(admin, options)
 
 
 def _check_principal(text: str) -> None:
     if ":" not in text:
         raise ValueError(f"expected a string in format principalType:principalName but got {text}")
+
+
+FAILURE = FailureReport("Error while executing ACL command: ", with_exception=True, on_stdout=True, also=(ValueError,))
+main = TOOL.main(_check, with_admin(_run, FAILURE))

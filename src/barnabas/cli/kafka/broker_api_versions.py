@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Options, Tool
+from barnabas.cli.kafka.failures import FailureReport, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, Options, Tool
 
 if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
     from barnabas.client.admin.types import FeatureRange
     from barnabas.client.metadata import Node
 
@@ -108,27 +109,17 @@ APIS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, lambda options: options.require("bootstrap-server"), _run)
-
-
-def _run(options: Options) -> int | None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_text
+def _run(admin: Admin, options: Options) -> None:
+    from barnabas.cli.kafka.connection import kafka_text
     from barnabas.errors import KafkaError
 
-    try:
-        with admin_client(options) as admin:
-            for broker in admin.describe_cluster().brokers:
-                try:
-                    told = admin.describe_features(broker_id=broker.node.id)
-                except KafkaError as error:
-                    print(f"{_node(broker.node)} -> ERROR: {kafka_text(error)}")
-                else:
-                    print(f"{_node(broker.node)} -> (\n\t" + ",\n\t".join(_lines(told.api_versions)) + "\n)")
-    except KafkaError as error:
-        print(kafka_text(error), file=sys.stderr)
-        return FAILED
-    return None
+    for broker in admin.describe_cluster().brokers:
+        try:
+            features = admin.describe_features(broker_id=broker.node.id)
+        except KafkaError as error:
+            print(f"{_node(broker.node)} -> ERROR: {kafka_text(error)}")
+        else:
+            print(f"{_node(broker.node)} -> (\n\t" + ",\n\t".join(_lines(features.api_versions)) + "\n)")
 
 
 def _node(node: Node) -> str:
@@ -142,8 +133,8 @@ def _lines(versions: Mapping[int, FeatureRange]) -> list[str]:
     ]
 
 
-def _line(key: int, told: FeatureRange) -> str:
-    oldest, latest = told
+def _line(key: int, served: FeatureRange) -> str:
+    oldest, latest = served
     range_text = str(oldest) if oldest == latest else f"{oldest} to {latest}"
     api = APIS.get(key)
     if api is None:
@@ -155,3 +146,6 @@ def _line(key: int, told: FeatureRange) -> str:
     else:
         usable = f"[usable: {min(api.latest, latest)}]"
     return f"{api.name}({key}): {range_text} {usable}"
+
+
+main = TOOL.main(lambda options: options.require("bootstrap-server"), with_admin(_run, FailureReport()))

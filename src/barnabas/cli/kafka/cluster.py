@@ -3,58 +3,75 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from barnabas.cli.command import Command
+from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.flags import integer
-from barnabas.cli.kafka.subcommands import Failed, Parser, admin_of_options, run, subcommand, tool_parser
+from barnabas.cli.kafka.subcommands import admin_of_options, tool_main, with_admin
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run(_parser(), arguments, _run)
+def config_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", "-c", metavar="FILE", dest="command_config", default=argparse.SUPPRESS)
 
 
-def _parser() -> Parser:
-    parser, commands = tool_parser("kafka-cluster.sh", "The Kafka cluster tool.")
-    about = subcommand(commands, "cluster-id", "Get information about the ID of a cluster.")
-    unregister = subcommand(commands, "unregister", "Unregister a broker.")
-    unregister.add_argument("--id", "-i", type=integer, required=True, help="the broker")
-    endpoints = subcommand(commands, "list-endpoints", "List endpoints")
-    endpoints.add_argument("--include-fenced-brokers", action="store_true", help="brokers that serve nobody too")
-    for each in (about, unregister, endpoints):
-        each.add_argument("--config", "-c", metavar="FILE", dest="command_config", default=argparse.SUPPRESS)
-    return parser
+def unregister_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--id", "-i", type=integer, required=True, help="the broker")
+    config_argument(parser)
 
 
-def _run(options: argparse.Namespace) -> None:
+def endpoints_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--include-fenced-brokers", action="store_true", help="brokers that serve nobody too")
+    config_argument(parser)
+
+
+def print_cluster_id(admin: Admin, options: argparse.Namespace) -> None:
+    cluster_id = admin.describe_cluster().cluster_id
+    missing = "No cluster ID found. The Kafka version is probably too old."
+    print(f"Cluster ID: {cluster_id}" if cluster_id else missing)
+
+
+def unregister(admin: Admin, options: argparse.Namespace) -> None:
     from barnabas.errors import ErrorCode, KafkaError
 
-    if options.command == "list-endpoints" and options.include_fenced_brokers and options.bootstrap_controller:
-        raise Failed("The option --include-fenced-brokers is only supported with --bootstrap-server option")
+    try:
+        admin.unregister_broker(options.id)
+    except KafkaError as error:
+        if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+            raise
+        print("The target cluster does not support the broker unregistration API.")
+    else:
+        print(f"Broker {options.id} is no longer registered.")
+
+
+def list_endpoints(options: argparse.Namespace) -> None:
+    if options.include_fenced_brokers and options.bootstrap_controller:
+        raise Refused("The option --include-fenced-brokers is only supported with --bootstrap-server option")
     with admin_of_options(options) as admin:
-        if options.command == "cluster-id":
-            cluster_id = admin.describe_cluster().cluster_id
-            told = f"Cluster ID: {cluster_id}" if cluster_id else None
-            print(told or "No cluster ID found. The Kafka version is probably too old.")
-        elif options.command == "unregister":
-            try:
-                admin.unregister_broker(options.id)
-            except KafkaError as error:
-                if error.code is not ErrorCode.UNSUPPORTED_VERSION:
-                    raise
-                print("The target cluster does not support the broker unregistration API.")
-            else:
-                print(f"Broker {options.id} is no longer registered.")
-        else:
-            brokers = admin.describe_cluster(include_fenced_brokers=options.include_fenced_brokers).brokers
-            _print_endpoints(
-                [(each.node.id, each.node.host, each.node.port, each.node.rack, each.is_fenced) for each in brokers]
-            )
-
-
-def _print_endpoints(rows: list[tuple[int, str, int, str | None, bool]]) -> None:
-    host_width = max((len(host) for _, host, _, _, _ in rows), default=0)
-    rack_width = max([10, *(len(rack or "") for _, _, _, rack, _ in rows)])
+        brokers = admin.describe_cluster(include_fenced_brokers=options.include_fenced_brokers).brokers
+    host_width = max((len(each.node.host) for each in brokers), default=0)
+    rack_width = max([10, *(len(each.node.rack or "") for each in brokers)])
     line = f"%-10s %-{max(host_width, 1)}s %-10s %-{rack_width}s %-10s %-15s"
     print(line % ("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE"))
-    for broker_id, host, port, rack, fenced in rows:
-        print(line % (broker_id, host, port, rack or "null", "fenced" if fenced else "unfenced", "broker"))
+    for each in brokers:
+        node, state = each.node, "fenced" if each.is_fenced else "unfenced"
+        print(line % (node.id, node.host, node.port, node.rack or "null", state, "broker"))
+
+
+main = tool_main(
+    "kafka-cluster.sh",
+    "The Kafka cluster tool.",
+    (
+        Command(
+            "cluster-id",
+            "Get information about the ID of a cluster.",
+            config_argument,
+            with_admin(print_cluster_id),
+        ),
+        Command("unregister", "Unregister a broker.", unregister_arguments, with_admin(unregister)),
+        Command("list-endpoints", "List endpoints", endpoints_arguments, list_endpoints),
+    ),
+)

@@ -9,9 +9,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, WrongUse, refuse
+from barnabas.cli.kafka.failures import FailureReport, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, WrongUse, refuse
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
 
 TOPICS, CLIENTS, USERS, BROKERS, IPS = "topics", "clients", "users", "brokers", "ips"
 METRICS, GROUPS, LOGGERS = "client-metrics", "groups", "broker-loggers"
@@ -61,11 +65,6 @@ class Entity(NamedTuple):
 class Change(NamedTuple):
     add: dict[str, str]
     delete: list[str]
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    return TOOL.run(words, _check, lambda options: _run(options, words))
 
 
 def entities(options: Options) -> list[Entity]:
@@ -150,39 +149,28 @@ def _check_change(options: Options, types: list[str], names: list[str]) -> None:
         raise WrongUse("An entity name must be specified for every entity type")
 
 
-def _run(options: Options, words: list[str]) -> int | None:
+def _run(admin: Admin, options: Options) -> None:
     from barnabas.cli.kafka import configs_resources, configs_users
-    from barnabas.cli.kafka.connection import admin_client, kafka_exception
-    from barnabas.errors import KafkaError
 
     whose = entities(options)
-    try:
-        with admin_client(options) as admin:
-            of_users = whose[0].type in (USERS, CLIENTS, IPS)
-            if options.has("describe"):
-                if of_users:
-                    configs_users.describe(admin, whose)
-                else:
-                    configs_resources.describe(admin, whose[0], describe_all=options.has("all"))
-                return None
-            change = Change(
-                _added(options), [name.strip() for word in options.values("delete-config") for name in word.split(",")]
-            )
-            if of_users:
-                configs_users.alter(admin, whose, change)
-            else:
-                configs_resources.alter(admin, whose[0], change)
-    except KafkaError as error:
-        first: KafkaError = next(iter(getattr(error, "errors", {}).values()), error)
-        print(f"Error while executing config command with args '{' '.join(words)}'", file=sys.stderr)
-        print(kafka_exception(first), file=sys.stderr)
-        return FAILED
     kind, name = whose[0]
+    of_users = kind in (USERS, CLIENTS, IPS)
+    if options.has("describe"):
+        if of_users:
+            configs_users.describe(admin, whose)
+        else:
+            configs_resources.describe(admin, whose[0], describe_all=options.has("all"))
+        return
+    deleted = [name.strip() for word in options.values("delete-config") for name in word.split(",")]
+    change = Change(_added(options), deleted)
+    if of_users:
+        configs_users.alter(admin, whose, change)
+    else:
+        configs_resources.alter(admin, whose[0], change)
     if name:
         print(f"Completed updating config for {kind[:-1]} {name}.")
     else:
         print(f"Completed updating default config for {kind} in the cluster.")
-    return None
 
 
 def _added(options: Options) -> dict[str, str]:
@@ -204,3 +192,9 @@ def _added(options: Options) -> dict[str, str]:
         if not re.fullmatch(r"[a-zA-Z0-9._-]*", name):
             raise WrongUse(f"Invalid character found for config key: {name}")
     return added
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    prefix = f"Error while executing config command with args '{' '.join(words)}'\n"
+    return TOOL.run(words, _check, with_admin(_run, FailureReport(prefix, with_exception=True)))

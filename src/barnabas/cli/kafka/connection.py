@@ -1,9 +1,8 @@
-"""The clients of Kafka's commands, made from their flags, and what their failures are called in Kafka's words.
+"""The clients of Kafka's commands, made from their flags, and the texts of Kafka's exceptions.
 
 Imports the clients: only a command that runs imports this.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from barnabas.cli.data import clients
 from barnabas.cli.kafka.flags import Options, WrongUse
 from barnabas.cli.known_options import known_options
 from barnabas.cli.log_level import log_level
-from barnabas.cli.outages import kafka_warning, outages_told
+from barnabas.cli.outages import kafka_warning, report_outages
 from barnabas.client.admin import Admin
 from barnabas.client.consumer import Consumer
 from barnabas.client.options import AdminOptions, ConsumerOptions, ProducerOptions
@@ -22,7 +21,7 @@ from barnabas.errors import ErrorCode, KafkaError
 
 # Here a broker is its own controller.
 ADDRESSES = ("bootstrap-server", "bootstrap-controller")
-# What Kafka says for a code where the broker added no words of its own; commands print it, scripts look for it.
+# Kafka's text for a code where the broker sent none; commands print it, scripts look for it.
 _TEXTS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
     ErrorCode.UNKNOWN_MEMBER_ID: "The coordinator is not aware of this member.",
@@ -71,13 +70,13 @@ def admin_of(config: dict[str, str], timeout_ms: int | None = None) -> Iterator[
 def consumer_of(config: dict[str, str]) -> Iterator[Consumer]:
     """Brokers that cannot be reached are reported on stderr. A missing topic is created, as by Java's consumer."""
     config = {"allow.auto.create.topics": "true", **config}
-    with outages_told(kafka_warning), Consumer.from_config(known_options(ConsumerOptions, config)) as consumer:
+    with report_outages(kafka_warning), Consumer.from_config(known_options(ConsumerOptions, config)) as consumer:
         yield consumer
 
 
 @contextmanager
 def producer_of(config: dict[str, str]) -> Iterator[Producer]:
-    with outages_told(kafka_warning), clients.producer_of(known_options(ProducerOptions, config)) as producer:
+    with report_outages(kafka_warning), clients.producer_of(known_options(ProducerOptions, config)) as producer:
         yield producer
 
 
@@ -115,9 +114,9 @@ def kafka_text(error: BaseException) -> str:
 
 
 def _not_served(error: KafkaError) -> str | None:
-    """Kafka's words for an API that the broker does not list."""
-    api = re.search(r" does not offer (\w+):", error.message)
-    return api and f"The node does not support {re.sub(r'(?<!^)(?=[A-Z])', '_', api[1]).upper()}"
+    """Kafka's text for an API that the broker does not list."""
+    api = getattr(error, "missing_api", None)
+    return api and f"The node does not support {api.name}"
 
 
 def exception_name(error: KafkaError) -> str:

@@ -7,23 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from barnabas.cli.exit_status import FAILED, leave_quietly
 from barnabas.cli.kafka.client_flags import BROKERS, key_values, merge
-from barnabas.cli.kafka.flags import (
-    COMMAND_CONFIG,
-    COMMAND_PROPERTY,
-    FAILED,
-    Flag,
-    Options,
-    Tool,
-    WrongUse,
-    integer,
-    leave_quietly,
-    refuse,
-)
+from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, WrongUse, integer, refuse
 
 if TYPE_CHECKING:
-    from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.message_formatters import Formatter
+    from barnabas.cli.signals import StopRequest
     from barnabas.client.consumer import Consumer
     from barnabas.records.codec import ConsumerRecord
 
@@ -126,14 +116,14 @@ def consume(options: Options) -> int:
 
 
 def _consume(consumer: "Consumer", options: Options, write: "Formatter") -> int:
-    from barnabas.cli.data.stopping import Stopping
+    from barnabas.cli.signals import StopRequest
 
     status = count = 0
     try:
-        with closing(consumer), Stopping() as stopping:
+        with closing(consumer), StopRequest() as stop:
             _start(consumer, options)
             try:
-                for records in _received(consumer, options, stopping):
+                for records in _received(consumer, options, stop):
                     for record in _taken(consumer, records):
                         count += 1
                         _print(write, record, options.has("skip-message-on-error"))
@@ -143,7 +133,7 @@ def _consume(consumer: "Consumer", options: Options, write: "Formatter") -> int:
                 leave_quietly()
             except Failed:
                 status = FAILED
-            return stopping.status if stopping.asked else status
+            return stop.status if stop.requested else status
     finally:
         print(f"Processed a total of {count} messages", file=sys.stderr)
 
@@ -172,7 +162,7 @@ def _start(consumer: "Consumer", options: Options) -> None:
         consumer.seek(partition, int(start))
 
 
-def _received(consumer: "Consumer", options: Options, stopping: "Stopping") -> "Iterator[list[ConsumerRecord]]":
+def _received(consumer: "Consumer", options: Options, stop: "StopRequest") -> "Iterator[list[ConsumerRecord]]":
     """What each poll gives, never more than there shall be."""
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.errors import KafkaError
@@ -182,7 +172,7 @@ def _received(consumer: "Consumer", options: Options, stopping: "Stopping") -> "
     timeout_ms = options.value("timeout-ms")
     timeout_s = None if timeout_ms is None or timeout_ms < 0 else timeout_ms / 1000
     last = time.monotonic()
-    while left and not stopping.asked:
+    while left and not stop.requested:
         waited = time.monotonic() - last
         if timeout_s is not None and waited > timeout_s:
             print("Error processing message, terminating consumer process: TimeoutException", file=sys.stderr)

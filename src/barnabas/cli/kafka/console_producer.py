@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.exit_status import FAILED
 from barnabas.cli.kafka.client_flags import BROKERS, key_values, merge
-from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, FAILED, Flag, Options, Tool, WrongUse
+from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, WrongUse
 
 if TYPE_CHECKING:
     from barnabas.client.producer.fast_path import Delivery
@@ -73,17 +74,17 @@ def check(options: Options) -> None:
 
 
 def produce(options: Options) -> int:
-    from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception, producer_of
     from barnabas.cli.kafka.line_reader import LineReader
+    from barnabas.cli.signals import StopRequest
     from barnabas.errors import KafkaError
 
     reader = LineReader(_reader_properties(options))
     topic = options.value("topic")
     try:
-        with producer_of(_producer_config(options)) as producer, Stopping() as stopping:
+        with producer_of(_producer_config(options)) as producer, StopRequest() as stop:
             records = reader.records(_lines())
-            while not stopping.asked and (record := stopping.next_of(records)) is not None:
+            while not stop.requested and (record := stop.next_of(records)) is not None:
                 try:
                     delivery = producer.send(topic, record.value, record.key, headers=record.headers)
                     if options.has("sync"):
@@ -97,7 +98,7 @@ def produce(options: Options) -> int:
     except KafkaError as error:
         print(kafka_exception(error), file=sys.stderr)
         return FAILED
-    return stopping.status
+    return stop.status
 
 
 def _on_done(delivery: "Delivery") -> None:

@@ -1,7 +1,7 @@
-"""`kafka-consumer-groups.sh`: groups, their offsets and members; deleting them, and setting their offsets anew.
+"""`kafka-consumer-groups.sh`: groups, their offsets and members; deleting them, and resetting their offsets.
 
-As in Kafka, a failure that the cluster answered with is told on stdout and the exit status stays 0; only wrong use
-gives 1. The reset of offsets is in `consumer_groups_reset`, descriptions in `consumer_groups_describe`.
+As in Kafka, what the cluster refuses is reported on stdout and the exit status stays 0; only wrong use gives 1.
+The reset of offsets is in `consumer_groups_reset`, descriptions in `consumer_groups_describe`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from barnabas.cli.exit_status import OK
+from barnabas.cli.kafka.failures import FailureReport, with_admin
 from barnabas.cli.kafka.flags import CONNECTION, BadValue, Flag, Options, Tool, WrongUse, refuse
 
 if TYPE_CHECKING:
@@ -68,10 +70,6 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, _check, _run)
-
-
 def _check(options: Options) -> None:
     options.require("bootstrap-server")
     if options.has("describe"):
@@ -112,29 +110,20 @@ def _require_group(action: str, options: Options) -> None:
         refuse(f"Option [{action}] takes one of these options: [group], [all-groups]")
 
 
-def _run(options: Options) -> None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_exception
+def _run(admin: Admin, options: Options) -> None:
     from barnabas.cli.kafka.consumer_groups_describe import describe_groups
     from barnabas.cli.kafka.consumer_groups_reset import reset_offsets
-    from barnabas.errors import KafkaError
 
-    try:
-        with admin_client(options, options.value("timeout")) as admin:
-            if options.has("list"):
-                _list(admin, options)
-            elif options.has("describe"):
-                describe_groups(admin, options, chosen_groups(admin, options))
-            elif options.has("delete"):
-                _delete(admin, chosen_groups(admin, options))
-            elif options.has("reset-offsets"):
-                reset_offsets(admin, options, chosen_groups(admin, options))
-            else:
-                _delete_offsets(admin, options.value("group"), options.values("topic"))
-    except KafkaError as error:
-        first: KafkaError = next(iter(getattr(error, "errors", {}).values()), error)
-        print_error(f"Executing consumer group command failed due to {kafka_exception(first)}")
-    except BadValue as error:
-        print_error(f"Executing consumer group command failed due to {error}")
+    if options.has("list"):
+        _list(admin, options)
+    elif options.has("describe"):
+        describe_groups(admin, options, chosen_groups(admin, options))
+    elif options.has("delete"):
+        _delete(admin, chosen_groups(admin, options))
+    elif options.has("reset-offsets"):
+        reset_offsets(admin, options, chosen_groups(admin, options))
+    else:
+        _delete_offsets(admin, options.value("group"), options.values("topic"))
 
 
 def print_error(message: str) -> None:
@@ -229,12 +218,22 @@ def _delete_offsets(admin: Admin, group_id: str, topics: list[str]) -> None:
         print_error("Encountered some partition-level error, see the follow-up details.")
     else:
         print_error(f"Encountered some unknown error: {first.code.name}")
-    told: dict[tuple[str, int], KafkaError | None] = {(topic, -1): error for topic, error in unknown.items()}
-    told |= {each: errors.get(each, failure if not errors else None) for each in partitions}
-    width = max(15, *(len(topic) for topic, _ in told)) if told else 15
+    rows: dict[tuple[str, int], KafkaError | None] = {(topic, -1): error for topic, error in unknown.items()}
+    rows |= {each: errors.get(each, failure if not errors else None) for each in partitions}
+    width = max(15, *(len(topic) for topic, _ in rows)) if rows else 15
     line = f"\n%-{width}s %-10s %-15s"
     print(line % ("TOPIC", "PARTITION", "STATUS"), end="")
-    for (topic, partition), error in sorted(told.items(), key=lambda row: f"{row[0][0]}{row[0][1]}"):
+    for (topic, partition), error in sorted(rows.items(), key=lambda row: f"{row[0][0]}{row[0][1]}"):
         status = f"Error: {kafka_exception(error)}" if error is not None else "Successful"
         print(line % (topic, "-" if partition < 0 else partition, status), end="")
     print()
+
+
+FAILURE = FailureReport(
+    "\nError: Executing consumer group command failed due to ",
+    with_exception=True,
+    on_stdout=True,
+    also=(BadValue,),
+    status=OK,
+)
+main = TOOL.main(_check, with_admin(_run, FAILURE, lambda options: options.value("timeout")))

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import csv
 import io
-import time
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 from barnabas.cli.command import UsageError
 from barnabas.cli.kafka.connection import kafka_text
 from barnabas.cli.kafka.consumer_groups import SCENARIOS, print_error
 from barnabas.cli.kafka.consumer_groups_describe import log_end_offsets
-from barnabas.cli.kafka.flags import Options, integer, long, refuse
-from barnabas.cli.times import duration_ms, milliseconds
+from barnabas.cli.kafka.flags import Options, integer, refuse
+from barnabas.cli.offset_reset import (
+    Offsets,
+    csv_rows,
+    existing_group,
+    listed_offsets,
+    plan_reset,
+    reset_time_ms,
+    row_offset,
+    within_log,
+)
 from barnabas.client.admin import Admin
 from barnabas.client.admin.types import GroupState, OffsetSpec
-from barnabas.errors import ErrorCode, KafkaError
+from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
-Offsets = dict[TopicPartition, int]
 LINE = "\n%-30s %-30s %-10s %-15s"
 
 
 class UnknownTopic(Exception):
-    """Kafka's tool tells of this one without the name of an exception."""
+    """Kafka's tool reports this one without the name of an exception."""
 
 
 def reset_offsets(admin: Admin, options: Options, group_ids: list[str]) -> None:
@@ -47,7 +53,8 @@ def reset_offsets(admin: Admin, options: Options, group_ids: list[str]) -> None:
 
 
 def _reset(admin: Admin, options: Options, group_id: str) -> Offsets:
-    state = _state(admin, group_id)
+    group = existing_group(admin, group_id)
+    state = GroupState.DEAD if group is None else group.state
     if state not in (GroupState.EMPTY, GroupState.DEAD):
         print_error(
             f"Assignments can only be reset if the group '{group_id}' is inactive, but the current state is {state}."
@@ -58,16 +65,6 @@ def _reset(admin: Admin, options: Options, group_id: str) -> Offsets:
     if options.has("execute") and plan:
         admin.alter_group_offsets(group_id, plan)
     return plan
-
-
-def _state(admin: Admin, group_id: str) -> GroupState:
-    """A group that does not exist yet is made by the reset."""
-    try:
-        return admin.describe_group(group_id).state
-    except KafkaError as error:
-        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return GroupState.DEAD
-        raise
 
 
 def _partitions(admin: Admin, options: Options, group_id: str) -> list[TopicPartition]:
@@ -118,85 +115,37 @@ def _plan(admin: Admin, options: Options, group_id: str, partitions: list[TopicP
     if not given:
         listed = ", ".join(f"[{scenario}]" for scenario in SCENARIOS)
         refuse(f"Option '[reset-offsets]' requires one of the following scenarios: [{listed}]")
-    value = options.value(given[0])
-    plans: dict[str, Callable[[], Offsets]] = {
-        "to-offset": lambda: _in_range(admin, dict.fromkeys(partitions, value)),
-        "to-earliest": lambda: _listed(admin, partitions, OffsetSpec.EARLIEST),
-        "to-latest": lambda: _listed(admin, partitions, OffsetSpec.LATEST),
-        "to-current": lambda: _current(admin, group_id, partitions),
-        "shift-by": lambda: _shifted(admin, group_id, partitions, value),
-        "to-datetime": lambda: _at_time(admin, partitions, milliseconds(value, "--to-datetime")),
-        "by-duration": lambda: _at_time(admin, partitions, _now_ms() - duration_ms(value, "--by-duration")),
-        "from-file": lambda: _from_file(admin, value, group_id, single=len(options.values("group")) == 1),
-    }
-    return plans[given[0]]()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _listed(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec | int) -> Offsets:
-    wanted = dict.fromkeys(partitions, spec)
-    return {each: told.offset for each, told in admin.list_offsets(wanted).items()} if wanted else {}
-
-
-def _at_time(admin: Admin, partitions: list[TopicPartition], timestamp: int) -> Offsets:
-    found = _listed(admin, partitions, max(0, timestamp))
-    missing = [partition for partition, offset in found.items() if offset < 0]
-    for topic, partition in missing:
-        print(f"\nWarn: Partition {partition} from topic {topic} is empty. Falling back to latest known offset.")
-    return found | _listed(admin, missing, OffsetSpec.LATEST)
-
-
-def _current(admin: Admin, group_id: str, partitions: list[TopicPartition]) -> Offsets:
-    """Where nothing is committed, the end."""
-    committed = _committed(admin, group_id)
-    missing = [partition for partition in partitions if partition not in committed]
-    kept = {partition: committed[partition] for partition in partitions if partition in committed}
-    return kept | log_end_offsets(admin, missing)
-
-
-def _shifted(admin: Admin, group_id: str, partitions: list[TopicPartition], distance: int) -> Offsets:
-    committed = _committed(admin, group_id)
-    for topic, partition in partitions:
-        if (topic, partition) not in committed:
+    scenario, value = given[0], options.value(given[0])
+    if scenario == "from-file":
+        return _from_file(admin, value, group_id, single=len(options.values("group")) == 1)
+    number = reset_time_ms(scenario, value) if isinstance(value, str) else value
+    plan = plan_reset(admin, group_id, scenario, number, partitions)
+    if scenario == "to-current":
+        return plan.offsets | log_end_offsets(admin, plan.missing)
+    for topic, partition in plan.missing:
+        if scenario == "shift-by":
             refuse(f"Cannot shift offset for partition {topic}-{partition} since there is no current committed offset")
-    return _in_range(admin, {partition: committed[partition] + distance for partition in partitions})
-
-
-def _committed(admin: Admin, group_id: str) -> Offsets:
-    stored = admin.list_group_offsets(group_id)
-    return {partition: each.offset for partition, each in stored.items() if each is not None}
-
-
-def _in_range(admin: Admin, wanted: Mapping[TopicPartition, int]) -> Offsets:
-    """Offsets that the partitions have: what is beyond goes to the nearest end."""
-    first = _listed(admin, wanted, OffsetSpec.EARLIEST)
-    end = _listed(admin, wanted, OffsetSpec.LATEST)
-    return {partition: min(max(offset, first[partition]), end[partition]) for partition, offset in wanted.items()}
+        print(f"\nWarn: Partition {partition} from topic {topic} is empty. Falling back to latest known offset.")
+    return plan.offsets | listed_offsets(admin, plan.missing, OffsetSpec.LATEST)
 
 
 def _from_file(admin: Admin, path: str, group_id: str, *, single: bool) -> Offsets:
     try:
-        rows = [row for row in csv.reader(io.StringIO(Path(path).read_text(encoding="utf-8"))) if row]
-        by_group = _plans_of_rows(rows, group_id if single and len(rows[0]) == 3 else None) if rows else {}
+        rows = csv_rows(path)
+        only_group = group_id if single and rows and len(rows[0]) == 3 else None
+        by_group: dict[str, Offsets] = {}
+        for row in rows:
+            (group,) = row[:-3] if only_group is None else (only_group, *row[:-3])
+            key, offset = row_offset(row)
+            by_group.setdefault(group, {})[key] = offset
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, IndexError):
+    except ValueError:
         raise UsageError(f"{path}: expected lines of [group,]topic,partition,offset") from None
     if group_id not in by_group:
         print_error(f"No reset plan for group {group_id} found")
         return {}
-    return _in_range(admin, by_group[group_id])
-
-
-def _plans_of_rows(rows: list[list[str]], only_group: str | None) -> dict[str, Offsets]:
-    plans: dict[str, Offsets] = {}
-    for row in rows:
-        group, topic, partition, offset = row if only_group is None else (only_group, *row)
-        plans.setdefault(group, {})[TopicPartition(topic, integer(partition))] = long(offset)
-    return plans
+    return within_log(admin, by_group[group_id])
 
 
 def _csv(plans: Mapping[str, Offsets], *, with_group: bool) -> str:

@@ -4,8 +4,9 @@ import random
 import sys
 from collections.abc import Sequence
 
+from barnabas.cli.exit_status import FAILED
 from barnabas.cli.kafka.client_flags import BROKERS
-from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, FAILED, Flag, Options, Tool, refuse
+from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, refuse
 
 TOOL = Tool(
     "kafka-consumer-perf-test.sh",

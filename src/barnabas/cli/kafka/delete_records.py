@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, integer, long
+from barnabas.cli.kafka.failures import FailureReport, Refused, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, integer, long
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -29,26 +28,8 @@ TOOL = Tool(
 )
 
 
-class Refused(Exception):
-    """What the tool says and ends with."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, lambda options: options.require("bootstrap-server", "offset-json-file"), _run)
-
-
-def _run(options: Options) -> int | None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_text
-    from barnabas.errors import KafkaError
-
-    try:
-        offsets = _offsets(_content(options.value("offset-json-file")))
-        with admin_client(options) as admin:
-            _delete(admin, offsets)
-    except (Refused, KafkaError) as error:
-        print(kafka_text(error), file=sys.stderr)
-        return FAILED
-    return None
+def _run(admin: Admin, options: Options) -> None:
+    _delete(admin, _offsets(_content(options.value("offset-json-file"))))
 
 
 def _delete(admin: Admin, offsets: dict[TopicPartition, int]) -> None:
@@ -82,16 +63,17 @@ def _offsets(text: str) -> dict[TopicPartition, int]:
     from barnabas.types import TopicPartition
 
     try:
-        told = json.loads(text)
+        given = json.loads(text)
     except ValueError:
         raise Refused("The input string is not a valid JSON") from None
-    if not isinstance(told, dict) or "partitions" not in told:
+    if not isinstance(given, dict) or "partitions" not in given:
         raise Refused("Missing partitions field")
-    if told.get("version", 1) != 1:
-        raise Refused(f"Not supported version field value {told['version']}")
+    if given.get("version", 1) != 1:
+        raise Refused(f"Not supported version field value {given['version']}")
     try:
         rows = [
-            (TopicPartition(row["topic"], integer(row["partition"])), long(row["offset"])) for row in told["partitions"]
+            (TopicPartition(row["topic"], integer(row["partition"])), long(row["offset"]))
+            for row in given["partitions"]
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise Refused(f"No such field exists: {error}") from None
@@ -101,3 +83,9 @@ def _offsets(text: str) -> dict[TopicPartition, int]:
         listed = ",".join(f"{topic}-{partition}" for topic, partition in twice)
         raise Refused(f"Offset json file contains duplicate topic partitions: {listed}")
     return dict(rows)
+
+
+main = TOOL.main(
+    lambda options: options.require("bootstrap-server", "offset-json-file"),
+    with_admin(_run, FailureReport(also=(Refused,))),
+)

@@ -8,16 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import (
-    BOOTSTRAP_SERVER,
-    COMMAND_CONFIG,
-    COMMAND_PROPERTY,
-    FAILED,
-    Flag,
-    Options,
-    Tool,
-    WrongUse,
-)
+from barnabas.cli.exit_status import FAILED
+from barnabas.cli.kafka.flags import BOOTSTRAP_SERVER, COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, WrongUse
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin

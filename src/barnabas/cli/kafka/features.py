@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import FAILED
+from barnabas.cli.command import Command, no_arguments
+from barnabas.cli.exit_status import FAILED
+from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.releases import (
     METADATA,
     feature_levels,
@@ -17,7 +20,7 @@ from barnabas.cli.kafka.releases import (
     print_dependencies,
     print_mapping,
 )
-from barnabas.cli.kafka.subcommands import Failed, Parser, admin_of_options, run, subcommand, tool_parser
+from barnabas.cli.kafka.subcommands import tool_main, with_admin
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -26,53 +29,30 @@ if TYPE_CHECKING:
 WORDS = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run(_parser(), arguments, _run)
+def change_arguments(parser: argparse.ArgumentParser, *, releases: bool = True, unsafe: bool = True) -> None:
+    parser.add_argument("--feature", action="append", default=[], metavar="FEATURE=LEVEL", help="repeatable")
+    parser.add_argument("--dry-run", action="store_true", help="only check whether it would work")
+    if releases:
+        parser.add_argument("--metadata", metavar="RELEASE", help="deprecated: metadata.version by its name")
+        parser.add_argument("--release-version", metavar="RELEASE", help="all features as in this release")
+    if unsafe:
+        parser.add_argument("--unsafe", action="store_true", help="even if metadata is lost")
 
 
-def _parser() -> Parser:
-    parser, commands = tool_parser("kafka-features.sh", "This tool manages feature flags in Kafka.")
-    subcommand(commands, "describe", "Describes the current active feature flags.")
-    for name, summary in (
-        ("upgrade", "Upgrade one or more feature flags."),
-        ("downgrade", "Downgrade one or more feature flags."),
-        ("disable", "Disable one or more feature flags: the same as downgrading to zero."),
-    ):
-        change = subcommand(commands, name, summary)
-        change.add_argument("--feature", action="append", default=[], metavar="FEATURE=LEVEL", help="repeatable")
-        change.add_argument("--dry-run", action="store_true", help="only check whether it would work")
-        if name != "disable":
-            change.add_argument("--metadata", metavar="RELEASE", help="deprecated: metadata.version by its name")
-            change.add_argument("--release-version", metavar="RELEASE", help="all features as in this release")
-        if name != "upgrade":
-            change.add_argument("--unsafe", action="store_true", help="even if metadata is lost")
-    mapping = subcommand(commands, "version-mapping", "Features that go with a release.")
-    mapping.add_argument("--release-version", metavar="RELEASE")
-    needs = subcommand(commands, "feature-dependencies", "What a feature level needs.")
-    needs.add_argument("--feature", action="append", required=True, metavar="FEATURE=LEVEL", help="repeatable")
-    return parser
+def mapping_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--release-version", metavar="RELEASE")
 
 
-def _run(options: argparse.Namespace) -> int | None:
-    if options.command == "version-mapping":
-        print_mapping(options.release_version)
-        return None
-    if options.command == "feature-dependencies":
-        print_dependencies(options.feature)
-        return None
-    with admin_of_options(options) as admin:
-        if options.command == "describe":
-            _describe(admin)
-            return None
-        return _change(admin, options)
+def dependency_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--feature", action="append", required=True, metavar="FEATURE=LEVEL", help="repeatable")
 
 
-def _describe(admin: Admin) -> None:
-    told = admin.describe_features()
-    epoch = "-" if told.finalized_epoch is None else told.finalized_epoch
-    for name in sorted(told.supported):
-        lowest, highest = told.supported[name]
-        level = told.finalized[name].max_version if name in told.finalized else 0
+def _describe(admin: Admin, options: argparse.Namespace) -> None:
+    described = admin.describe_features()
+    epoch = "-" if described.finalized_epoch is None else described.finalized_epoch
+    for name in sorted(described.supported):
+        lowest, highest = described.supported[name]
+        level = described.finalized[name].max_version if name in described.finalized else 0
         cells = [
             f"Feature: {name}",
             f"SupportedMinVersion: {level_text(name, lowest)}",
@@ -89,7 +69,7 @@ def _levels(options: argparse.Namespace) -> dict[str, int]:
     else:
         pairs = [parsed_level(text) for text in options.feature]
         if options.release_version and (pairs or options.metadata):
-            raise Failed("Can not specify `release-version` with other feature flags.")
+            raise Refused("Can not specify `release-version` with other feature flags.")
         if options.release_version:
             levels = feature_levels(options.release_version) | {METADATA: metadata_level(options.release_version)}
             pairs = [(name, level) for name, level in levels.items() if level or options.command == "downgrade"]
@@ -99,9 +79,9 @@ def _levels(options: argparse.Namespace) -> dict[str, int]:
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:
-            raise Failed(f"Feature {name} was specified more than once.")
+            raise Refused(f"Feature {name} was specified more than once.")
     if not pairs:
-        raise Failed(f"You must specify at least one feature to {options.command}")
+        raise Refused(f"You must specify at least one feature to {options.command}")
     return dict(sorted(pairs))
 
 
@@ -142,3 +122,37 @@ def _update(admin: Admin, levels: Mapping[str, int], options: argparse.Namespace
             raise
         return dict.fromkeys(levels, error)
     return {}
+
+
+main = tool_main(
+    "kafka-features.sh",
+    "This tool manages feature flags in Kafka.",
+    (
+        Command("describe", "Describes the current active feature flags.", no_arguments, with_admin(_describe)),
+        Command(
+            "upgrade",
+            "Upgrade one or more feature flags.",
+            partial(change_arguments, unsafe=False),
+            with_admin(_change),
+        ),
+        Command("downgrade", "Downgrade one or more feature flags.", change_arguments, with_admin(_change)),
+        Command(
+            "disable",
+            "Disable one or more feature flags: the same as downgrading to zero.",
+            partial(change_arguments, releases=False),
+            with_admin(_change),
+        ),
+        Command(
+            "version-mapping",
+            "Features that go with a release.",
+            mapping_arguments,
+            lambda options: print_mapping(options.release_version),
+        ),
+        Command(
+            "feature-dependencies",
+            "What a feature level needs.",
+            dependency_arguments,
+            lambda options: print_dependencies(options.feature),
+        ),
+    ),
+)

@@ -1,9 +1,7 @@
 """Flags as Kafka's tools take them, and how a tool ends.
 
     TOOL = Tool("kafka-topics.sh", "Creates, ...", (BOOTSTRAP_SERVER, COMMAND_CONFIG, Flag("list", "..."), ...))
-
-    def main(arguments=None):
-        return TOOL.run(arguments, check, work)
+    main = TOOL.main(check, call)
 
 `--flag value`, `--flag=value` and `-flag value` are the same; a flag that takes a value takes the next word whatever it
 looks like (`--shift-by -3`). Flags are not abbreviated, as in Kafka 4. Exit status: 0, or 1 for whatever went wrong,
@@ -16,10 +14,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from barnabas.cli.standard_output import complain, seeing_output_out
-from barnabas.cli.standard_output import leave_quietly as leave_quietly
+from barnabas.cli.command_parser import hint
+from barnabas.cli.exit_status import OK, Failure, run_program
 
-OK, FAILED, INTERRUPTED = 0, 1, 130
 KAFKA_VERSION = "4.1.0"
 
 
@@ -71,7 +68,7 @@ class UsageNeeded(WrongUse):
 class Options:
     """What was given: by a flag's name, all its values in their order (None for a value that was left out).
 
-    Values are converted when they are asked for, as in Kafka: a command tells of a bad one in its own way.
+    Values are converted when they are read, as in Kafka: each command reports a bad one in its own way.
     """
 
     def __init__(self, given: dict[str, list[str | None]], flags: dict[str, Flag], order: Sequence[str] = ()):
@@ -116,36 +113,47 @@ class Tool:
         self.flags = {flag.name: flag for flag in (*flags, HELP, VERSION)}
         self._by_word = {word: flag for flag in self.flags.values() for word in (flag.name, *flag.synonyms)}
 
+    def main(
+        self, check: Callable[[Options], None], call: Callable[[Options], int | None]
+    ) -> Callable[[Sequence[str] | None], int]:
+        """The entry point of the command: checks the flags, calls, and returns the exit status."""
+
+        def main(arguments: Sequence[str] | None = None) -> int:
+            return self.run(arguments, check, call)
+
+        return main
+
     def run(
         self,
         arguments: Sequence[str] | None,
         check: Callable[[Options], None],
-        work: Callable[[Options], int | None],
+        call: Callable[[Options], int | None],
     ) -> int:
         words = java_words(sys.argv[1:] if arguments is None else arguments)
-        return seeing_output_out(self.program, lambda: self._run(words, check, work))
+        return run_program(self.program, lambda: self._run(words, check, call), self._failure)
 
-    def _run(self, words: list[str], check: Callable[[Options], None], work: Callable[[Options], int | None]) -> int:
-        try:
-            options = self.parse(words)
-            if not words:
-                raise UsageNeeded(self.summary)
-            if options.has("help"):
-                print(self.help())
-                return OK
-            if options.has("version"):
-                print(KAFKA_VERSION)
-                return OK
-            check(options)
-            from barnabas.cli.log_level import log_level
+    def _failure(self, error: Exception) -> Failure | None:
+        if isinstance(error, UsageNeeded):
+            return Failure(f"{error}\n{self.help()}")
+        return Failure(str(error)) if isinstance(error, WrongUse) else None
 
-            with log_level():
-                return work(options) or OK
-        except WrongUse as error:
-            complain(f"{error}\n{self.help()}" if isinstance(error, UsageNeeded) else str(error))
-            return FAILED
-        except KeyboardInterrupt:
-            return INTERRUPTED
+    def _run(
+        self, words: list[str], check: Callable[[Options], None], call: Callable[[Options], int | None]
+    ) -> int | None:
+        options = self.parse(words)
+        if not words:
+            raise UsageNeeded(self.summary)
+        if options.has("help"):
+            print(self.help())
+            return OK
+        if options.has("version"):
+            print(KAFKA_VERSION)
+            return OK
+        check(options)
+        from barnabas.cli.log_level import log_level
+
+        with log_level():
+            return call(options)
 
     def parse(self, words: Sequence[str]) -> Options:
         given: dict[str, list[str | None]] = {}
@@ -171,10 +179,8 @@ class Tool:
             raise UsageNeeded(f"Unexpected word {word!r}: every option begins with --")
         name, equals, value = word.lstrip("-").partition("=")
         if name not in self._by_word:
-            import difflib
-
-            near = difflib.get_close_matches(name, self._by_word, n=1)
-            raise WrongUse(f"{name} is not a recognized option" + (f" (did you mean --{near[0]}?)" if near else ""))
+            near = hint(f"--{name}", [f"--{word}" for word in self._by_word])
+            raise WrongUse(f"{name} is not a recognized option{near}")
         return self._by_word[name], value if equals else None
 
     def help(self) -> str:

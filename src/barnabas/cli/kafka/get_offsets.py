@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, integer, long, refuse
+from barnabas.cli.kafka.failures import FailureReport, Refused, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, integer, long, refuse
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -31,14 +32,6 @@ TOOL = Tool(
 )
 
 
-class Refused(Exception):
-    """What the tool says and ends with."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, _check, _run)
-
-
 def _check(options: Options) -> None:
     options.require("bootstrap-server")
     for address in options.value("bootstrap-server").split(","):
@@ -46,25 +39,16 @@ def _check(options: Options) -> None:
             refuse("Please provide valid host:port like host1:9091,host2:9092\n")
 
 
-def _run(options: Options) -> int | None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_text
-    from barnabas.errors import KafkaError
-
-    try:
-        if options.has("topic-partitions") and options.given_of("topic", "partitions"):
-            raise Refused("--topic-partitions cannot be used with --topic or --partitions")
-        timestamp = _timestamp(options.value("time"))
-        chooses = _rules(options.value("topic-partitions")) if options.has("topic-partitions") else _one_rule(options)
-        with admin_client(options) as admin:
-            partitions = _partitions(admin, chooses, internal=not options.has("exclude-internal-topics"))
-            if not partitions:
-                raise Refused("Could not match any topic-partitions with the specified filters")
-            for (topic, partition), offset in _offsets(admin, partitions, timestamp).items():
-                print(f"{topic}:{partition}:{offset}")
-    except (KafkaError, Refused, ValueError) as error:
-        print(f"Error occurred: {kafka_text(error)}", file=sys.stderr)
-        return FAILED
-    return None
+def _run(admin: Admin, options: Options) -> None:
+    if options.has("topic-partitions") and options.given_of("topic", "partitions"):
+        raise Refused("--topic-partitions cannot be used with --topic or --partitions")
+    timestamp = _timestamp(options.value("time"))
+    chooses = _rules(options.value("topic-partitions")) if options.has("topic-partitions") else _one_rule(options)
+    partitions = _partitions(admin, chooses, internal=not options.has("exclude-internal-topics"))
+    if not partitions:
+        raise Refused("Could not match any topic-partitions with the specified filters")
+    for (topic, partition), offset in _offsets(admin, partitions, timestamp).items():
+        print(f"{topic}:{partition}:{offset}")
 
 
 def _timestamp(text: str) -> int:
@@ -115,7 +99,7 @@ def _partitions(admin: Admin, chooses: Chooses, *, internal: bool) -> list[Topic
 
 
 def _offsets(admin: Admin, partitions: list[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
-    """Those there are; a partition that cannot be asked is told of and left out."""
+    """A partition whose offset cannot be listed is reported and left out."""
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.client.admin import AdminError
 
@@ -127,3 +111,6 @@ def _offsets(admin: Admin, partitions: list[TopicPartition], timestamp: int) -> 
             reason = f"{key.topic}-{key.partition} due to error: {kafka_exception(failure)}"
             print(f"Skip getting offsets for topic-partition {reason}", file=sys.stderr)
     return {each: found[each].offset for each in partitions if each in found and found[each].offset >= 0}
+
+
+main = TOOL.main(_check, with_admin(_run, FailureReport("Error occurred: ", also=(Refused, ValueError))))

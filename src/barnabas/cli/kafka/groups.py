@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, refuse
+from barnabas.cli.kafka.failures import FailureReport, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, refuse
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
 
 TYPES = ("classic", "consumer", "share", "streams")
 FILTERS = ("consumer", "share", "streams")
@@ -23,10 +27,6 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, _check, _run)
-
-
 def _check(options: Options) -> None:
     if not options.has("list"):
         refuse("Command must include exactly one action: --list.")
@@ -37,25 +37,20 @@ def _check(options: Options) -> None:
         refuse("--group-type must be a valid group type.")
 
 
-def _run(options: Options) -> int | None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_text
+def _run(admin: Admin, options: Options) -> None:
     from barnabas.cli.kafka.consumer_groups import consumer_groups
-    from barnabas.errors import KafkaError
 
-    try:
-        with admin_client(options) as admin:
-            if options.has("consumer"):
-                groups = consumer_groups(admin)
-            else:
-                kinds = [each for each in ("share", "streams") if options.has(each)]
-                kinds += [options.value("group-type")] if options.has("group-type") else []
-                protocols = [options.value("protocol")] if options.has("protocol") else []
-                groups = admin.list_groups(types=kinds, protocol_types=protocols)
-    except KafkaError as error:
-        print(f"Error while executing groups command : {kafka_text(error)}")
-        return FAILED
+    if options.has("consumer"):
+        groups = consumer_groups(admin)
+    else:
+        kinds = [each for each in ("share", "streams") if options.has(each)]
+        kinds += [options.value("group-type")] if options.has("group-type") else []
+        protocols = [options.value("protocol")] if options.has("protocol") else []
+        groups = admin.list_groups(types=kinds, protocol_types=protocols)
     width = max([20, *(len(group_id) for group_id in groups)])
     print(f"{'GROUP':<{width}} {'TYPE':<20} {'PROTOCOL':<20}")
     for group_id, group in groups.items():
         print(f"{group_id:<{width}} {group.type or '':<20} {group.protocol_type:<20}")
-    return None
+
+
+main = TOOL.main(_check, with_admin(_run, FailureReport("Error while executing groups command : ", on_stdout=True)))

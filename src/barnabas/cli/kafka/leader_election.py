@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, WrongUse, integer
+from barnabas.cli.exit_status import FAILED
+from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, WrongUse, integer
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -42,10 +43,6 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, _check, _run)
-
-
 def _check(options: Options) -> None:
     missing = [flag for flag in ("bootstrap-server", "election-type") if not options.has(flag)]
     if missing:
@@ -68,13 +65,13 @@ def _run(options: Options) -> int | None:
         with admin_client(options, THIRTY_SECONDS_MS) as admin:
             elected, unneeded, failed = _elect(admin, kind, partitions)
     except KafkaError as error:
-        told = {
+        text = {
             ErrorCode.REQUEST_TIMED_OUT: "Timeout waiting for election results",
             ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Not authorized to perform leader election",
         }.get(error.code)
-        if told:
-            print(told)
-        print(told or kafka_exception(error), file=sys.stderr)
+        if text:
+            print(text)
+        print(text or kafka_exception(error), file=sys.stderr)
         return FAILED
     if elected:
         print(f"Successfully completed leader election ({kind.upper()}) for partitions {_listed(elected)}")
@@ -115,8 +112,8 @@ def _partitions(options: Options) -> list[TopicPartition] | None:
     if not options.has("path-to-json-file"):
         return None
     try:
-        told = json.loads(Path(options.value("path-to-json-file")).read_text(encoding="utf-8"))
-        rows = [TopicPartition(row["topic"], integer(row["partition"])) for row in told["partitions"]]
+        given = json.loads(Path(options.value("path-to-json-file")).read_text(encoding="utf-8"))
+        rows = [TopicPartition(row["topic"], integer(row["partition"])) for row in given["partitions"]]
     except OSError as error:
         raise WrongUse(str(error)) from None
     except ValueError:
@@ -127,3 +124,6 @@ def _partitions(options: Options) -> list[TopicPartition] | None:
     if twice:
         raise WrongUse(f"Replica election data contains duplicate partitions: [{_listed(twice)}]")
     return rows
+
+
+main = TOOL.main(_check, _run)

@@ -7,9 +7,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, WrongUse
+from barnabas.cli.exit_status import FAILED
+from barnabas.cli.kafka.failures import FailureReport, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, WrongUse
 
 if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
     from barnabas.client.admin.types import LogDirDescription
 
 TOOL = Tool(
@@ -24,34 +27,22 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, lambda options: options.require("bootstrap-server", "describe"), _run)
-
-
-def _run(options: Options) -> int | None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_text
-    from barnabas.errors import KafkaError
-
+def _run(admin: Admin, options: Options) -> int | None:
     topics = {each for each in options.value("topic-list").split(",") if each}
-    asked = _broker_ids(options.value("broker-list"))
-    try:
-        with admin_client(options) as admin:
-            there = [broker.node.id for broker in admin.describe_cluster().brokers]
-            missing = [each for each in asked if each not in there]
-            if missing:
-                print(
-                    f"ERROR: The given brokers do not exist from --broker-list: {_listed(missing)}."
-                    f" Current existent brokers: {_listed(there)}",
-                    file=sys.stderr,
-                )
-                return FAILED
-            print("Querying brokers for log directories information")
-            told = admin.describe_log_dirs(asked or there)
-    except KafkaError as error:
-        print(kafka_text(error), file=sys.stderr)
+    wanted = _broker_ids(options.value("broker-list"))
+    existing = [broker.node.id for broker in admin.describe_cluster().brokers]
+    missing = [each for each in wanted if each not in existing]
+    if missing:
+        print(
+            f"ERROR: The given brokers do not exist from --broker-list: {_listed(missing)}."
+            f" Current existent brokers: {_listed(existing)}",
+            file=sys.stderr,
+        )
         return FAILED
-    print(f"Received log directory information from brokers {_listed(sorted(told))}")
-    brokers = [{"broker": broker_id, "logDirs": _directories(told[broker_id], topics)} for broker_id in sorted(told)]
+    print("Querying brokers for log directories information")
+    found = admin.describe_log_dirs(wanted or existing)
+    print(f"Received log directory information from brokers {_listed(sorted(found))}")
+    brokers = [{"broker": broker_id, "logDirs": _directories(found[broker_id], topics)} for broker_id in sorted(found)]
     print(json.dumps({"brokers": brokers, "version": 1}, separators=(",", ":")))
     return None
 
@@ -79,11 +70,14 @@ def _directories(directories: Mapping[str, LogDirDescription], topics: set[str])
                     "offsetLag": replica.offset_lag,
                     "isFuture": replica.is_future,
                 }
-                for (topic, partition), replica in sorted(told.replicas.items())
+                for (topic, partition), replica in sorted(found.replicas.items())
                 if not topics or topic in topics
             ],
-            "error": exception_name(told.error) if told.error is not None else None,
+            "error": exception_name(found.error) if found.error is not None else None,
             "logDir": path,
         }
-        for path, told in directories.items()
+        for path, found in directories.items()
     ]
+
+
+main = TOOL.main(lambda options: options.require("bootstrap-server", "describe"), with_admin(_run, FailureReport()))

@@ -1,6 +1,6 @@
 """`kafka-metadata-quorum.sh`: the replicas of the metadata log of a cluster with controllers (KRaft).
 
-Barnabas keeps its metadata elsewhere and has no such quorum: asked for it, a broker of Barnabas says so. Adding and
+Barnabas keeps its metadata elsewhere and has no such quorum; its brokers report that. Adding and
 removing controllers is left to Kafka's own command, which reads the controller's files.
 """
 
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.subcommands import Failed, Parser, admin_of_options, run, subcommand, tool_parser
+from barnabas.cli.command import Command
+from barnabas.cli.kafka.failures import Refused
+from barnabas.cli.kafka.subcommands import admin_of_options, tool_main
 from barnabas.cli.kafka.tables import print_table
 
 if TYPE_CHECKING:
@@ -20,40 +22,36 @@ if TYPE_CHECKING:
 NO_DIRECTORY = "A" * 22
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run(_parser(), arguments, _run)
+def describe_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--status", action="store_true", help="a summary")
+    parser.add_argument("--replication", action="store_true", help="each replica")
+    parser.add_argument("--human-readable", action="store_true", help="times as how long ago")
 
 
-def _parser() -> Parser:
-    parser, commands = tool_parser("kafka-metadata-quorum.sh", "This tool describes kraft metadata quorum status.")
-    describe = subcommand(commands, "describe", "Describe the metadata quorum info")
-    describe.add_argument("--status", action="store_true", help="a summary")
-    describe.add_argument("--replication", action="store_true", help="each replica")
-    describe.add_argument("--human-readable", action="store_true", help="times as how long ago")
-    for name in ("add-controller", "remove-controller"):
-        change = subcommand(commands, name, f"{name}: not offered here")
-        change.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    return parser
+def controller_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
 
 
-def _run(options: argparse.Namespace) -> None:
-    if options.command != "describe":
-        raise Failed(
-            f"{options.command} is not offered here: brokers of Barnabas have no controller quorum. For a cluster of"
-            " Apache Kafka use its own kafka-metadata-quorum.sh, which reads the controller's files."
-        )
+def _describe(options: argparse.Namespace) -> None:
     if options.status and options.replication:
-        raise Failed("Only one of --status or --replication should be specified with describe sub-command")
+        raise Refused("Only one of --status or --replication should be specified with describe sub-command")
     if not options.status and not options.replication:
-        raise Failed("One of --status or --replication must be specified with describe sub-command")
+        raise Refused("One of --status or --replication must be specified with describe sub-command")
     if options.human_readable and not options.replication:
-        raise Failed("The option --human-readable is only supported along with --replication")
+        raise Refused("The option --human-readable is only supported along with --replication")
     with admin_of_options(options) as admin:
         quorum = admin.describe_quorum()
         if options.status:
             _print_status(admin.describe_cluster().cluster_id, quorum)
         else:
             _print_replication(quorum, human=options.human_readable)
+
+
+def _change(options: argparse.Namespace) -> None:
+    raise Refused(
+        f"{options.command} is not offered here: brokers of Barnabas have no controller quorum. For a cluster of"
+        " Apache Kafka use its own kafka-metadata-quorum.sh, which reads the controller's files."
+    )
 
 
 def _leader(quorum: QuorumInfo) -> QuorumReplica:
@@ -121,3 +119,16 @@ def _time(timestamp: int | None, human: bool) -> str:
     if timestamp is None:
         return "-1"
     return f"{time.time_ns() // 1_000_000 - timestamp} ms ago" if human else str(timestamp)
+
+
+main = tool_main(
+    "kafka-metadata-quorum.sh",
+    "This tool describes kraft metadata quorum status.",
+    (
+        Command("describe", "Describe the metadata quorum info", describe_arguments, _describe),
+        *(
+            Command(name, f"{name}: not offered here", controller_arguments, _change)
+            for name in ("add-controller", "remove-controller")
+        ),
+    ),
+)

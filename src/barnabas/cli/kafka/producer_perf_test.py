@@ -9,18 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barnabas.cli.exit_status import FAILED, INTERRUPTED
 from barnabas.cli.kafka.client_flags import BROKERS, spread
-from barnabas.cli.kafka.flags import (
-    COMMAND_CONFIG,
-    COMMAND_PROPERTY,
-    FAILED,
-    INTERRUPTED,
-    Flag,
-    Options,
-    Tool,
-    WrongUse,
-    refuse,
-)
+from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, WrongUse, refuse
 
 if TYPE_CHECKING:
     from barnabas.cli.data.payloads import Blocks

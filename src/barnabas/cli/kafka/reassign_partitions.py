@@ -1,14 +1,19 @@
 """`kafka-reassign-partitions.sh`: moves partitions between brokers and log directories.
 
 Plans and their JSON are in `reassignment_plan`, what is done with the cluster in `reassignment_actions`. As in Kafka, a
-failure is told on stdout.
+failure is reported on stdout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, Flag, Options, Tool, refuse
+from barnabas.cli.exit_status import FAILED
+from barnabas.cli.kafka.failures import FailureReport, Refused, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, refuse
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
 
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 REQUIRED = {
@@ -46,7 +51,7 @@ TOOL = Tool(
         ),
         Flag("topics-to-move-json-file", 'Topics: {"topics": [{"topic": "foo"}], "version": 1}', "FILE"),
         Flag("broker-list", "The brokers to move to.", "ID,..."),
-        Flag("disable-rack-aware", "Generate: pay no heed to racks."),
+        Flag("disable-rack-aware", "Generate: ignore racks."),
         Flag("throttle", "Execute: at most so much between brokers.", "BYTES/S", int, default=NO_THROTTLE),
         Flag(
             "replica-alter-log-dirs-throttle",
@@ -60,10 +65,6 @@ TOOL = Tool(
         Flag("preserve-throttles", "Verify and cancel: leave throttles alone."),
     ),
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, _check, _run)
 
 
 def _check(options: Options) -> None:
@@ -82,11 +83,8 @@ def _check(options: Options) -> None:
             refuse(f'Option "[{flag}]" can\'t be used with action "[{action}]"')
 
 
-def _run(options: Options) -> int | None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_exception
+def _run(admin: Admin, options: Options) -> int | None:
     from barnabas.cli.kafka.reassignment_actions import cancel, execute, generate, list_reassignments, verify
-    from barnabas.cli.kafka.reassignment_plan import Refused
-    from barnabas.errors import KafkaError
 
     actions = {
         "generate": generate,
@@ -96,16 +94,12 @@ def _run(options: Options) -> int | None:
         "list": list_reassignments,
     }
     try:
-        with admin_client(options) as admin:
-            actions[options.given_of(*ACTIONS)[0]](admin, options)
+        actions[options.given_of(*ACTIONS)[0]](admin, options)
     except Refused as error:
         print(error)
         return FAILED
-    except (OSError, ValueError) as error:
-        print(f"Error: {error}")
-        return FAILED
-    except KafkaError as error:
-        first: KafkaError = next(iter(getattr(error, "errors", {}).values()), error)
-        print(f"Error: {kafka_exception(first)}")
-        return FAILED
     return None
+
+
+FAILURE = FailureReport("Error: ", with_exception=True, on_stdout=True, also=(OSError, ValueError))
+main = TOOL.main(_check, with_admin(_run, FAILURE))

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from barnabas.cli.kafka.connection import kafka_text
+from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.flags import Options
 from barnabas.cli.kafka.reassignment_log_dirs import failures, log_dirs_of, move_log_dirs, move_state
 from barnabas.cli.kafka.reassignment_plan import (
     Assignment,
     Move,
     Plan,
-    Refused,
     check_plan,
     parse_brokers,
     parse_plan,

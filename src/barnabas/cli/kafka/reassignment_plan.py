@@ -17,10 +17,6 @@ ANY_LOG_DIR = "any"
 Assignment = dict[TopicPartition, list[int]]
 
 
-class Refused(Exception):
-    """What the tool says and ends with."""
-
-
 class Replica(NamedTuple):
     """In Kafka's order: by broker, then by partition."""
 

@@ -5,7 +5,7 @@ For `kafka-features.sh` and `kafka-storage.sh`; facts of Kafka 4.1.
 
 from __future__ import annotations
 
-from barnabas.cli.kafka.subcommands import Failed
+from barnabas.cli.kafka.failures import Refused
 
 METADATA = "metadata.version"
 FIRST_LEVEL = 7
@@ -44,7 +44,7 @@ def metadata_level(release: str) -> int:
         return METADATA_LEVELS[release]
     of_release = [level for name, level in METADATA_LEVELS.items() if name.partition("-")[0] == release]
     if not of_release:
-        raise Failed(f"Unknown release version '{release}'. Supported versions are: {_NAMES[0]} to {LATEST}")
+        raise Refused(f"Unknown release version '{release}'. Supported versions are: {_NAMES[0]} to {LATEST}")
     return max(of_release)
 
 
@@ -77,13 +77,13 @@ def print_dependencies(features: list[str]) -> None:
         feature, level = parsed_level(text)
         if feature == METADATA:
             if level not in METADATA_LEVELS.values():
-                raise Failed(f"Unknown metadata.version {level}")
+                raise Refused(f"Unknown metadata.version {level}")
             print(f"{feature}={level} ({level_text(feature, level)}) has no dependencies.")
             continue
         if feature not in _DEFAULTS:
-            raise Failed(f"Unknown feature: {feature}")
+            raise Refused(f"Unknown feature: {feature}")
         if not 0 <= level <= _LEVELS.get(feature, 1):
-            raise Failed(f"No feature:{feature} with feature level {level}")
+            raise Refused(f"No feature:{feature} with feature level {level}")
         needed = _REQUIRES.get((feature, level))
         if needed is None:
             print(f"{feature}={level} has no dependencies.")
@@ -96,8 +96,8 @@ def print_dependencies(features: list[str]) -> None:
 def parsed_level(text: str) -> tuple[str, int]:
     feature, equals, level = text.partition("=")
     if not equals:
-        raise Failed(f"Can't parse feature=level string {text}: equals sign not found.")
+        raise Refused(f"Can't parse feature=level string {text}: equals sign not found.")
     try:
         return feature.strip(), int(level)
     except ValueError:
-        raise Failed(f"Can't parse feature=level string {text}: unable to parse {level} as a short.") from None
+        raise Refused(f"Can't parse feature=level string {text}: unable to parse {level} as a short.") from None

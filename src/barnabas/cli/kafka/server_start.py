@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.flags import FAILED, KAFKA_VERSION, OK
-from barnabas.cli.standard_output import complain, seeing_output_out
+from barnabas.cli.exit_status import FAILED, OK, complain, run_and_flush
+from barnabas.cli.kafka.flags import KAFKA_VERSION
 
 PROGRAM = "kafka-server-start.sh"
 USAGE = f"USAGE: {PROGRAM} [-daemon] server.properties [--override property=value]*"
@@ -32,7 +32,7 @@ class WrongWords(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
-    return seeing_output_out(PROGRAM, lambda: _run(words))
+    return run_and_flush(PROGRAM, lambda: _run(words))
 
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:

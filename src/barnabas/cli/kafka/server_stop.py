@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.cli.kafka.flags import FAILED, OK, Flag, Options, Tool, WrongUse
+from barnabas.cli.exit_status import FAILED, OK
+from barnabas.cli.kafka.flags import Flag, Options, Tool, WrongUse
 from barnabas.cli.kafka.server_start import WrongWords, parsed
 
 TOOL = Tool(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import base64
 import uuid
-from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.flags import FAILED
+from barnabas.cli.command import Command, no_arguments
+from barnabas.cli.exit_status import FAILED
+from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.releases import print_dependencies, print_mapping
-from barnabas.cli.kafka.subcommands import Failed, Parser, run, subcommand, tool_parser
+from barnabas.cli.kafka.subcommands import tool_main
 
 META = "meta.properties"
 DEFAULT_DIRECTORY = "/tmp/kafka-logs"
@@ -24,42 +25,30 @@ NO_FORMAT = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run(_parser(), arguments, _run)
+def config_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", "-c", metavar="FILE", required=True, help="server.properties")
 
 
-def _parser() -> Parser:
-    parser, commands = tool_parser("kafka-storage.sh", "The Kafka storage tool.")
-    subcommand(commands, "random-uuid", "Print a random UUID.")
-    info = subcommand(commands, "info", "What the log directories of a configuration are.")
-    form = subcommand(commands, "format", "Not needed: accepted, and does nothing.")
-    for each in (info, form):
-        each.add_argument("--config", "-c", metavar="FILE", required=True, help="server.properties")
-    form.add_argument("--cluster-id", "-t", metavar="ID", required=True)
+def format_arguments(parser: argparse.ArgumentParser) -> None:
+    config_argument(parser)
+    parser.add_argument("--cluster-id", "-t", metavar="ID", required=True)
     for flag in ("--add-scram", "-S", "--release-version", "-r", "--feature", "-f", "--initial-controllers", "-I"):
-        form.add_argument(flag, action="append", help=argparse.SUPPRESS)
+        parser.add_argument(flag, action="append", help=argparse.SUPPRESS)
     for flag in ("--ignore-formatted", "-g", "--standalone", "-s", "--no-initial-controllers", "-N"):
-        form.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
-    mapping = subcommand(commands, "version-mapping", "Features that go with a release.")
-    mapping.add_argument("--release-version", "-r", metavar="RELEASE")
-    needs = subcommand(commands, "feature-dependencies", "What a feature level needs.")
-    needs.add_argument("--feature", "-f", action="append", required=True, metavar="FEATURE=LEVEL")
-    return parser
+        parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
 
 
-def _run(options: argparse.Namespace) -> int | None:
-    if options.command == "random-uuid":
-        print(random_uuid())
-    elif options.command == "info":
-        return _info(_directories(options.config))
-    elif options.command == "format":
-        _directories(options.config)
-        print(NO_FORMAT)
-    elif options.command == "version-mapping":
-        print_mapping(options.release_version)
-    else:
-        print_dependencies(options.feature)
-    return None
+def mapping_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--release-version", "-r", metavar="RELEASE")
+
+
+def dependency_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--feature", "-f", action="append", required=True, metavar="FEATURE=LEVEL")
+
+
+def _format(options: argparse.Namespace) -> None:
+    _directories(options.config)
+    print(NO_FORMAT)
 
 
 def random_uuid() -> str:
@@ -74,12 +63,12 @@ def _directories(config: str) -> list[str]:
     from barnabas.config.properties import parse_properties
 
     try:
-        told = parse_properties(Path(config).read_text(encoding="utf-8"))
+        given = parse_properties(Path(config).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Failed(f"{config} cannot be read: {error}") from None
-    listed = told.get("log.dirs") or told.get("log.dir") or DEFAULT_DIRECTORY
+        raise Refused(f"{config} cannot be read: {error}") from None
+    listed = given.get("log.dirs") or given.get("log.dir") or DEFAULT_DIRECTORY
     found = {each.strip() for each in listed.split(",") if each.strip()}
-    metadata = told.get("metadata.log.dir")
+    metadata = given.get("metadata.log.dir")
     return sorted({*found, *([metadata] if metadata else [])})
 
 
@@ -105,3 +94,31 @@ def _section(one: str, many: str, lines: list[str]) -> None:
         for line in lines:
             print(f"  {line}")
         print()
+
+
+main = tool_main(
+    "kafka-storage.sh",
+    "The Kafka storage tool.",
+    (
+        Command("random-uuid", "Print a random UUID.", no_arguments, lambda _: print(random_uuid())),
+        Command(
+            "info",
+            "What the log directories of a configuration are.",
+            config_argument,
+            lambda options: _info(_directories(options.config)),
+        ),
+        Command("format", "Not needed: accepted, and does nothing.", format_arguments, _format),
+        Command(
+            "version-mapping",
+            "Features that go with a release.",
+            mapping_arguments,
+            lambda options: print_mapping(options.release_version),
+        ),
+        Command(
+            "feature-dependencies",
+            "What a feature level needs.",
+            dependency_arguments,
+            lambda options: print_dependencies(options.feature),
+        ),
+    ),
+)

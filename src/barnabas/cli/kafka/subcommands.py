@@ -1,9 +1,9 @@
-"""The frame of Kafka's tools that have sub-commands (`kafka-transactions.sh list`).
+"""Kafka's tools that have sub-commands (`kafka-transactions.sh list`), declared like Barnabas's own verbs.
 
-    def main(arguments=None):
-        return run(_parser(), arguments, _run)
+    COMMANDS = (Command("list", "list transactions", list_arguments, with_admin(_list)), ...)
+    main = tool_main("kafka-transactions.sh", "This tool is used to ...", COMMANDS)
 
-Flags for the connection go before the sub-command or after it. Exit status: 0, or 1 for whatever went wrong.
+Flags for the connection go before the sub-command or after it. Exit status: 0, or 1 for any failure.
 Nothing here imports the clients: `--help` must not wait for them.
 """
 
@@ -13,19 +13,15 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from barnabas.cli.kafka.flags import FAILED, INTERRUPTED, KAFKA_VERSION, OK, WrongUse, java_words
-from barnabas.cli.standard_output import seeing_output_out
+from barnabas.cli.command import Command
+from barnabas.cli.exit_status import FAILED, Failure, run_program
+from barnabas.cli.kafka.failures import Refused
+from barnabas.cli.kafka.flags import KAFKA_VERSION, WrongUse, java_words
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
-
-Subparsers = argparse._SubParsersAction
-
-
-class Failed(Exception):
-    """What went wrong, in the words that are printed."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,16 +32,41 @@ class Parser(argparse.ArgumentParser):
         self.exit(FAILED, f"{self.prog}: error: {message}\n")
 
 
-def tool_parser(program: str, description: str) -> tuple[Parser, Subparsers[Parser]]:
+def tool_main(
+    program: str, description: str, commands: Sequence[Command[Any]]
+) -> Callable[[Sequence[str] | None], int]:
+    """The entry point of a tool."""
+
+    def main(arguments: Sequence[str] | None = None) -> int:
+        words = java_words(sys.argv[1:] if arguments is None else arguments)
+        return run_program(program, lambda: _run(_parser(program, description, commands), words), _failure)
+
+    return main
+
+
+def _run(parser: Parser, words: list[str]) -> int | None:
+    if not words:
+        parser.print_help(sys.stderr)
+        return FAILED
+    options = parser.parse_args(words)
+    status: int | None = options.call(options)
+    return status
+
+
+def _failure(error: Exception) -> Failure | None:
+    return Failure(str(error)) if isinstance(error, Refused | WrongUse) else None
+
+
+def _parser(program: str, description: str, commands: Sequence[Command[Any]]) -> Parser:
     parser = Parser(prog=program, description=description, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=KAFKA_VERSION, help="the version of Kafka it is like")
     _add_connection(parser, None)
-    return parser, parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
-
-
-def subcommand(commands: Subparsers[Parser], name: str, summary: str) -> Parser:
-    parser = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-    _add_connection(parser, argparse.SUPPRESS)
+    children = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    for command in commands:
+        child = children.add_parser(command.name, help=command.summary, description=command.summary, allow_abbrev=False)
+        _add_connection(child, argparse.SUPPRESS)
+        command.arguments(child)
+        child.set_defaults(call=command.call)
     return parser
 
 
@@ -62,42 +83,34 @@ def _add_connection(parser: Parser, default: str | None) -> None:
     )
 
 
-def run(parser: Parser, arguments: Sequence[str] | None, work: Callable[[argparse.Namespace], int | None]) -> int:
-    words = java_words(sys.argv[1:] if arguments is None else arguments)
-    return seeing_output_out(parser.prog, lambda: _status(parser, words, work))
-
-
-def _status(parser: Parser, words: list[str], work: Callable[[argparse.Namespace], int | None]) -> int:
-    if not words:
-        parser.print_help(sys.stderr)
-        return FAILED
-    options = parser.parse_args(words)
-    try:
-        return work(options) or OK
-    except (Failed, WrongUse) as error:
-        print(error, file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-
-
 @contextmanager
 def admin_of_options(options: argparse.Namespace) -> Iterator[Admin]:
-    """An unexpected refusal of the cluster ends the command with what Kafka's exception would say."""
+    """An error of the cluster that the command does not expect ends it with the text of Kafka's exception."""
     from barnabas.cli.kafka.connection import admin_of, kafka_exception, properties_file
     from barnabas.errors import KafkaError
 
     config = properties_file(options.command_config) if options.command_config else {}
     if options.bootstrap_server and options.bootstrap_controller:
-        raise Failed("You cannot specify both --bootstrap-controller and --bootstrap-server.")
+        raise Refused("You cannot specify both --bootstrap-controller and --bootstrap-server.")
     address = options.bootstrap_server or options.bootstrap_controller
     if not address and "bootstrap.servers" not in config:
-        raise Failed("You must specify either --bootstrap-controller or --bootstrap-server.")
+        raise Refused("You must specify either --bootstrap-controller or --bootstrap-server.")
     if address:
         config["bootstrap.servers"] = address
     try:
         with admin_of(config) as admin:
             yield admin
     except KafkaError as error:
-        first: KafkaError = next(iter(getattr(error, "errors", {}).values()), error)
-        raise Failed(kafka_exception(first)) from error
+        raise Refused(kafka_exception(error)) from error
+
+
+def with_admin(
+    call: Callable[[Admin, argparse.Namespace], int | None],
+) -> Callable[[argparse.Namespace], int | None]:
+    """The call with an admin client made from the options, and closed after it."""
+
+    def connected(options: argparse.Namespace) -> int | None:
+        with admin_of_options(options) as admin:
+            return call(admin, options)
+
+    return connected

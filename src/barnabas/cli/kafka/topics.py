@@ -1,15 +1,15 @@
 """`kafka-topics.sh`: lists, creates, describes, grows and deletes topics.
 
-As in Kafka, `--topic` is a regular expression except for --create, and a failure is told on stdout.
+As in Kafka, `--topic` is a regular expression except for --create, and a failure is reported on stdout.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, BadValue, Flag, Options, Tool, WrongUse, integer, refuse
+from barnabas.cli.kafka.failures import FailureReport, with_admin
+from barnabas.cli.kafka.flags import CONNECTION, BadValue, Flag, Options, Tool, WrongUse, integer, refuse
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -35,8 +35,8 @@ TOOL = Tool(
         Flag("topic-id", "The topic to describe, by its id.", "ID"),
         Flag("config", "A setting of the new topic (repeatable).", "NAME=VALUE"),
         Flag("delete-config", "Not supported any more: use kafka-configs.sh.", "NAME"),
-        Flag("partitions", "How many partitions the topic shall have (default: the cluster's).", "COUNT", integer),
-        Flag("replication-factor", "How many replicas each partition shall have.", "COUNT", integer),
+        Flag("partitions", "How many partitions the topic is to have (default: the cluster's).", "COUNT", integer),
+        Flag("replication-factor", "How many replicas each partition is to have.", "COUNT", integer),
         Flag("replica-assignment", "Replicas of each partition, e.g. 0:1,1:2", "ID:ID,ID:ID,..."),
         Flag("under-replicated-partitions", "Describe only partitions with replicas that are not in sync."),
         Flag("unavailable-partitions", "Describe only partitions whose leader is not available."),
@@ -49,10 +49,6 @@ TOOL = Tool(
         Flag("partition-size-limit-per-response", "Accepted for Kafka's sake; the client pages by itself.", "N", int),
     ),
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, _check, _run)
 
 
 def _check(options: Options) -> None:
@@ -85,29 +81,21 @@ def _check(options: Options) -> None:
     options.forbid("topics-with-overrides", *REPORTS)
 
 
-def _run(options: Options) -> int | None:
-    from barnabas.cli.kafka.connection import admin_client, kafka_text
+def _run(admin: Admin, options: Options) -> None:
     from barnabas.cli.kafka.topics_describe import describe_topics
-    from barnabas.errors import KafkaError
 
-    try:
-        with admin_client(options) as admin:
-            if options.has("create"):
-                _create(admin, options)
-            elif options.has("alter"):
-                _alter(admin, options)
-            elif options.has("delete"):
-                names = matching_topics(admin, options)
-                if names:
-                    admin.delete_topics(names)
-            elif options.has("list"):
-                print("\n".join(matching_topics(admin, options, must_exist=False)))
-            else:
-                describe_topics(admin, options)
-    except (KafkaError, ValueError, BadValue) as error:
-        print(f"Error while executing topic command : {kafka_text(error)}")
-        return FAILED
-    return None
+    if options.has("create"):
+        _create(admin, options)
+    elif options.has("alter"):
+        _alter(admin, options)
+    elif options.has("delete"):
+        names = matching_topics(admin, options)
+        if names:
+            admin.delete_topics(names)
+    elif options.has("list"):
+        print("\n".join(matching_topics(admin, options, must_exist=False)))
+    else:
+        describe_topics(admin, options)
 
 
 def matching_topics(admin: Admin, options: Options, *, must_exist: bool = True) -> list[str]:
@@ -206,3 +194,12 @@ def _config(pairs: list[str]) -> dict[str, str]:
         if name not in TopicConfig.settings:
             raise ValueError(f"Unknown topic config name: {name}")
     return config
+
+
+main = TOOL.main(
+    _check,
+    with_admin(
+        _run,
+        FailureReport("Error while executing topic command : ", on_stdout=True, also=(ValueError, BadValue)),
+    ),
+)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from barnabas.cli.command import Command
+from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.flags import integer, long, short
-from barnabas.cli.kafka.subcommands import Failed, Parser, admin_of_options, run, subcommand, tool_parser
+from barnabas.cli.kafka.subcommands import tool_main, with_admin
 from barnabas.cli.kafka.tables import print_table
 
 if TYPE_CHECKING:
@@ -19,56 +21,57 @@ MINUTE_MS = 60_000
 DETAIL = "Enable debug logging for additional detail."
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run(_parser(), arguments, _run)
+def list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--duration-filter", metavar="MS", type=long, help="only those that run longer")
+    parser.add_argument("--transactional-id-pattern", metavar="REGEX", help="only ids that match")
 
 
-def _parser() -> Parser:
-    parser, commands = tool_parser(
-        "kafka-transactions.sh",
-        "This tool is used to analyze the transactional state of producers in the cluster. It can be used to detect and"
-        " recover from hanging transactions.",
-    )
-    listing = subcommand(commands, "list", "list transactions")
-    listing.add_argument("--duration-filter", metavar="MS", type=long, help="only those that run longer")
-    listing.add_argument("--transactional-id-pattern", metavar="REGEX", help="only ids that match")
-    describe = subcommand(commands, "describe", "describe the state of an active transactional-id")
-    describe.add_argument("--transactional-id", required=True)
-    producers = subcommand(commands, "describe-producers", "describe the producers of a partition")
-    producers.add_argument("--broker-id", type=integer, help="ask this replica instead of the leader")
-    abort = subcommand(commands, "abort", "abort a hanging transaction (requires administrative privileges)")
-    for each in (producers, abort):
-        each.add_argument("--topic", required=True)
-        each.add_argument("--partition", type=integer, required=True)
-    abort.add_argument("--start-offset", type=long, help="where the transaction begins (brokers since 3.0)")
+def describe_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--transactional-id", required=True)
+
+
+def partition_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--partition", type=integer, required=True)
+
+
+def producers_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--broker-id", type=integer, help="ask this replica instead of the leader")
+    partition_arguments(parser)
+
+
+def abort_arguments(parser: argparse.ArgumentParser) -> None:
+    partition_arguments(parser)
+    parser.add_argument("--start-offset", type=long, help="where the transaction begins (brokers since 3.0)")
     for flag, kind in (("--producer-id", long), ("--producer-epoch", short), ("--coordinator-epoch", integer)):
-        abort.add_argument(flag, type=kind, help="for older brokers, all three of them")
-    hanging = subcommand(commands, "find-hanging", "find hanging transactions")
-    hanging.add_argument("--broker-id", type=integer, help="look at what this broker holds")
-    hanging.add_argument("--topic", help="look at this topic")
-    hanging.add_argument("--partition", type=integer, help="only this partition of the topic")
-    hanging.add_argument("--max-transaction-timeout", metavar="MINUTES", type=integer, default=15)
-    return parser
+        parser.add_argument(flag, type=kind, help="for older brokers, all three of them")
 
 
-def _run(options: argparse.Namespace) -> None:
-    work = {
-        "list": _list,
-        "describe": _describe,
-        "describe-producers": _describe_producers,
-        "abort": _abort,
-        "find-hanging": _find_hanging,
-    }
-    if not options.bootstrap_server:
-        raise Failed("kafka-transactions.sh: error: argument --bootstrap-server is required")
-    with admin_of_options(options) as admin:
-        work[options.command](admin, options)
+def hanging_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--broker-id", type=integer, help="search what this broker holds")
+    parser.add_argument("--topic", help="search this topic")
+    parser.add_argument("--partition", type=integer, help="only this partition of the topic")
+    parser.add_argument("--max-transaction-timeout", metavar="MINUTES", type=integer, default=15)
 
 
-def _failed(what: str, error: KafkaError) -> Failed:
+def on_brokers(
+    call: Callable[[Admin, argparse.Namespace], None],
+) -> Callable[[argparse.Namespace], int | None]:
+    """Controllers know nothing of transactions."""
+    connected = with_admin(call)
+
+    def checked(options: argparse.Namespace) -> int | None:
+        if not options.bootstrap_server:
+            raise Refused("kafka-transactions.sh: error: argument --bootstrap-server is required")
+        return connected(options)
+
+    return checked
+
+
+def _failed(what: str, error: KafkaError) -> Refused:
     from barnabas.cli.kafka.connection import kafka_text
 
-    return Failed(f"{what}: {kafka_text(error)}. {DETAIL}")
+    return Refused(f"{what}: {kafka_text(error)}. {DETAIL}")
 
 
 def _list(admin: Admin, options: argparse.Namespace) -> None:
@@ -93,14 +96,21 @@ def _describe(admin: Admin, options: argparse.Namespace) -> None:
 
     name = options.transactional_id
     try:
-        told = admin.describe_transaction(name)
+        found = admin.describe_transaction(name)
     except KafkaError as error:
         raise _failed(f"Failed to describe transaction state of transactional-id `{name}`", error) from error
-    start = told.start_time_ms
+    start = found.start_time_ms
     row = (
-        *(told.coordinator_id, name, told.producer_id, told.producer_epoch, told.state, told.transaction_timeout_ms),
+        *(
+            found.coordinator_id,
+            name,
+            found.producer_id,
+            found.producer_epoch,
+            found.state,
+            found.transaction_timeout_ms,
+        ),
         *((start, _now_ms() - start) if start is not None else ("None", "None")),
-        ",".join(f"{topic}-{partition}" for topic, partition in sorted(told.partitions)),
+        ",".join(f"{topic}-{partition}" for topic, partition in sorted(found.partitions)),
     )
     headers = ("CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState")
     times = ("TransactionTimeoutMs", "CurrentTransactionStartTimeMs", "TransactionDurationMs")
@@ -121,7 +131,7 @@ def _describe_producers(admin: Admin, options: argparse.Namespace) -> None:
     except KafkaError as error:
         where = "leader" if options.broker_id is None else f"broker {options.broker_id}"
         what = f"Failed to describe producers for partition {key.topic}-{key.partition} on {where}"
-        raise _failed(what, next(iter(getattr(error, "errors", {}).values()), error)) from error
+        raise _failed(what, error) from error
     headers = ("ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp")
     rows = [
         (
@@ -139,14 +149,14 @@ def _abort(admin: Admin, options: argparse.Namespace) -> None:
 
     partition, start = (options.topic, options.partition), options.start_offset
     if start is None and options.producer_id is None:
-        raise Failed(
+        raise Refused(
             "The transaction to abort must be identified either with --start-offset (for brokers on 3.0 or above) or"
             " with --producer-id, --producer-epoch, and --coordinator-epoch (for older brokers)"
         )
     if start is None:
         for flag in ("producer_epoch", "coordinator_epoch"):
             if getattr(options, flag) is None:
-                raise Failed(f"Missing required argument --{flag.replace('_', '-')}")
+                raise Refused(f"Missing required argument --{flag.replace('_', '-')}")
     by_hand = {
         "producer_id": options.producer_id,
         "producer_epoch": options.producer_epoch,
@@ -160,7 +170,7 @@ def _abort(admin: Admin, options: argparse.Namespace) -> None:
     except KafkaError as error:
         where = f"{options.topic}-{options.partition}"
         if start is not None and error.code is ErrorCode.INVALID_TXN_STATE:
-            raise Failed(
+            raise Refused(
                 f"Could not find any open transactions starting at offset {start} on partition {where}"
             ) from error
         raise _failed(f"Failed to abort transaction of partition {where}", error) from error
@@ -168,11 +178,11 @@ def _abort(admin: Admin, options: argparse.Namespace) -> None:
 
 def _find_hanging(admin: Admin, options: argparse.Namespace) -> None:
     if options.topic is None and options.broker_id is None:
-        raise Failed(
+        raise Refused(
             "The `find-hanging` command requires either --topic or --broker-id to limit the scope of the search"
         )
     if options.partition is not None and options.topic is None:
-        raise Failed("The --partition argument requires --topic to be provided")
+        raise Refused("The --partition argument requires --topic to be provided")
     found = admin.find_hanging_transactions(
         None if options.partition is None else [(options.topic, options.partition)],
         topic=options.topic if options.partition is None else None,
@@ -190,3 +200,32 @@ def _find_hanging(admin: Admin, options: argparse.Namespace) -> None:
     ]
     headers = ("Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset")
     print_table((*headers, "LastTimestamp", "Duration(min)"), rows)
+
+
+main = tool_main(
+    "kafka-transactions.sh",
+    "This tool is used to analyze the transactional state of producers in the cluster. It can be used to detect and"
+    " recover from hanging transactions.",
+    (
+        Command("list", "list transactions", list_arguments, on_brokers(_list)),
+        Command(
+            "describe",
+            "describe the state of an active transactional-id",
+            describe_arguments,
+            on_brokers(_describe),
+        ),
+        Command(
+            "describe-producers",
+            "describe the producers of a partition",
+            producers_arguments,
+            on_brokers(_describe_producers),
+        ),
+        Command(
+            "abort",
+            "abort a hanging transaction (requires administrative privileges)",
+            abort_arguments,
+            on_brokers(_abort),
+        ),
+        Command("find-hanging", "find hanging transactions", hanging_arguments, on_brokers(_find_hanging)),
+    ),
+)

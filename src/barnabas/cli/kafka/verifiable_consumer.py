@@ -55,17 +55,17 @@ def check(options: Options) -> None:
 
 
 def consume(options: Options) -> int:
-    from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.cli.kafka.json_events import JsonEvents
     from barnabas.cli.known_options import known_options
-    from barnabas.cli.outages import kafka_warning, outages_told
+    from barnabas.cli.outages import kafka_warning, report_outages
+    from barnabas.cli.signals import StopRequest
     from barnabas.client.consumer import Consumer
     from barnabas.client.options import ConsumerOptions
     from barnabas.errors import KafkaError
 
     events = JsonEvents()
-    with outages_told(kafka_warning), Stopping() as stopping:
+    with report_outages(kafka_warning), StopRequest() as stop:
         try:
             consumer = Consumer.from_config(known_options(ConsumerOptions, _config(options)))
         except KafkaError as error:
@@ -74,7 +74,7 @@ def consume(options: Options) -> int:
         events.tell("startup_complete")
         try:
             consumer.subscribe([options.value("topic")], _listener(events))
-            while not stopping.asked and not reading.finished:
+            while not stop.requested and not reading.finished:
                 records = consumer.poll(POLL_S)
                 if records:
                     reading.take(records)
@@ -83,7 +83,7 @@ def consume(options: Options) -> int:
         finally:
             consumer.close()
             events.tell("shutdown_complete")
-        return stopping.status
+        return stop.status
 
 
 class _Reading:

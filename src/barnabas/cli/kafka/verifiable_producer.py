@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from barnabas.cli.kafka.flags import BOOTSTRAP_SERVER, COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, refuse
 
 if TYPE_CHECKING:
-    from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.json_events import JsonEvents
+    from barnabas.cli.signals import StopRequest
     from barnabas.client.producer import Producer
     from barnabas.client.producer.fast_path import Delivery
 
@@ -48,19 +48,19 @@ def check(options: Options) -> None:
 
 
 def produce(options: Options) -> int:
-    from barnabas.cli.data.stopping import Stopping
     from barnabas.cli.kafka.connection import kafka_exception, producer_of
     from barnabas.cli.kafka.json_events import JsonEvents
+    from barnabas.cli.signals import StopRequest
     from barnabas.client.errors import ConfigError
 
     events = JsonEvents()
     numbers = _Numbers(options, events)
     started = time.monotonic()
-    with Stopping() as stopping:
+    with StopRequest() as stop:
         try:
             with producer_of(_config(options)) as producer:
                 events.tell("startup_complete")
-                _send(options, numbers, producer, stopping)
+                _send(options, numbers, producer, stop)
         except ConfigError as error:
             refuse(kafka_exception(error))
         except KeyboardInterrupt:
@@ -69,13 +69,13 @@ def produce(options: Options) -> int:
         rate = numbers.acked / max(time.monotonic() - started, 0.001)
         target = options.value("throughput")
         events.tell("tool_data", sent=numbers.sent, acked=numbers.acked, target_throughput=target, avg_throughput=rate)
-        return stopping.status
+        return stop.status
 
 
-def _send(options: Options, numbers: "_Numbers", producer: "Producer", stopping: "Stopping") -> None:
+def _send(options: Options, numbers: "_Numbers", producer: "Producer", stop: "StopRequest") -> None:
     started = time.monotonic()
     limit, throughput = options.value("max-messages"), options.value("throughput")
-    while not stopping.asked and (limit < 0 or numbers.sent < limit):
+    while not stop.requested and (limit < 0 or numbers.sent < limit):
         numbers.send_next(producer)
         ahead = numbers.sent / throughput - (time.monotonic() - started) if throughput > 0 else 0
         if ahead > 0:

@@ -60,8 +60,7 @@ def admin_error(
     error = error_for(code, message, topic=topic, partition=partition, group=group, transactional_id=transactional_id)
     hint = hint or _WHAT_TO_DO.get(error.code)
     if hint is not None:
-        error.message = f"{error.message} ({hint})"
-        error.args = (error.message,)
+        error.add_hint(hint)
     return error
 
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from barnabas.cli.data.consume_load import ReadLoad, read_load
-from barnabas.cli.data.progress import Progress
 from barnabas.cli.data.read_range import ReadRange
 from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
+from barnabas.cli.progress import Progress
 from barnabas.client.consumer import Consumer
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.records.codec import ConsumerRecord

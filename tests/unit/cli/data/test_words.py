@@ -17,8 +17,8 @@ from barnabas.cli.command import UsageError
 from barnabas.cli.commands.consume import parser as consume_parser
 from barnabas.cli.data import line_input
 from barnabas.cli.data.line_input import LineInput
-from barnabas.cli.data.progress import Progress
 from barnabas.cli.data.short_options import getopt_words
+from barnabas.cli.progress import Progress
 
 
 @pytest.mark.parametrize(
@@ -131,22 +131,25 @@ def test_what_cannot_be_read_is_told_before_anything_is_read(tmp_path: Path, mon
         LineInput([], b"\n")
 
 
+ERASE = "\r\x1b[K"
+
+
 def test_progress_is_written_over_and_wiped(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("barnabas.cli.data.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("barnabas.cli.progress.time.monotonic", lambda: now[0])
     with Progress("producing", shown=True) as progress:
         progress.add(2**20)
         now[0] += 1
         progress.add(2**20)
         progress.add(1)
     shown = capsys.readouterr().err
-    assert shown.startswith("\rproducing: 2 records, 2.0 MB, 2 records/s\r ") and shown.endswith(" \r")
+    assert shown == f"{ERASE}producing: 2 records, 2.0 MB, 2 records/s{ERASE}"
     with Progress("producing", shown=True) as progress:
         now[0] += 1
         progress.add(2**20, 500)
-    assert capsys.readouterr().err.startswith("\rproducing: 500 records, 1.0 MB, 500 records/s\r ")
+    assert capsys.readouterr().err == f"{ERASE}producing: 500 records, 1.0 MB, 500 records/s{ERASE}"
     with Progress("producing", shown=False) as progress:
         now[0] += 9
         progress.add(1)

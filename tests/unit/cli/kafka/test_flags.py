@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from barnabas.cli.kafka.flags import CONNECTION, FAILED, OK, BadValue, Flag, Options, Tool, UsageNeeded, WrongUse
+from barnabas.cli.exit_status import FAILED, OK
+from barnabas.cli.kafka.flags import CONNECTION, BadValue, Flag, Options, Tool, UsageNeeded, WrongUse
 
 TOOL = Tool(
     "kafka-odd.sh",

@@ -17,10 +17,12 @@ from barnabas.cli.kafka import (
     transactions,
 )
 from barnabas.cli.kafka.connection import kafka_text
-from barnabas.cli.kafka.consumer_groups_reset import _number, _plans_of_rows
+from barnabas.cli.kafka.consumer_groups_reset import _number
 from barnabas.cli.kafka.flags import WrongUse
 from barnabas.cli.kafka.reassignment_plan import parse_brokers, parse_plan
+from barnabas.cli.offset_reset import row_offset
 from barnabas.client.errors import UnsupportedVersionError
+from barnabas.protocol.api import ApiKey
 
 NOBODY = "127.0.0.1:1"
 TWENTY_DIGITS = "9" * 20
@@ -134,11 +136,11 @@ def test_numbers_in_files() -> None:
     with pytest.raises(WrongUse, match="Invalid partition '5000000000' specified"):
         _number("5000000000", "t:5000000000")
     for row in (["t", "5000000000", "1"], ["t", "0", TWENTY_DIGITS]):
-        with pytest.raises(ValueError, match="For input string"):
-            _plans_of_rows([row], "g")
+        with pytest.raises(ValueError, match="the largest possible is"):
+            row_offset(row)
 
 
 def test_what_a_broker_does_not_serve() -> None:
     """In Kafka's words."""
-    error = UnsupportedVersionError("h:1 does not offer ElectLeaders: use a newer broker")
+    error = UnsupportedVersionError("h:1 does not offer ElectLeaders", missing_api=ApiKey.ELECT_LEADERS)
     assert kafka_text(error) == "The node does not support ELECT_LEADERS"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from barnabas.cli.progress_line import ProgressLine, Speed, bar
+from barnabas.cli.progress import ProgressLine, Speed, bar
 
 
 class Terminal(io.StringIO):
