@@ -175,7 +175,7 @@ def bystander(bootstrap: str, started: Event, stop: Event, delays: Any) -> None:
 
 
 def measure(broker: BarnabasProcess, attack: Attack | None) -> tuple[float, float, list[float]]:
-    """(CPU seconds, peak MB, the bystander's delays in ms). Without an attack, two seconds of nothing."""
+    """(CPU seconds per attack, peak MB, the bystander's delays in ms), for attacks in a row. Without an attack, two seconds of nothing."""
     requests = [] if attack is None else list(attack())
     data = b"".join(encode_request(request, version, n, "attack") for n, (request, version) in enumerate(requests))
     count = len(requests)
@@ -191,13 +191,18 @@ def measure(broker: BarnabasProcess, attack: Attack | None) -> tuple[float, floa
         time.sleep(2)
     else:
         client = RawClient(broker.bootstrap, timeout=120.0)
+        until = time.perf_counter() + 2
+        times = 0
         try:
-            client.send(data)
-            for _ in range(count):
-                client.read_frame()
+            while not times or time.perf_counter() < until:  # often enough for a p99
+                times += 1
+                client.send(data)
+                for _ in range(count):
+                    client.read_frame()
         except ConnectionEnded:
             print("    (the broker closed the connection)")
-        client.socket.close()
+        client.close()
+        cpu_before += (broker.cpu_seconds() - cpu_before) * (times - 1) / times
     cpu = broker.cpu_seconds() - cpu_before
     stop.set()
     delays = receiver.recv()
@@ -230,7 +235,7 @@ def main() -> None:
                 cpu, peak_mb, delays = measure(broker, attack)
             finally:
                 broker.kill()
-        p99 = quantiles(delays, n=100)[98] if len(delays) > 1 else delays[0]
+        p99 = quantiles(delays, n=100, method="inclusive")[98] if len(delays) > 1 else delays[0]
         print(f"{name:42} {cpu:7.2f} {peak_mb:8.0f} {p99:8.1f} {max(delays):9.1f}", flush=True)
 
 

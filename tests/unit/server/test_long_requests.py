@@ -7,8 +7,8 @@ from unittest.mock import Mock, patch
 
 import pytest
 from handler_calls import HandlerCalls
+from step_clock import StepClock
 
-from barnabas.clock import ManualClock
 from barnabas.config import describe
 from barnabas.errors import ProtocolError
 from barnabas.net.deferred import Deferred
@@ -29,14 +29,6 @@ from barnabas.server.handlers import metadata
 from barnabas.server.slices import Slices
 
 TOPIC = 2
-
-
-class StepClock(ManualClock):
-    """Every look at it takes a millisecond, so that slices have a length in steps."""
-
-    def monotonic_ms(self) -> int:
-        self.advance(1)
-        return super().monotonic_ms()
 
 
 class CountedName(str):
