@@ -175,7 +175,7 @@ def bystander(bootstrap: str, started: Event, stop: Event, delays: Any) -> None:
 
 
 def measure(broker: BarnabasProcess, attack: Attack | None) -> tuple[float, float, list[float]]:
-    """(CPU seconds per attack, peak MB, the bystander's delays in ms), for attacks in a row. Without an attack, two seconds of nothing."""
+    """(CPU seconds per attack, peak MB, the bystander's delays in ms), for attacks in a row; without one for 2 s."""
     requests = [] if attack is None else list(attack())
     data = b"".join(encode_request(request, version, n, "attack") for n, (request, version) in enumerate(requests))
     count = len(requests)

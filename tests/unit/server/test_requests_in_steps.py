@@ -123,12 +123,13 @@ def test_in_steps_the_response_is_the_same(make: Any, tmp_path: Path) -> None:
 
 def test_settings_of_very_many_groups_are_refused_before_they_take_memory(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with HandlerCalls(tmp_path, socket_request_max_bytes="10000") as calls:
+        async with HandlerCalls(tmp_path, socket_request_max_bytes="9000") as calls:
             resources = [
                 DescribeConfigsResource(resource_type=GROUP_RESOURCE, resource_name=f"g{number}")
                 for number in range(1000)
             ]
-            with pytest.raises(ProtocolError, match="more than 10000 bytes"):
+            limited = patch("barnabas.server.request.RESPONSE_MAX_BYTES", 10_000)
+            with limited, pytest.raises(ProtocolError, match="more than 10000 bytes"):
                 response = calls.start(DescribeConfigsRequest(resources=resources))
                 assert isinstance(response, Deferred)
                 await response
