@@ -14,6 +14,7 @@ from barnabas.clock import ManualClock
 from barnabas.errors import ProtocolError
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.messages import add_partitions_to_txn as adding
+from barnabas.protocol.messages import describe_log_dirs as dirs
 from barnabas.protocol.messages import fetch as fetching
 from barnabas.protocol.messages import offset_commit as committing
 from barnabas.protocol.messages import offset_fetch as offsets
@@ -77,6 +78,11 @@ def delete_groups() -> tuple[Any, int]:
     return DeleteGroupsRequest(groups_names=["none", "nowhere", "none", "nothing"]), 2
 
 
+def describe_log_dirs() -> tuple[Any, int]:
+    topics = [dirs.DescribableLogDirTopic(topic=name, partitions=[0, 1, 3, 4, 7]) for name in ("t", "none", "u")]
+    return dirs.DescribeLogDirsRequest(topics=topics), 3
+
+
 def create_topics() -> tuple[Any, int]:
     topics = [CreatableTopic(name=f"new-{number}", num_partitions=1, replication_factor=1) for number in range(9)]
     return CreateTopicsRequest(topics=topics, validate_only=True, timeout_ms=1000), 6
@@ -92,6 +98,7 @@ def create_topics() -> tuple[Any, int]:
         add_partitions,
         describe_groups,
         delete_groups,
+        describe_log_dirs,
         create_topics,
     ],
     ids=lambda make: make.__name__,
