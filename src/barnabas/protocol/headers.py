@@ -82,13 +82,13 @@ def encode_response(message: Any, version: int, correlation_id: int) -> bytes:
 
 
 def encode_response_in_slices(
-    out: bytearray, message: Any, version: int, correlation_id: int
-) -> Generator[None, None, None]:
-    """`encode_response` for a large response: yields wherever others may be served. `out` then has the frame."""
+    out: GatherBuffer, message: Any, version: int, correlation_id: int
+) -> Generator[None, None, list[memoryview | RecordsRegion]]:
+    """`encode_response_parts` for a large response: yields wherever others may be served."""
     out += bytes(4)
     _write_response_header(out, message, version, correlation_id)
     yield from encode_in_slices(out, message, version)
-    _SIZE.pack_into(out, 0, len(out) - 4)
+    return _gathered(out)
 
 
 def encode_response_parts(message: Any, version: int, correlation_id: int) -> list[memoryview | RecordsRegion]:
@@ -96,6 +96,10 @@ def encode_response_parts(message: Any, version: int, correlation_id: int) -> li
     out = GatherBuffer()
     out += bytes(4)
     _write_response(out, message, version, correlation_id)
+    return _gathered(out)
+
+
+def _gathered(out: GatherBuffer) -> list[memoryview | RecordsRegion]:
     _SIZE.pack_into(out, 0, len(out) - 4 + sum(region.length for _, region in out.regions))
     view, start = memoryview(out), 0
     parts: list[memoryview | RecordsRegion] = []

@@ -32,7 +32,7 @@ import logging
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.net.connection import Connection
@@ -41,6 +41,7 @@ from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, decode_in_slices
 from barnabas.protocol.headers import decode_request_header, encode_response, encode_response_in_slices
+from barnabas.protocol.primitives import GatherBuffer
 from barnabas.server.request import RequestContext
 from barnabas.server.slices import Slices
 
@@ -82,6 +83,8 @@ class Handler(Generic[Request, Response]):
     """The same for large frames; with `decode` alone, frames of any size are decoded at once."""
     encode: Callable[[Response, int, int], bytes | Parts] = encode_response
     """(response, version, correlation id) -> the whole frame"""
+    encodes_message: bool = True
+    """Whether the response is a message of the compiled codecs, which can be encoded in slices."""
     try_frame: TryFrame | None = None
     on_unsupported_version: Callable[[RequestContext], Response] | None = None
     advertised_min_version: int | None = None
@@ -204,7 +207,7 @@ class Dispatcher:
         def encode(response: Response) -> Parts | Deferred[Parts]:
             if response is None:
                 return []
-            if context.is_long and row.encode is encode_response:
+            if context.is_long and row.encodes_message:
                 return context.in_slices(_encode_in_slices(context, response))
             encoded = row.encode(response, header.api_version, header.correlation_id)
             return [encoded] if isinstance(encoded, bytes) else encoded
@@ -216,11 +219,15 @@ class Dispatcher:
 
 def _encode_in_slices(context: RequestContext, response: Any) -> Generator[None, None, Parts]:
     header = context.header
-    out = bytearray()
-    for _ in encode_response_in_slices(out, response, header.api_version, header.correlation_id):
+    out = GatherBuffer()
+    work = encode_response_in_slices(out, response, header.api_version, header.correlation_id)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return cast(Parts, end.value)
         context.check_response_size(len(out))
         yield
-    return [memoryview(out)]
 
 
 def _refuse_version(context: RequestContext, row: AnyHandler) -> bytes:

@@ -3,7 +3,7 @@
 The broker makes it and passes on every change of the cluster's image; the handlers of group APIs submit to it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from barnabas.machines.coordinator import CoordinatorMachine
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.machines.group.shard import GroupShard
 from barnabas.metadata.image import Delta
-from barnabas.net.deferred import Deferred, when_all
+from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.net.timers import Timers
 from barnabas.protocol.messages import consumer_group_records as consumer
 from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey, GroupMetadataValue
@@ -26,6 +26,7 @@ from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_codec import CoordinatorCodec
 from barnabas.server.coordinator_shard import CoordinatorShard
 from barnabas.server.replicas import Replicas
+from barnabas.server.request import RequestContext
 from barnabas.server.runtime import CoordinatorRuntime
 
 CODEC = CoordinatorCodec(
@@ -42,6 +43,9 @@ CODEC = CoordinatorCodec(
     ]
 ).read_also({0: 1})
 
+
+GROUPS_PER_STEP = 200
+"""Of a request that names many groups, so many are worked on before others are served."""
 
 Item = TypeVar("Item")
 Response = TypeVar("Response")
@@ -90,29 +94,49 @@ class GroupCoordinator:
 
     def submit_each(
         self,
-        group_ids: Iterable[str],
+        context: RequestContext,
+        group_ids: Sequence[str],
         command: Callable[[tuple[str, ...]], object],
         fail: Callable[[tuple[str, ...], ErrorCode], list[Item]],
         merge: Callable[[list[Item]], Response],
     ) -> Response | Deferred[Response]:
-        """For requests that name many groups: each shard is asked once, and `merge` gets all responses in order.
+        """For requests that name many groups: `merge` gets all responses in order.
 
         `command` makes a shard's command for some ids, whose response is a list; `fail` makes such a list for a code.
         """
+
+        def work() -> Generator[None, None, list[list[Item] | Deferred[list[Item]]]]:
+            parts = []
+            for start in range(0, len(group_ids), GROUPS_PER_STEP):
+                parts.append(self._submit_some(group_ids[start : start + GROUPS_PER_STEP], command, fail))
+                yield
+            return parts
+
+        def finish(parts: list[list[Item] | Deferred[list[Item]]]) -> Response | Deferred[Response]:
+            return when_all(parts, lambda lists: merge([item for some in lists for item in some]))
+
+        return then(context.in_slices(work()), finish)
+
+    def _submit_some(
+        self,
+        group_ids: Sequence[str],
+        command: Callable[[tuple[str, ...]], object],
+        fail: Callable[[tuple[str, ...], ErrorCode], list[Item]],
+    ) -> list[Item] | Deferred[list[Item]]:
+        """Each shard is asked once."""
         by_partition: dict[int, list[str]] = {}
-        order = list(group_ids)
-        for group_id in dict.fromkeys(order):
+        for group_id in dict.fromkeys(group_ids):
             by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
         asked = [tuple(some) for some in by_partition.values()]
         responses = [self.submit(some[0], command(some), partial(fail, some)) for some in asked]
 
-        def join(lists: list[list[Item]]) -> Response:
+        def join(lists: list[list[Item]]) -> list[Item]:
             found = {
                 name: item
                 for some, items in zip(asked, lists, strict=True)
                 for name, item in zip(some, items, strict=True)
             }
-            return merge([found[group_id] for group_id in order])
+            return [found[group_id] for group_id in group_ids]
 
         return when_all(responses, join)
 

@@ -51,14 +51,13 @@ class PartitionRead(NamedTuple):
 
 
 def read_partitions(
-    replicas: Replicas, wanted: Iterable[FetchPartition], limits: FetchLimits
+    replicas: Replicas, wanted: Iterable[FetchPartition], limits: FetchLimits, total: int = 0
 ) -> tuple[list[PartitionRead], int]:
-    """Every partition's result, and how many bytes of records there are in all.
+    """Every partition's result, and how many bytes of records there are in all, with the `total` read before.
 
     The first partition with data may exceed every limit by one batch, or a consumer with small limits would be stuck.
     """
     reads: list[PartitionRead] = []
-    total = 0
     for partition in wanted:
         read = _read(replicas, partition, limits, limits.max_bytes - total, min_one_message=total == 0)
         total += read.record_bytes

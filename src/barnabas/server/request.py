@@ -56,6 +56,9 @@ class Resource(NamedTuple):
     name: str
 
 
+RESPONSE_MAX_BYTES = 104_857_600
+"""The default of `socket.request.max.bytes`, about what librdkafka takes. A larger setting raises this bound too."""
+
 CLUSTER = Resource(SecuredType.CLUSTER, "kafka-cluster")
 
 
@@ -178,13 +181,13 @@ class RequestContext:
     def count_response(self, byte_count: int) -> None:
         """Count what a response will take, for handlers whose response can be much larger than the request.
 
-        A response may be as large as a request (`socket.request.max.bytes`). One that would be larger closes the
-        connection, as a request does that is larger.
+        A response that would be larger than `RESPONSE_MAX_BYTES` closes the connection, as too large a request does.
         """
         self._response_bytes += byte_count
         self.check_response_size(self._response_bytes)
 
     def check_response_size(self, byte_count: int) -> None:
-        max_bytes = self.broker.config.socket_request_max_bytes
-        if byte_count > max_bytes:
-            raise ProtocolError(f"a response would have more than {max_bytes} bytes (socket.request.max.bytes)")
+        if byte_count > RESPONSE_MAX_BYTES:
+            max_bytes = max(RESPONSE_MAX_BYTES, self.broker.config.socket_request_max_bytes)
+            if byte_count > max_bytes:
+                raise ProtocolError(f"the response would have more than {max_bytes} bytes")

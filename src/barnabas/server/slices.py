@@ -3,9 +3,13 @@
 Work is a generator that yields wherever it may be interrupted; what it returns is the result. It runs at once for up to
 `SLICE_MS`, which nearly everything fits into. The rest goes on in later turns of the loop. All unfinished work shares
 one slice per turn, in rotation: however much long work there is, a turn of the loop grows by one slice.
+
+Long work makes many objects, and a full garbage collection visits all that live: tens of milliseconds, several times.
+So there is none while work is unfinished. Young objects are still collected, and messages hold no cycles.
 """
 
 import asyncio
+import gc
 from collections import deque
 from collections.abc import Generator
 from typing import Any, TypeVar, cast
@@ -19,11 +23,36 @@ Work = Generator[None, None, T]
 SLICE_MS = 2
 
 
+class FullCollections:
+    """Of the garbage collector: its settings belong to the process, which may have several brokers (in tests)."""
+
+    NEVER = 1 << 30
+
+    def __init__(self) -> None:
+        self._held = 0
+        self._threshold = 0
+
+    def hold(self) -> None:
+        if not self._held:
+            self._threshold = gc.get_threshold()[2]
+            gc.set_threshold(*gc.get_threshold()[:2], self.NEVER)
+        self._held += 1
+
+    def release(self) -> None:
+        self._held -= 1
+        if not self._held:
+            gc.set_threshold(*gc.get_threshold()[:2], self._threshold)
+
+
+_full_collections = FullCollections()
+
+
 class Slices:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._unfinished: deque[tuple[Work[Any], Deferred[Any]]] = deque()
         self._scheduled = False
+        self._holds_collections = False
 
     def __len__(self) -> int:
         return len(self._unfinished)
@@ -34,6 +63,9 @@ class Slices:
         if finished:
             return cast(T, result)
         later: Deferred[T] = Deferred()
+        if not self._holds_collections:
+            self._holds_collections = True
+            _full_collections.hold()
         self._unfinished.append((work, later))
         self._schedule()
         return later
@@ -57,17 +89,24 @@ class Slices:
 
     def _on_turn(self) -> None:
         self._scheduled = False
-        work, later = self._unfinished.popleft()
+        work, later = self._unfinished[0]
         if later.done:  # abandoned: its connection is gone
             work.close()
+            self._unfinished.popleft()
         else:
             try:
                 finished, result = self._advance(work)
             except Exception as error:
+                self._unfinished.popleft()
                 later.fail(error)
             else:
                 if finished:
+                    self._unfinished.popleft()
                     later.complete(result)
                 else:
-                    self._unfinished.append((work, later))
-        self._schedule()
+                    self._unfinished.rotate(-1)
+        if self._unfinished:
+            self._schedule()
+        else:
+            self._holds_collections = False
+            _full_collections.release()

@@ -7,9 +7,10 @@ from unittest.mock import Mock, patch
 
 import pytest
 from handler_calls import HandlerCalls
+from step_clock import StepClock
 
-from barnabas.clock import ManualClock
 from barnabas.config import describe
+from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ProtocolError
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
@@ -26,17 +27,10 @@ from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequest
 from barnabas.server import dispatch
 from barnabas.server.dispatch import LARGE_FRAME_BYTES
 from barnabas.server.handlers import metadata
+from barnabas.server.request import RESPONSE_MAX_BYTES
 from barnabas.server.slices import Slices
 
 TOPIC = 2
-
-
-class StepClock(ManualClock):
-    """Every look at it takes a millisecond, so that slices have a length in steps."""
-
-    def monotonic_ms(self) -> int:
-        self.advance(1)
-        return super().monotonic_ms()
 
 
 class CountedName(str):
@@ -118,6 +112,7 @@ def test_a_large_frame_is_decoded_and_its_response_encoded_in_slices(tmp_path: P
 def test_a_response_may_not_be_larger_than_a_request(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with HandlerCalls(tmp_path, socket_request_max_bytes="100000") as calls:
+            assert BrokerConfig().socket_request_max_bytes == RESPONSE_MAX_BYTES
             calls.broker.dispatcher.slices = Slices(StepClock())
             request = MetadataRequest(topics=[MetadataRequestTopic(name=f"nope-{n}") for n in range(8_000)])
             request.allow_auto_topic_creation = False
@@ -125,7 +120,8 @@ def test_a_response_may_not_be_larger_than_a_request(tmp_path: Path) -> None:
             assert len(frame) < 100_000
             reply = calls.broker.dispatcher.on_request(calls.context(ApiKey.METADATA, 9).connection, frame)
             assert isinstance(reply, Deferred)
-            with pytest.raises(ProtocolError, match="more than 100000 bytes"):
+            limited = patch("barnabas.server.request.RESPONSE_MAX_BYTES", 50_000)
+            with limited, pytest.raises(ProtocolError, match="more than 100000 bytes"):
                 await reply
 
     asyncio.run(scenario())

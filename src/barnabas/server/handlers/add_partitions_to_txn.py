@@ -4,13 +4,13 @@ Up to v3 from a client, one transaction; v4 and v5 between brokers, many transac
 one partition does not exist, none is added: the others get OPERATION_NOT_ATTEMPTED. v2 PRODUCER_FENCED.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.txn.commands import AddPartitionsToTxn
 from barnabas.metadata.image import ClusterImage
-from barnabas.net.deferred import Deferred, when_all
+from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -23,6 +23,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import PARTITIONS_PER_STEP
 from barnabas.types import TopicPartition
 
 FIRST_BROKER_VERSION = 4
@@ -31,8 +32,19 @@ FIRST_BROKER_VERSION = 4
 def handle_add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
-    answers = [_add(context, transaction) for transaction in _transactions(context.version, request)]
-    return when_all(answers, partial(_answer, context.version))
+    return then(
+        context.in_slices(_add_each(context, request)), lambda parts: when_all(parts, partial(_answer, context.version))
+    )
+
+
+def _add_each(
+    context: RequestContext, request: AddPartitionsToTxnRequest
+) -> Generator[None, None, list[AddPartitionsToTxnResult | Deferred[AddPartitionsToTxnResult]]]:
+    results = []
+    for transaction in _transactions(context.version, request):
+        results.append((yield from _add(context, transaction)))
+        yield
+    return results
 
 
 def _transactions(version: int, request: AddPartitionsToTxnRequest) -> list[AddPartitionsToTxnTransaction]:
@@ -51,10 +63,10 @@ def _transactions(version: int, request: AddPartitionsToTxnRequest) -> list[AddP
 
 def _add(
     context: RequestContext, transaction: AddPartitionsToTxnTransaction
-) -> AddPartitionsToTxnResult | Deferred[AddPartitionsToTxnResult]:
-    missing = _missing(context.broker.cluster.image, transaction)
+) -> Generator[None, None, AddPartitionsToTxnResult | Deferred[AddPartitionsToTxnResult]]:
+    missing = yield from _missing(context.broker.cluster.image, transaction)
     if missing:
-        return _result(transaction, lambda each: _error_of(each, missing))
+        return (yield from _result_in_steps(transaction, missing))
     command = AddPartitionsToTxn(
         transaction.transactional_id,
         transaction.producer_id,
@@ -68,8 +80,32 @@ def _add(
     )
 
 
-def _missing(image: ClusterImage, transaction: AddPartitionsToTxnTransaction) -> set[TopicPartition]:
-    return {each for each in _partitions(transaction.topics) if image.partition(*each) is None}
+def _missing(
+    image: ClusterImage, transaction: AddPartitionsToTxnTransaction
+) -> Generator[None, None, set[TopicPartition]]:
+    missing = set()
+    for index, each in enumerate(_partitions(transaction.topics)):
+        if image.partition(*each) is None:
+            missing.add(each)
+        if index % PARTITIONS_PER_STEP == PARTITIONS_PER_STEP - 1:
+            yield
+    return missing
+
+
+def _result_in_steps(
+    transaction: AddPartitionsToTxnTransaction, missing: set[TopicPartition]
+) -> Generator[None, None, AddPartitionsToTxnResult]:
+    results: dict[str, AddPartitionsToTxnTopicResult] = {}
+    for index, each in enumerate(_partitions(transaction.topics)):
+        topic = results.setdefault(each.topic, AddPartitionsToTxnTopicResult(name=each.topic))
+        topic.results_by_partition.append(
+            AddPartitionsToTxnPartitionResult(
+                partition_index=each.partition, partition_error_code=_error_of(each, missing)
+            )
+        )
+        if index % PARTITIONS_PER_STEP == PARTITIONS_PER_STEP - 1:
+            yield
+    return AddPartitionsToTxnResult(transactional_id=transaction.transactional_id, topic_results=list(results.values()))
 
 
 def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> Iterable[TopicPartition]:

@@ -30,7 +30,7 @@ def handle_consumer_group_describe(
                     group.authorized_operations = GROUP_OPERATIONS
         return ConsumerGroupDescribeResponse(groups=groups)
 
-    return context.broker.groups.submit_each(request.group_ids, ConsumerGroupDescribe, _failed, merge)
+    return context.broker.groups.submit_each(context, request.group_ids, ConsumerGroupDescribe, _failed, merge)
 
 
 def _failed(group_ids: tuple[str, ...], error: ErrorCode) -> list[DescribedGroup]:

@@ -5,7 +5,9 @@ every version, as in Kafka, although KIP-464 speaks of v4: kafkajs sends them in
 settings (KIP-525); v7 its id (KIP-516). The controller's work takes milliseconds, so `timeout_ms` has no effect.
 """
 
-from barnabas.config.describe import describe_topic
+from collections.abc import Generator, Iterable
+
+from barnabas.config.describe import BrokerLayers, CachedLayers, describe_topic
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic, TopicResult
 from barnabas.net.deferred import Deferred
@@ -20,6 +22,9 @@ from barnabas.protocol.messages.create_topics import (
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
 
+MIN_CONFIG_BYTES = 20
+"""What a setting takes in a response, roughly."""
+
 
 def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> Deferred[CreateTopicsResponse]:
     return context.run(_create_topics(context, request))
@@ -31,7 +36,19 @@ async def _create_topics(context: RequestContext, request: CreateTopicsRequest) 
         results = await context.broker.cluster.create_topics(wanted, validate_only=request.validate_only)
     except KafkaError as error:
         return fail_create_topics(context, request, error.code)
-    return CreateTopicsResponse(topics=[_answer(context, result) for result in results])
+    response = context.in_slices(_answers(context, results))
+    return await response if isinstance(response, Deferred) else response
+
+
+def _answers(context: RequestContext, results: Iterable[TopicResult]) -> Generator[None, None, CreateTopicsResponse]:
+    layers = CachedLayers(*context.broker.settings.layers)
+    response = CreateTopicsResponse(topics=[])
+    for result in results:
+        described = _answer(layers, result)
+        context.count_response(len(described.configs or ()) * MIN_CONFIG_BYTES)
+        response.topics.append(described)
+        yield
+    return response
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:
@@ -44,7 +61,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _answer(context: RequestContext, result: TopicResult) -> CreatableTopicResult:
+def _answer(layers: BrokerLayers, result: TopicResult) -> CreatableTopicResult:
     if result.error is not ErrorCode.NONE:
         return CreatableTopicResult(name=result.name, error_code=result.error, error_message=result.message)
     return CreatableTopicResult(
@@ -54,11 +71,11 @@ def _answer(context: RequestContext, result: TopicResult) -> CreatableTopicResul
         error_message=None,
         num_partitions=result.num_partitions,
         replication_factor=result.replication_factor,
-        configs=_effective_configs(context, result),
+        configs=_effective_configs(layers, result),
     )
 
 
-def _effective_configs(context: RequestContext, result: TopicResult) -> list[CreatableTopicConfigs]:
+def _effective_configs(layers: BrokerLayers, result: TopicResult) -> list[CreatableTopicConfigs]:
     return [
         CreatableTopicConfigs(
             name=entry.name,
@@ -67,7 +84,7 @@ def _effective_configs(context: RequestContext, result: TopicResult) -> list[Cre
             config_source=entry.source,
             is_sensitive=entry.sensitive,
         )
-        for entry in describe_topic(context.broker.settings.layers, result.config)
+        for entry in describe_topic(layers, result.config)
     ]
 
 

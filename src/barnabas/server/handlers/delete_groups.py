@@ -14,7 +14,7 @@ def handle_delete_groups(
 ) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
     names = list(dict.fromkeys(request.groups_names))
     return context.broker.groups.submit_each(
-        names, DeleteGroups, _failed, lambda results: DeleteGroupsResponse(results=results)
+        context, names, DeleteGroups, _failed, lambda results: DeleteGroupsResponse(results=results)
     )
 
 

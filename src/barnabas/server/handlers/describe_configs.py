@@ -46,9 +46,16 @@ def _describe(
     layers = CachedLayers(*context.broker.settings.layers)
     results = []
     for resource in _merge(request.resources):
-        results.append(_result(context, layers, request, resource))
+        result = _result(context, layers, request, resource)
+        context.count_response(sum(map(_size, result.configs)))
+        results.append(result)
         yield
     return DescribeConfigsResponse(results=results)
+
+
+def _size(row: DescribeConfigsResourceResult) -> int:
+    """What it takes in the response, roughly."""
+    return len(row.name) + len(row.value or "") + len(row.documentation or "") + 20 * len(row.synonyms) + 10
 
 
 def _merge(resources: Iterable[DescribeConfigsResource]) -> Iterable[DescribeConfigsResource]:

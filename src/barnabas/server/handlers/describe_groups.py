@@ -25,7 +25,9 @@ def handle_describe_groups(
         return DescribeGroupsResponse(groups=groups)
 
     version = context.version
-    return context.broker.groups.submit_each(request.groups, lambda ids: DescribeGroups(ids, version), _failed, merge)
+    return context.broker.groups.submit_each(
+        context, request.groups, lambda ids: DescribeGroups(ids, version), _failed, merge
+    )
 
 
 def _failed(group_ids: tuple[str, ...], error: ErrorCode) -> list[DescribedGroup]:

@@ -2,10 +2,13 @@
 
 import shutil
 from collections import defaultdict
+from collections.abc import Generator
 
 from barnabas.errors import ErrorCode
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -14,24 +17,48 @@ from barnabas.protocol.messages.describe_log_dirs import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps
 from barnabas.storage.log_directory import LogDirectory
 
 
-def handle_describe_log_dirs(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+def handle_describe_log_dirs(
+    context: RequestContext, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse | Deferred[DescribeLogDirsResponse]:
+    return context.in_slices(_describe_all(context, request))
+
+
+def _describe_all(
+    context: RequestContext, request: DescribeLogDirsRequest
+) -> Generator[None, None, DescribeLogDirsResponse]:
     wanted: set[tuple[str, int]] | None = None
     if request.topics is not None:
-        wanted = {(topic.topic, partition) for topic in request.topics for partition in topic.partitions}
-    return DescribeLogDirsResponse(
-        error_code=ErrorCode.NONE,
-        results=[_describe(directory, wanted) for directory in context.broker.log_directories.directories],
-    )
+        wanted = set()
+        for topics in in_steps(request.topics, _partition_count, _some_partitions):
+            wanted.update((topic.topic, partition) for topic in topics for partition in topic.partitions)
+            yield
+    response = DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=[])
+    for directory in context.broker.log_directories.directories:
+        response.results.append((yield from _describe(directory, wanted)))
+    return response
 
 
-def _describe(directory: LogDirectory, wanted: set[tuple[str, int]] | None) -> DescribeLogDirsResult:
+def _partition_count(topic: DescribableLogDirTopic) -> int:
+    return len(topic.partitions)
+
+
+def _some_partitions(topic: DescribableLogDirTopic, start: int, end: int) -> DescribableLogDirTopic:
+    return DescribableLogDirTopic(topic=topic.topic, partitions=topic.partitions[start:end])
+
+
+def _describe(
+    directory: LogDirectory, wanted: set[tuple[str, int]] | None
+) -> Generator[None, None, DescribeLogDirsResult]:
     if directory.failure is not None:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path, topics=[])
     topics: dict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
-    for (topic, partition), log in directory.logs.items():
+    for index, ((topic, partition), log) in enumerate(list(directory.logs.items())):
+        if index % PARTITIONS_PER_STEP == PARTITIONS_PER_STEP - 1:
+            yield
         if wanted is None or (topic, partition) in wanted:
             row = DescribeLogDirsPartition(
                 partition_index=partition, partition_size=log.size_in_bytes, offset_lag=0, is_future_key=False

@@ -6,13 +6,13 @@ told at once. Differences from Kafka: no tiered storage; leader hints (v16, KIP-
 metadata.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import cast
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.fetch_context import FetchContext, FetchPartition, PartitionKey
-from barnabas.net.deferred import Deferred
+from barnabas.net.deferred import Deferred, then
 from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.headers import encode_response_parts
@@ -22,12 +22,14 @@ from barnabas.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    FetchTopic,
     PartitionData,
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.purgatory import DelayedFetch
 from barnabas.server.reading import FetchLimits, PartitionRead, read_partitions
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps, is_one_step
 
 FIRST_TOPIC_ID_VERSION = 13
 FIRST_REPLICA_STATE_VERSION = 15
@@ -35,8 +37,71 @@ PARKED_BYTES = 2000
 PARKED_PARTITION_BYTES = 500
 """What a waiting fetch holds, roughly: its request and session, and an entry per partition."""
 
+Topics = dict[str | bytes, FetchableTopicResponse]
+Finish = Callable[[], FetchResponse | Deferred[FetchResponse]]
+
 
 def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
+    if is_one_step(request.topics, _partition_count):
+        return _fetch(context, request, *_open(context, request, _wanted(request, context.version)))
+    return then(context.in_slices(_fetch_in_slices(context, request)), lambda finish: finish())
+
+
+def _fetch(
+    context: RequestContext, request: FetchRequest, session: FetchContext, limits: FetchLimits
+) -> FetchResponse | Deferred[FetchResponse]:
+    if session.error is not ErrorCode.NONE:
+        return FetchResponse(error_code=session.error, responses=[])
+    reads, total = read_partitions(context.broker.replicas, session.partitions, limits)
+    if _is_enough(request, reads, total):
+        return _answer(context, session, reads)
+    return _park(context, session, request, limits, reads, request.min_bytes - total)
+
+
+def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generator[None, None, Finish]:
+    """The same for very many partitions: others are served in between."""
+    wanted: list[FetchPartition] = []
+    for topics in in_steps(request.topics, _partition_count, _some_partitions):
+        wanted += _wanted(FetchRequest(topics=topics), context.version)
+        yield
+    session, limits = _open(context, request, wanted)
+    if session.error is not ErrorCode.NONE:
+        return partial(FetchResponse, error_code=session.error, responses=[])
+    yield
+    reads: list[PartitionRead] = []
+    total = 0
+    partitions = list(session.partitions)
+    for start in range(0, len(partitions), PARTITIONS_PER_STEP):
+        some, total = read_partitions(
+            context.broker.replicas, partitions[start : start + PARTITIONS_PER_STEP], limits, total
+        )
+        reads += some
+        yield
+    if not _is_enough(request, reads, total):
+        return partial(_park, context, session, request, limits, reads, request.min_bytes - total)
+    topics_read: Topics = {}
+    for start in range(0, len(reads), PARTITIONS_PER_STEP):
+        _add(topics_read, session, reads[start : start + PARTITIONS_PER_STEP])
+        yield
+    return partial(_finish, context, session, topics_read)
+
+
+def _partition_count(topic: FetchTopic) -> int:
+    return len(topic.partitions)
+
+
+def _some_partitions(topic: FetchTopic, start: int, end: int) -> FetchTopic:
+    return FetchTopic(topic=topic.topic, topic_id=topic.topic_id, partitions=topic.partitions[start:end])
+
+
+def _is_enough(request: FetchRequest, reads: Sequence[PartitionRead], total: int) -> bool:
+    enough = total >= request.min_bytes or request.max_wait_ms <= 0 or not reads
+    return enough or any(read.error or read.diverging_epoch for read in reads)
+
+
+def _open(
+    context: RequestContext, request: FetchRequest, wanted: list[FetchPartition]
+) -> tuple[FetchContext, FetchLimits]:
     broker = context.broker
     uses_topic_ids = context.version >= FIRST_TOPIC_ID_VERSION
     replica_id = request.replica_id
@@ -45,21 +110,14 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchRespons
     session = broker.fetch_sessions.open(
         request.session_id,
         request.session_epoch,
-        _wanted(request, uses_topic_ids),
+        wanted,
         _forgotten(request, uses_topic_ids),
         uses_topic_ids=uses_topic_ids,
         follower=replica_id >= 0,
         now_ms=broker.clock.monotonic_ms(),
     )
-    if session.error is not ErrorCode.NONE:
-        return FetchResponse(error_code=session.error, responses=[])
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
-    limits = FetchLimits(context.version, replica_id, max_bytes, request.isolation_level)
-    reads, total = read_partitions(broker.replicas, session.partitions, limits)
-    enough = total >= request.min_bytes or request.max_wait_ms <= 0 or not reads
-    if enough or any(read.error or read.diverging_epoch for read in reads):
-        return _answer(context, session, reads)
-    return _park(context, session, request, limits, reads, request.min_bytes - total)
+    return session, FetchLimits(context.version, replica_id, max_bytes, request.isolation_level)
 
 
 def _park(
@@ -89,6 +147,12 @@ def _park(
 
 
 def _answer(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
+    topics: Topics = {}
+    _add(topics, session, reads)
+    return _finish(context, session, topics)
+
+
+def _add(topics: Topics, session: FetchContext, reads: Sequence[PartitionRead]) -> None:
     included = [
         read
         for read in reads
@@ -101,18 +165,17 @@ def _answer(context: RequestContext, session: FetchContext, reads: Sequence[Part
             redirects=read.diverging_epoch is not None,
         )
     ]
-    error, session_id = session.finish(context.broker.clock.monotonic_ms())
-    response = FetchResponse(error_code=error, session_id=session_id, responses=[])
-    if error is not ErrorCode.NONE:
-        return response
-    topics: dict[str | bytes, FetchableTopicResponse] = {}
     for read in included:
         topic = read.wanted.topic
         if topic not in topics:
             topics[topic] = _topic_response(topic)
         topics[topic].partitions.append(_partition_data(read))
-    response.responses = list(topics.values())
-    return response
+
+
+def _finish(context: RequestContext, session: FetchContext, topics: Topics) -> FetchResponse:
+    error, session_id = session.finish(context.broker.clock.monotonic_ms())
+    responses = list(topics.values()) if error is ErrorCode.NONE else []
+    return FetchResponse(error_code=error, session_id=session_id, responses=responses)
 
 
 def _topic_response(topic: str | bytes) -> FetchableTopicResponse:
@@ -141,7 +204,8 @@ def _partition_data(read: PartitionRead) -> PartitionData:
     return data
 
 
-def _wanted(request: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
+def _wanted(request: FetchRequest, version: int) -> list[FetchPartition]:
+    uses_topic_ids = version >= FIRST_TOPIC_ID_VERSION
     return [
         FetchPartition(
             topic.topic_id if uses_topic_ids else topic.topic,

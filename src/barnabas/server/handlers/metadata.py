@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 FIRST_LISTENER_ERROR_VERSION = 6
 FIRST_TOPIC_ID_VERSION = 12
+ITEMS_PER_STEP = 1000
 
 
 def handle_metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse | Deferred[MetadataResponse]:
@@ -66,13 +67,22 @@ def _topics(
         each.name is None or each.topic_id != NO_TOPIC_ID for each in request.topics
     ):
         return fail_metadata(context, request, ErrorCode.INVALID_REQUEST).topics
-    topic_ids = dict.fromkeys(each.topic_id for each in request.topics if each.topic_id != NO_TOPIC_ID)
+    topic_ids = yield from _unique(each.topic_id for each in request.topics if each.topic_id != NO_TOPIC_ID)
     if topic_ids:
         return (yield from _each(partial(_by_id, view), topic_ids))
-    names = dict.fromkeys(each.name for each in request.topics if each.name is not None)
+    names = yield from _unique(each.name for each in request.topics if each.name is not None)
     known = yield from _each(view.describe, [image.topics[name] for name in names if name in image.topics])
     unknown = [name for name in names if name not in image.topics]
     return known + (yield from _missing(context, request, unknown)) if unknown else known
+
+
+def _unique(items: Iterable[T]) -> Generator[None, None, dict[T, None]]:
+    unique: dict[T, None] = {}
+    for index, item in enumerate(items):
+        unique[item] = None
+        if index % ITEMS_PER_STEP == ITEMS_PER_STEP - 1:
+            yield
+    return unique
 
 
 def _each(

@@ -4,12 +4,13 @@ Partitions that do not exist are answered here with UNKNOWN_TOPIC_OR_PARTITION (
 group's shard. The retention time of v2-v4 is not used, as in Kafka. v9 member epochs (KIP-848); v10 topic ids.
 """
 
+from collections.abc import Generator
 from functools import partial
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import OffsetCommit
 from barnabas.metadata.image import ClusterImage
-from barnabas.net.deferred import Deferred, then
+from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -20,6 +21,7 @@ from barnabas.protocol.messages.offset_commit import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import in_steps, is_one_step
 
 FIRST_TOPIC_ID_VERSION = 10
 
@@ -31,12 +33,57 @@ def handle_offset_commit(
     refused = _take_out_unknown(image, request, context.version)
     if refused and not request.topics:
         return OffsetCommitResponse(topics=refused)
-    answer = context.broker.groups.submit(
-        request.group_id, OffsetCommit(request, context.version), partial(fail_offset_commit, context, request)
-    )
+    if is_one_step(request.topics, _partition_count):
+        answer = _commit(context, request)
+    else:
+        answer = then(context.in_slices(_commit_in_steps(context, request)), lambda parts: when_all(parts, _join))
     if not refused and context.version < FIRST_TOPIC_ID_VERSION:
         return answer
     return then(answer, lambda response: _complete(response, request, refused))
+
+
+def _commit(
+    context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+    return context.broker.groups.submit(
+        request.group_id, OffsetCommit(request, context.version), partial(fail_offset_commit, context, request)
+    )
+
+
+def _commit_in_steps(
+    context: RequestContext, request: OffsetCommitRequest
+) -> Generator[None, None, list[OffsetCommitResponse | Deferred[OffsetCommitResponse]]]:
+    """Offsets of very many partitions are written as several batches."""
+    parts = []
+    for topics in in_steps(request.topics, _partition_count, _some_partitions):
+        some = OffsetCommitRequest(
+            group_id=request.group_id,
+            generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            topics=topics,
+        )
+        parts.append(_commit(context, some))
+        yield
+    return parts
+
+
+def _partition_count(topic: OffsetCommitRequestTopic) -> int:
+    return len(topic.partitions)
+
+
+def _some_partitions(topic: OffsetCommitRequestTopic, start: int, end: int) -> OffsetCommitRequestTopic:
+    return OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id, partitions=topic.partitions[start:end])
+
+
+def _join(parts: list[OffsetCommitResponse]) -> OffsetCommitResponse:
+    topics: dict[str, OffsetCommitResponseTopic] = {}
+    for part in parts:
+        for topic in part.topics:
+            first = topics.setdefault(topic.name, topic)
+            if first is not topic:
+                first.partitions += topic.partitions
+    return OffsetCommitResponse(topics=list(topics.values()))
 
 
 def _take_out_unknown(

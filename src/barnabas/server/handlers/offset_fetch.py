@@ -5,6 +5,7 @@ no open transaction may change (KIP-447); v9 member id and epoch (KIP-848); v10 
 stands at each of its partitions.
 """
 
+from collections.abc import Generator
 from functools import partial
 
 from barnabas.errors import ErrorCode
@@ -25,10 +26,13 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import in_steps, is_one_step
 
 FIRST_GROUP_ERROR_VERSION = 2
 FIRST_BATCHED_VERSION = 8
 FIRST_TOPIC_ID_VERSION = 10
+MIN_PARTITION_BYTES = 20
+"""What an offset takes in a response, without metadata."""
 
 
 def handle_offset_fetch(
@@ -37,9 +41,67 @@ def handle_offset_fetch(
     version = context.version
     if version < FIRST_BATCHED_VERSION:
         group = _only_group(request)
-        return then(_fetch(context, group, request.require_stable), lambda answer: _one_group(group, answer, version))
-    answers = [_fetch(context, group, request.require_stable) for group in request.groups]
-    return when_all(answers, lambda groups: OffsetFetchResponse(groups=groups))
+        request.groups = [group]
+        return then(
+            context.in_slices(_fetch_each(context, request)),
+            lambda groups: then(groups[0], lambda response: _one_group(group, response, version)),
+        )
+    return then(
+        context.in_slices(_fetch_each(context, request)),
+        lambda groups: when_all(groups, lambda groups: OffsetFetchResponse(groups=groups)),
+    )
+
+
+def _fetch_each(
+    context: RequestContext, request: OffsetFetchRequest
+) -> Generator[None, None, list[OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]]]:
+    responses = []
+    for group in request.groups:
+        response = yield from _fetch_in_steps(context, group, request.require_stable)
+        responses.append(response)
+        if not isinstance(response, Deferred):
+            size_bytes = sum(len(topic.partitions) for topic in response.topics) * MIN_PARTITION_BYTES
+            context.count_response(len(response.group_id) + size_bytes)
+        yield
+    return responses
+
+
+def _fetch_in_steps(
+    context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
+) -> Generator[None, None, OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]]:
+    """A group with many partitions is looked up in several steps."""
+    if group.topics is None or is_one_step(group.topics, _index_count):
+        return _fetch(context, group, require_stable)
+    parts = []
+    for topics in in_steps(group.topics, _index_count, _some_indexes):
+        some = OffsetFetchRequestGroup(
+            group_id=group.group_id, member_id=group.member_id, member_epoch=group.member_epoch, topics=topics
+        )
+        parts.append(_fetch(context, some, require_stable))
+        yield
+    return when_all(parts, _join)
+
+
+def _index_count(topic: OffsetFetchRequestTopics) -> int:
+    return len(topic.partition_indexes)
+
+
+def _some_indexes(topic: OffsetFetchRequestTopics, start: int, end: int) -> OffsetFetchRequestTopics:
+    indexes = topic.partition_indexes[start:end]
+    return OffsetFetchRequestTopics(name=topic.name, topic_id=topic.topic_id, partition_indexes=indexes)
+
+
+def _join(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
+    failed = next((part for part in parts if part.error_code), None)
+    if failed is not None:
+        return failed
+    topics: dict[tuple[str, bytes], OffsetFetchResponseTopics] = {}
+    for part in parts:
+        for topic in part.topics:
+            first = topics.setdefault((topic.name, topic.topic_id), topic)
+            if first is not topic:
+                first.partitions += topic.partitions
+    return OffsetFetchResponseGroup(group_id=parts[0].group_id, topics=list(topics.values()))
 
 
 def _fetch(

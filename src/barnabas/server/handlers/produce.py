@@ -301,5 +301,6 @@ HANDLER = Handler(
     fail=fail_produce,
     decode=decode_produce,
     encode=_encode,
+    encodes_message=False,
     try_frame=try_produce_one,
 )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -39,12 +40,15 @@ class Caller:
 
     def __init__(self, settings: Settings, cluster: Cluster) -> None:
         self.settings = settings
-        self.broker = cast(Any, SimpleNamespace(settings=settings, cluster=cluster, node_id=1, clock=SystemClock()))
+        self.broker = cast(
+            Any,
+            SimpleNamespace(settings=settings, config=settings.config, cluster=cluster, node_id=1, clock=SystemClock()),
+        )
         self.broker.dispatcher = Dispatcher(self.broker, [])
 
     async def call(self, row: Handler[Any, Any], request: Any, version: int | None = None) -> Any:
         version = row.max_version if version is None else version
-        context = RequestContext(self.broker, cast(Any, None), RequestHeader(row.api_key, version, 0, None, 0))
+        context = RequestContext(self.broker, Mock(), RequestHeader(row.api_key, version, 0, None, 0))
         answer = row.handle(context, request)
         return await answer if isinstance(answer, Awaitable) else answer
 

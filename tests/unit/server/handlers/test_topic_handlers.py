@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -58,7 +59,7 @@ class Caller:
         self, row: Handler[Any, Any], request: Any, version: int | None = None, listener: str = "PLAINTEXT"
     ) -> Any:
         version = row.max_version if version is None else version
-        connection = cast(Any, SimpleNamespace(listener=SimpleNamespace(name=listener)))
+        connection = Mock(listener=SimpleNamespace(name=listener))
         context = RequestContext(self.broker, connection, RequestHeader(row.api_key, version, 0, None, 0))
         answer = row.handle(context, request)
         answer = await answer if isinstance(answer, Awaitable) else answer

@@ -1,0 +1,166 @@
+"""Requests with very many parts are worked on in steps, and their responses are the same as in one go."""
+
+import asyncio
+import gc
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from handler_calls import HandlerCalls
+from step_clock import StepClock
+
+from barnabas.clock import ManualClock
+from barnabas.errors import ProtocolError
+from barnabas.net.deferred import Deferred
+from barnabas.protocol.messages import add_partitions_to_txn as adding
+from barnabas.protocol.messages import describe_log_dirs as dirs
+from barnabas.protocol.messages import fetch as fetching
+from barnabas.protocol.messages import offset_commit as committing
+from barnabas.protocol.messages import offset_fetch as offsets
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
+from barnabas.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.server import group_coordinator, steps
+from barnabas.server.slices import SLICE_MS, Slices
+
+GROUP_RESOURCE = 32
+
+
+def offset_commit() -> tuple[Any, int]:
+    def topic(name: str, *numbers: int) -> committing.OffsetCommitRequestTopic:
+        partitions = [
+            committing.OffsetCommitRequestPartition(partition_index=number, committed_offset=number + 7)
+            for number in numbers
+        ]
+        return committing.OffsetCommitRequestTopic(name=name, partitions=partitions)
+
+    topics = [topic("t", 0, 1, 2, 3, 4), topic("none", 0), topic("u", 1, 9, 0)]
+    return committing.OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=topics), 8
+
+
+def offset_fetch() -> tuple[Any, int]:
+    topics = [
+        offsets.OffsetFetchRequestTopics(name="t", partition_indexes=[0, 1, 2, 3, 4, 5]),
+        offsets.OffsetFetchRequestTopics(name="u", partition_indexes=[]),
+        offsets.OffsetFetchRequestTopics(name="none", partition_indexes=[1]),
+    ]
+    groups = [offsets.OffsetFetchRequestGroup(group_id=each, topics=topics) for each in ("g", "h")]
+    return offsets.OffsetFetchRequest(groups=[*groups, offsets.OffsetFetchRequestGroup(group_id="g", topics=None)]), 8
+
+
+def offset_fetch_of_one_group() -> tuple[Any, int]:
+    topic = offsets.OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1, 2, 3, 4, 5])
+    return offsets.OffsetFetchRequest(group_id="g", topics=[topic]), 7
+
+
+def fetch() -> tuple[Any, int]:
+    partitions = [fetching.FetchPartition(partition=number, partition_max_bytes=100) for number in (0, 1, 2, 3, 9)]
+    topic = fetching.FetchTopic(topic="t", partitions=partitions)
+    return fetching.FetchRequest(max_wait_ms=0, max_bytes=1000, session_epoch=-1, topics=[topic]), 12
+
+
+def add_partitions() -> tuple[Any, int]:
+    topics = [
+        adding.AddPartitionsToTxnTopic(name="t", partitions=[0, 1, 9]),
+        adding.AddPartitionsToTxnTopic(name="none", partitions=[0]),
+    ]
+    return adding.AddPartitionsToTxnRequest(v3_and_below_transactional_id="x", v3_and_below_topics=topics), 3
+
+
+def describe_groups() -> tuple[Any, int]:
+    return DescribeGroupsRequest(groups=["g", "none", "g", "h", "none"]), 5
+
+
+def delete_groups() -> tuple[Any, int]:
+    return DeleteGroupsRequest(groups_names=["none", "nowhere", "none", "nothing"]), 2
+
+
+def describe_log_dirs() -> tuple[Any, int]:
+    topics = [dirs.DescribableLogDirTopic(topic=name, partitions=[0, 1, 3, 4, 7]) for name in ("t", "none", "u")]
+    return dirs.DescribeLogDirsRequest(topics=topics), 3
+
+
+def create_topics() -> tuple[Any, int]:
+    topics = [CreatableTopic(name=f"new-{number}", num_partitions=1, replication_factor=1) for number in range(9)]
+    return CreateTopicsRequest(topics=topics, validate_only=True, timeout_ms=1000), 6
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        offset_commit,
+        offset_fetch,
+        offset_fetch_of_one_group,
+        fetch,
+        add_partitions,
+        describe_groups,
+        delete_groups,
+        describe_log_dirs,
+        create_topics,
+    ],
+    ids=lambda make: make.__name__,
+)
+def test_in_steps_the_response_is_the_same(make: Any, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            await calls.make_topic("t", 5)
+            await calls.make_topic("u", 2)
+            for key_type in (0, 1):
+                await calls.call(FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"]), 4)
+            await calls.call(*offset_commit())
+            request, version = make()
+            calls.broker.dispatcher.slices = Slices(ManualClock())
+            at_once = await calls.call(request, version)
+            assert not calls.pauses
+            calls.broker.dispatcher.slices = Slices(StepClock())
+            with (
+                patch.object(steps, "PARTITIONS_PER_STEP", 2),
+                patch("barnabas.server.handlers.add_partitions_to_txn.PARTITIONS_PER_STEP", 2),
+                patch.object(group_coordinator, "GROUPS_PER_STEP", 1),
+            ):
+                in_steps = await calls.call(make()[0], version)
+            assert calls.pauses == ["pause", "resume"], "more than one slice, and nothing is read meanwhile"
+            assert in_steps == at_once
+
+    asyncio.run(scenario())
+
+
+def test_settings_of_very_many_groups_are_refused_before_they_take_memory(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path, socket_request_max_bytes="9000") as calls:
+            resources = [
+                DescribeConfigsResource(resource_type=GROUP_RESOURCE, resource_name=f"g{number}")
+                for number in range(1000)
+            ]
+            limited = patch("barnabas.server.request.RESPONSE_MAX_BYTES", 10_000)
+            with limited, pytest.raises(ProtocolError, match="more than 10000 bytes"):
+                response = calls.start(DescribeConfigsRequest(resources=resources))
+                assert isinstance(response, Deferred)
+                await response
+
+    asyncio.run(scenario())
+
+
+def test_no_full_collection_while_long_work_is_unfinished() -> None:
+    async def scenario() -> None:
+        before = gc.get_threshold()
+        slices = Slices(StepClock())
+
+        def work() -> Any:
+            for _ in range(SLICE_MS * 3):
+                yield
+
+        first, second = slices.run(work()), slices.run(work())
+        assert isinstance(first, Deferred) and isinstance(second, Deferred)
+        assert gc.get_threshold()[:2] == before[:2] and gc.get_threshold()[2] > 1_000_000
+        second.abandon()
+        await first
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not len(slices)
+        assert gc.get_threshold() == before
+
+    asyncio.run(scenario())
