@@ -58,6 +58,10 @@ _EXAMPLES: dict[str, Sequence[str]] = {
     "perf consume": ("speed -n 1000000",),
     "perf latency": ("speed -n 1000",),
     "log dump": ("data/orders-0/00000000000000000000.log --print-data-log",),
+    "log accept": ("data orders-0",),
+    "pipeline run": ("--checkpoint checkpoint --routing routing.toml", "--checkpoint checkpoint --tables --once"),
+    "pipeline generate": ("--rate 1000 --duration 60", "-c 10000 --seed 7"),
+    "pipeline status": ("--checkpoint checkpoint", "--checkpoint checkpoint --watch"),
     "completion": ("bash",),
 }
 

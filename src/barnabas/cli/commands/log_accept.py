@@ -10,14 +10,17 @@ from collections.abc import Sequence
 
 from barnabas.cli.command import FAILED, OK, UsageError, add_json_argument
 from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.examples import examples_text
 from barnabas.cli.standard_output import complain
 
 
 def parser() -> CommandParser:
     parser = CommandParser(
         prog="barnabas log accept",
-        description="Accepts that a partition which is refused as damaged has lost records. Its log is cut where the "
-        "damage begins, and the broker serves it at its next start. The broker must be stopped.",
+        description="Accepts that a partition which is refused as damaged has lost records. Its log is cut where\n"
+        "the damage begins, and the broker serves it at its next start. The broker must be stopped.",
+        epilog=examples_text("log accept"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("directory", metavar="DIR", help="the log directory (--data-dir of the broker)")
     parser.add_argument("partition", metavar="PARTITION", help="the partition as its folder is called, like orders-0")
