@@ -29,14 +29,18 @@ from barnabas.protocol.messages.offset_commit import (
 
 TOPIC, GROUP = "orders", "readers"
 PARTITIONS = 8
+SESSION_MS, LONG_SESSION_MS = 2000, 10_000
+"""librdkafka gives up its partitions when it had no heartbeat for a whole session. On a busy machine the broker takes
+longer than the short one to start again: tests that say who keeps what have the long one."""
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000"}
 
 
 class Scene:
     """A broker, a writer, a watch over the committed offsets, and members that come and go."""
 
-    def __init__(self, directory: Path, strategy: str) -> None:
+    def __init__(self, directory: Path, strategy: str, session_ms: int) -> None:
         self.directory = directory
+        self.session_ms = session_ms
         self.strategy = strategy
         self.broker = BarnabasProcess(directory, settings=SETTINGS)
         self.broker.start()
@@ -49,7 +53,9 @@ class Scene:
 
     def join(self) -> MemberProcess:
         name = f"member-{len(self.everyone)}"
-        member = MemberProcess(self.directory, name, self.broker.bootstrap, GROUP, TOPIC, self.strategy)
+        member = MemberProcess(
+            self.directory, name, self.broker.bootstrap, GROUP, TOPIC, self.strategy, self.session_ms
+        )
         self.present.append(member)
         self.everyone.append(member)
         return member
@@ -74,8 +80,8 @@ class Scene:
 
 
 @contextmanager
-def scene(directory: Path, strategy: str) -> Iterator[Scene]:
-    made = Scene(directory, strategy)
+def scene(directory: Path, strategy: str, session_ms: int) -> Iterator[Scene]:
+    made = Scene(directory, strategy, session_ms)
     made.writer.start()
     made.watch.start()
     try:
@@ -87,20 +93,20 @@ def scene(directory: Path, strategy: str) -> Iterator[Scene]:
 
 
 def test_members_come_and_go(tmp_path: Path) -> None:
-    churn(tmp_path, rounds=8, most=5)
+    churn(tmp_path, rounds=8, most=5, session_ms=SESSION_MS)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_members_come_and_go_for_long(tmp_path: Path) -> None:
-    churn(tmp_path, rounds=200, most=50)
+    churn(tmp_path, rounds=200, most=50, session_ms=LONG_SESSION_MS)
 
 
-def churn(directory: Path, rounds: int, most: int) -> None:
+def churn(directory: Path, rounds: int, most: int, session_ms: int) -> None:
     seed = int(os.environ.get("BARNABAS_SEED", random.randrange(1 << 32)))
     print(f"seed {seed}")
     chance = random.Random(seed)
-    with scene(directory, chance.choice(["range", "cooperative-sticky"])) as made:
+    with scene(directory, chance.choice(["range", "cooperative-sticky"]), session_ms) as made:
         made.join()
         made.join()
         made.wait_until_shared()
@@ -121,7 +127,7 @@ def churn(directory: Path, rounds: int, most: int) -> None:
 
 @pytest.mark.soak
 def test_a_frozen_member_loses_its_partitions_and_may_not_commit(tmp_path: Path) -> None:
-    with scene(tmp_path, "cooperative-sticky") as made:
+    with scene(tmp_path, "cooperative-sticky", LONG_SESSION_MS) as made:
         frozen, *others = [made.join() for _ in range(3)]
         made.wait_until_shared()
         eventually(lambda: described(made.broker.bootstrap, GROUP).group_state, lambda state: state == "Stable")

@@ -26,13 +26,15 @@ class Ownership(NamedTuple):
 
 
 class MemberProcess:
-    def __init__(self, directory: Path, name: str, bootstrap: str, group: str, topic: str, strategy: str) -> None:
+    def __init__(
+        self, directory: Path, name: str, bootstrap: str, group: str, topic: str, strategy: str, session_ms: int
+    ) -> None:
         self.name = name
         self.said = directory / f"{name}.jsonl"
         self.silenced_at = float("inf")
         """When it was killed or frozen: from then on it owns nothing, whatever it believes."""
         with self.said.open("wb") as output:
-            command = [sys.executable, str(PROGRAM), bootstrap, group, topic, strategy]
+            command = [sys.executable, str(PROGRAM), bootstrap, group, topic, strategy, str(session_ms)]
             self.process = subprocess.Popen(command, stdout=output, stdin=subprocess.DEVNULL)
 
     def events(self) -> list[dict[str, Any]]:

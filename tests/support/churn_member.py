@@ -1,7 +1,7 @@
 """A consumer as a process that may be stopped, frozen or killed: `python churn_member.py ...` tells what happens to it.
 
-Arguments: bootstrap, group, topic, assignment strategy. Every line it prints is a JSON object with the time (of the
-machine's monotonic clock), the event and what it is about. SIGTERM makes it leave the group.
+Arguments: bootstrap, group, topic, assignment strategy, session timeout in ms. Every line it prints is a JSON object
+with the time (of the machine's monotonic clock), the event and what it is about. SIGTERM makes it leave the group.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def numbers(partitions: list[TopicPartition]) -> list[int]:
     return [each.partition for each in partitions]
 
 
-def main(bootstrap: str, group: str, topic: str, strategy: str) -> None:
+def main(bootstrap: str, group: str, topic: str, strategy: str, session_ms: str) -> None:
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
     consumer = Consumer(
@@ -35,7 +35,7 @@ def main(bootstrap: str, group: str, topic: str, strategy: str) -> None:
             "partition.assignment.strategy": strategy,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 2000,
+            "session.timeout.ms": int(session_ms),
             "heartbeat.interval.ms": 200,
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 100,

@@ -59,6 +59,9 @@ _EXAMPLES: dict[str, Sequence[str]] = {
     "perf latency": ("speed -n 1000",),
     "log dump": ("data/orders-0/00000000000000000000.log --print-data-log",),
     "log accept": ("/var/lib/barnabas orders-0",),
+    "pipeline run": ("--checkpoint checkpoint --routing routing.toml", "--checkpoint checkpoint --tables --once"),
+    "pipeline generate": ("--rate 1000 --duration 60", "-c 10000 --seed 7"),
+    "pipeline status": ("--checkpoint checkpoint", "--checkpoint checkpoint --watch"),
     "completion": ("bash",),
 }
 

@@ -91,6 +91,8 @@ class LogDirectory:
         """The checkpoints by name, as the start found them."""
         self._recovery_points: dict[TopicPartition, int] = {}
         """As last written: a new log must not find an earlier log's entry under its name."""
+        self._gone: dict[TopicPartition, int] = {}
+        """Flushed up to here when the broker last ran, and without a folder at this start."""
 
     @property
     def is_offline(self) -> bool:
@@ -171,6 +173,11 @@ class LogDirectory:
             )
 
         found = self._partition_folders(now_ms)
+        self._gone = {
+            each: offset
+            for each, offset in recovery_points.items()
+            if offset > starts.get(each, 0) and each not in found
+        }
         if executor is None:
             for topic_partition in found:
                 open_one(topic_partition)
@@ -276,6 +283,14 @@ class LogDirectory:
 
     def create_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, now_ms: int) -> Log:
         log = self._new_log(topic_partition, topic_id, config)
+        gone = self._gone.pop(topic_partition, None)
+        if gone is not None:
+            # As in Kafka, to remove a folder is how a person empties a partition; it may have been a mistake.
+            logger.error(
+                "the folder of %s is gone, it was flushed up to offset %d: an empty log is started",
+                topic_partition,
+                gone,
+            )
         if topic_partition in self._recovery_points:
             self.checkpoint_recovery_points()
         try:

@@ -175,6 +175,15 @@ def test_a_file_that_was_not_sent_to_its_end(
     assert (writer.returncode, out, err) == (status, "", told)
 
 
+def test_a_file_of_which_nothing_was_sent(broker: Broker, topic: str, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    os.mkfifo(path)
+    with barnabas("produce", topic, str(path), "-b", broker.bootstrap) as writer, path.open("wb"):
+        writer.send_signal(signal.SIGINT)
+        _, err = writer.communicate(timeout=30)
+    assert (writer.returncode, err) == (130, "barnabas produce: interrupted before the first record\n")
+
+
 def test_verifiable_clients_are_stopped(broker: Broker, topic: str) -> None:
     common = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
     with kafka("verifiable_consumer", *common, "--group-id", f"{topic}.g") as reader:

@@ -1,6 +1,7 @@
 """A log that was refused as damaged stays refused, start after start, until its files are back or a person decides."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -227,3 +228,30 @@ def test_an_acceptance_that_is_interrupted_is_completed_by_the_next_start(
     log = last.get(DAMAGED)
     assert log is not None and log.log_end_offset == end
     last.release()
+
+
+def test_a_folder_that_is_gone_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path).shutdown()
+    shutil.rmtree(tmp_path / "orders-0")
+    for expected in (1, 0):
+        caplog.clear()
+        directories = started(tmp_path)
+        for topic_partition in (DAMAGED, WHOLE):
+            if directories.get(topic_partition) is None:
+                directories.create_log(topic_partition, bytes(range(16)), small_config(), NOW)
+        errors = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+        assert len(errors) == expected
+        assert all("orders-0 is gone" in each and "up to offset 40" in each for each in errors)
+        directories.shutdown()
+
+
+def test_a_deleted_topic_is_not_reported_when_it_is_created_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directories = filled(tmp_path)
+    directories.delete_log(DAMAGED, NOW)
+    directories.shutdown()
+    directories = started(tmp_path)
+    directories.create_log(DAMAGED, bytes(range(16)), small_config(), NOW)
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+    directories.shutdown()

@@ -162,8 +162,8 @@ def produce(options: argparse.Namespace) -> int:
         print(f"{PROGRAM}: {outcomes.failures(status == INTERRUPTED)}", file=sys.stderr)
         return status or FAILED
     if status:
-        produced = counted(outcomes.produced, "record")
-        print(f"{PROGRAM}: interrupted after {outcomes.place}, {produced} produced", file=sys.stderr)
+        produced = f"after {outcomes.place}, {counted(outcomes.produced, 'record')} produced"
+        print(f"{PROGRAM}: interrupted {produced if outcomes.place else 'before the first record'}", file=sys.stderr)
     elif not reported:
         print(outcomes.summary(options.topic))
     return status
