@@ -64,17 +64,17 @@ class RecordError(NamedTuple):
 
 
 class InvalidRecordsError(KafkaError):
-    """Some records of a batch were refused, and so the whole batch; says which ones."""
+    """Some records of a batch were rejected, and so the whole batch; lists which ones."""
 
     def __init__(self, code: ErrorCode, record_errors: tuple[RecordError, ...], count: int = 1) -> None:
-        """`count` of all refused records; the first of them are named."""
+        """`count` of all rejected records; the first of them are named."""
         shown = "; ".join(f"record {index}: {message}" for index, message in record_errors[:_SHOWN_ERRORS])
-        super().__init__(code, f"{count} record{'' if count == 1 else 's'} refused: {shown}")
+        super().__init__(code, f"{count} record{'' if count == 1 else 's'} rejected: {shown}")
         self.record_errors = record_errors
 
 
 class RecordChecks(NamedTuple):
-    """What a topic asks of each record."""
+    """What a topic requires of each record."""
 
     compacted: bool = False
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -90,7 +90,7 @@ class CheckedRecords(NamedTuple):
 
 
 def check_batch_header(header: BatchHeader) -> None:
-    """What a client's batch must look like before its records are looked at."""
+    """The form of a client's batch, checked before its records."""
     count_by_offsets = header.last_offset_delta + 1
     if count_by_offsets <= 0:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"a batch with last offset delta {header.last_offset_delta}")
@@ -206,7 +206,7 @@ def convert_for_append(
     level: int | None = None,
     on_loop: bool = False,
 ) -> bytearray | None:
-    """Checks the records of a client's batch and writes it again where the topic asks for that.
+    """Checks the records of a client's batch and rewrites it where the topic requires that.
 
     `target` None means compression.type=producer. Returns None if the bytes may be appended as they are (with base
     offset, leader epoch and an append time patched in, as for any batch), else the batch to append in their place.

@@ -1,4 +1,4 @@
-"""The fixed 61 bytes at the start of a record batch (magic 2): read, patch and check them without looking at a record.
+"""The fixed 61 bytes at the start of a record batch (magic 2): read, patch and check them without reading a record.
 
 The broker's append and fetch paths, recovery and the cleaner call this for each batch, so every function here is one or
 two struct calls and the CRC runs in C. Nothing here decodes a record; see reader.py for that.
@@ -179,7 +179,7 @@ def write_crc(buffer: bytearray | memoryview, position: int, size_in_bytes: int)
 def iter_headers(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
     """Each whole batch as (position, header); a batch that the buffer holds only in part ends it without a word.
 
-    That partial tail is normal: a fetch answer and a torn segment both may end in the middle of a batch.
+    That partial tail is normal: a fetch response and a torn segment both may end in the middle of a batch.
     """
     position = 0
     end = len(buffer)

@@ -40,7 +40,7 @@ def read_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
 
 
 def iter_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> Iterator[Record]:
-    """The same, one by one. Where something is wrong with a record, those before it come first."""
+    """The same, one by one. If a record is damaged, those before it are returned first."""
     header = read_header(batch)
     if header.magic != CURRENT_MAGIC:
         check_batch_start(batch, 0)
@@ -65,7 +65,7 @@ def payload_view(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEF
 
 
 def decode_records(header: BatchHeader, payload: bytes) -> Iterator[Record]:
-    """The records in a payload from `read_payload`, decoded as they are asked for, as many as the header announces.
+    """The records in a payload from `read_payload`, decoded on demand, as many as the header announces.
 
     The compiled decoder makes some at a time, so a batch of millions never is a list of millions.
     """

@@ -26,7 +26,7 @@ class DiskReserve:
         self._wanted = size
 
     def release_if_short(self) -> None:
-        """Gives the room back if the disk has little else. Errors are logged: there may be room enough all the same."""
+        """Frees the reserve if the disk has little else. Errors are logged: there may be enough room without it."""
         try:
             if self._files.free_bytes(os.path.dirname(self.path)) < 2 * self._wanted:
                 self._files.remove(self.path)

@@ -14,7 +14,7 @@ READ_BYTES = 1 << 16
 
 
 class OpenFile:
-    """An open file shared by a segment and by the fetch answers under way; the last one to let go closes it.
+    """An open file shared by a segment and by pending fetch responses; it is closed with the last reference.
 
     There is no close(): a reader in the middle of a sendfile must keep its descriptor although the segment was deleted.
     """

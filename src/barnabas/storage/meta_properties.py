@@ -1,4 +1,4 @@
-"""The meta.properties file of a log directory: whose it is. One of another node or cluster is refused.
+"""The meta.properties file of a log directory: whose it is. One of another node or cluster is rejected.
 
 Version 1 as Kafka writes it (node.id, cluster.id, directory.id); version 0 (broker.id) is read.
 """

@@ -17,7 +17,7 @@ _CREATE_TIME = TimestampType.CREATE_TIME
 cdef class ConsumerRecord:
     """`key` and `value` are bytes or None as read, and whatever the deserializers made of them later.
 
-    The sizes are those of the bytes on the wire, -1 for null. `leader_epoch` is None if the batch does not tell.
+    The sizes are those of the bytes on the wire, -1 for null. `leader_epoch` is None if the batch does not have one.
     """
 
     def __init__(

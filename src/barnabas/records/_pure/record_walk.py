@@ -31,7 +31,7 @@ class _RecordFault(Exception):
 def walk_records(
     payload: Buffer, count: int, base_timestamp: int, key_needed: bool, earliest: int, latest: int
 ) -> RecordsWalk:
-    """`count` records and nothing else; those without a needed key or with a timestamp out of bounds are refused."""
+    """`count` records and nothing else; those without a needed key or with a timestamp out of bounds are rejected."""
     data = payload if isinstance(payload, bytes) else bytes(payload)
     if count > len(data) // SMALLEST_RECORD:
         return _fault(RECORDS_END, len(data) // SMALLEST_RECORD)
