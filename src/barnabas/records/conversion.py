@@ -1,4 +1,4 @@
-"""Looking at each record of a producer's batch, and writing the batch again where the topic needs it otherwise.
+"""Checks each record of a producer's batch, and rewrites the batch where the topic requires another form.
 
 `storage` calls this on append for all batches but those that `plain_batch` has walked through: compressed ones, and
 those of topics that are compacted or have a compression.type or timestamps of their own. Kafka's LogValidator is the
@@ -53,7 +53,7 @@ LOOP_RECOMPRESSED_BYTES: Final = 16 * 1024
 
 
 class TakesLongerError(Exception):
-    """The work would hold up the event loop. Nothing has changed; to be done in a thread."""
+    """The work would block the event loop. Nothing has changed; it must be done in a thread."""
 
 
 class RecordError(NamedTuple):
@@ -86,7 +86,7 @@ class RecordChecks(NamedTuple):
 class CheckedRecords(NamedTuple):
     max_timestamp: int
     consecutive: bool
-    """Whether the offsets run 0, 1, 2 from the base offset. Some clients get it wrong; they are then written again."""
+    """Whether the offsets are 0, 1, 2 from the base offset. Some clients get it wrong; then they are rewritten."""
 
 
 def check_batch_header(header: BatchHeader) -> None:
@@ -120,7 +120,7 @@ def check_records(batch: Buffer, checks: RecordChecks, on_loop: bool = False) ->
 
 
 def open_payload(batch: Buffer, header: BatchHeader, on_loop: bool = False) -> Buffer:
-    """The records of a producer's batch, decompressed within the limits for strangers."""
+    """The records of a producer's batch, decompressed within the limits for clients."""
     block_bytes = header.size_in_bytes - HEADER_SIZE
     codec = compression_type(header.compression)
     if codec is CompressionType.NONE:
@@ -222,7 +222,7 @@ def convert_for_append(
             raise TakesLongerError
         return _rewrite(header, payload, codec, level, checked, create_time)
     if create_time and header.max_timestamp != checked.max_timestamp:
-        # A wrong max timestamp would send look-ups by time astray, so it is put right as Kafka does.
+        # A wrong max timestamp would break look-ups by time, so it is corrected, as in Kafka.
         corrected = bytearray(memoryview(batch)[: header.size_in_bytes])
         set_max_timestamp(corrected, 0, TimestampType.CREATE_TIME, checked.max_timestamp)
         return corrected

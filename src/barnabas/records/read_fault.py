@@ -7,7 +7,7 @@ from barnabas.errors import ErrorCode, KafkaError
 
 
 def read_fault(topic: str, partition: int, offset: int, error: KafkaError) -> KafkaError:
-    """CORRUPT_MESSAGE forevery fault of the bytes; records of the formats before Kafka 0.11 keep their own code."""
+    """CORRUPT_MESSAGE for every fault of the bytes; records of the formats before Kafka 0.11 keep their own code."""
     code = error.code
     if code != ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
         code = ErrorCode.CORRUPT_MESSAGE

@@ -49,12 +49,12 @@ def iter_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
 
 
 def read_payload(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> bytes:
-    """The records of the batch as plain bytes, decompressed if need be."""
+    """The records of the batch as plain bytes, decompressed if necessary."""
     return bytes(payload_view(batch, header, max_output_bytes))
 
 
 def payload_view(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> Buffer:
-    """The same without a copy where there was none to make."""
+    """The same without a copy if none is needed."""
     size = header.size_in_bytes
     if size < HEADER_SIZE or size > len(batch):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes in a buffer of {len(batch)}")

@@ -40,4 +40,4 @@ class RecordsWalk(NamedTuple):
     """Whether the offset deltas are 0, 1, 2 and so on."""
     refused_count: int
     refused: list[Refused]
-    """The first of them: whole, but not what the topic takes."""
+    """The first of them: intact, but not accepted by the topic."""

@@ -24,7 +24,7 @@ Parsed = list[tuple[int, str, str]]
 
 
 def remove_leftovers(log: Log, now_ms: int) -> bool:
-    """Whether anything had to be done. Every step may be cut short by a crash and is then done again."""
+    """Whether anything had to be done. Every step may be interrupted by a crash and is then repeated."""
     parsed = _parsed_names(log)
     if not any(state for _, _, state in parsed):
         return False

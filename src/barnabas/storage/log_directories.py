@@ -109,7 +109,7 @@ class LogDirectories:
         self._logs.clear()
 
     def release(self) -> None:
-        """Gives up the locks without touching anything else, when a start is aborted."""
+        """Releases the locks and nothing else, when a start is aborted."""
         for directory in self.directories:
             directory.release()
 

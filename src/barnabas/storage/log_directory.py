@@ -113,7 +113,7 @@ class LogDirectory:
     # ---- opening
 
     def acquire(self) -> None:
-        """Makes and locks the directory, reads whose it is. Raises StorageError with the reason for a refusal."""
+        """Creates and locks the directory and reads its owner. Raises StorageError with the reason."""
         try:
             self._files.make_directory(self.path)
             lock = self._files.open(self._file(LOCK_FILE), create=True)
@@ -244,7 +244,7 @@ class LogDirectory:
         self.damaged[topic_partition] = str(error)
 
     def _refuse_or_drop(self, topic_partition: TopicPartition, error: Exception, now_ms: int) -> None:
-        """A folder without records whose metadata is torn was just being made when the power went: it is made again."""
+        """A folder without records whose metadata is torn was being created at a power loss: it is created again."""
         folder = self._file(folder_name(topic_partition))
         if any(self._files.status(f"{folder}/{name}").size for name in self._files.names(folder) if ".log" in name):
             self._refuse(topic_partition, error)
@@ -289,7 +289,7 @@ class LogDirectory:
         return log
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
-        """The folder gets a name of its own at once, so the topic may be created again; its files go later."""
+        """The folder gets a name of its own at once, so the topic may be created again; its files are removed later."""
         delay_ms = self.logs[topic_partition].config.file_delete_delay_ms
         renamed = self._take_away(topic_partition, deleted_folder_name(topic_partition), "deleted")
         self.deletions.add_folder(renamed, now_ms + delay_ms)

@@ -1,4 +1,4 @@
-"""What a partition remembers of each producer: epoch, the last five batches, the open transaction.
+"""What a partition keeps of each producer: epoch, the last five batches, the open transaction.
 
 The leader checks every batch with a producer id against it before the write and updates it after the write; a follower
 and recovery only update. It is rebuilt from the newest snapshot (producer_snapshot.py) and the batches after it, so
@@ -145,7 +145,7 @@ class ProducerState:
     # ---- after a write
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
-        """Takes in a data batch that was written at `base_offset`."""
+        """Applies a data batch that was written at `base_offset`."""
         producer_id = header.producer_id
         entry = self.producers.get(producer_id)
         if entry is None:

@@ -214,7 +214,7 @@ def _recover(log: Log, checkpoints: LogCheckpoints, now_ms: int) -> None:
     log.state.recovery_point = min(checkpoints.recovery_point, end)
     log.history.remove_snapshots(0, end)
     for segment in log.segments[first:-1]:
-        # Without room they stay in memory, and the files are missing: whoever needs them next builds them again.
+        # Without room they stay in memory, and the files are missing: they are rebuilt when next needed.
         with passing_errors_logged(f"writing the indexes of {log.topic_partition}"):
             segment.become_inactive(preallocated=False)
 

@@ -165,7 +165,7 @@ class Segment:
         return self.offset_index.is_full or self.time_index.is_full
 
     def time_waited(self, now_ms: int, message_timestamp: int) -> int:
-        """By the records' own time if they have one, else by the clock since the segment was made."""
+        """By the records' timestamps if they have any, else by the clock since the segment was created."""
         first = self.first_timestamp()
         if first >= 0 and message_timestamp >= 0:
             return message_timestamp - first
@@ -192,7 +192,7 @@ class Segment:
         return self._find_from(offset, self.offset_index.lookup(offset)[1])
 
     def batch_start_at_or_below(self, position: int) -> int:
-        """A position that is not above the one given, and not far below it, at which a batch starts."""
+        """A position at which a batch starts, at or a little below `position`."""
         if not position:
             return 0
         try:
@@ -223,7 +223,7 @@ class Segment:
                 self.add_index_entry(header.last_offset, position)
                 last_entry = position
         self.finish_time_index()
-        # They are right in memory: a full disk must not keep anybody from reading.
+        # They are correct in memory: a full disk must not prevent reads.
         with passing_errors_logged(f"writing the indexes of {self.file.path}"):
             self.offset_index.write_out()
             self.time_index.write_out()

@@ -53,7 +53,7 @@ def walk_headers(file: OpenFile, position: int, end: int) -> Iterator[tuple[int,
 
 
 def walk_batches(file: OpenFile, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """(position, header, bytes) of each batch; its CRC is the caller's to check."""
+    """(position, header, bytes) of each batch; the caller checks its CRC."""
     data = memoryview(b"")
     data_start = position
     while position < end:

@@ -9,7 +9,7 @@ logger = logging.getLogger(__name__)
 
 NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 PASSING = (errno.ENOSPC, errno.EDQUOT, *NO_DESCRIPTORS, errno.ENOMEM)
-"""What failed can be tried again."""
+"""The operation can be retried."""
 
 
 @contextmanager

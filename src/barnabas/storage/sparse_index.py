@@ -74,7 +74,7 @@ class SparseIndex:
         return self.entry_count * self.ENTRY.size
 
     def write_out(self) -> None:
-        """Brings the file up to date with memory."""
+        """Writes the entries in memory to the file."""
         buffer = self._buffer
         if not isinstance(buffer, bytearray) or self._written == len(buffer):
             return

@@ -1,4 +1,4 @@
-"""No descriptors or no memory left: what was asked for fails and can be tried again, the directory stays online."""
+"""No descriptors or no memory left: the request fails and can be retried, the directory stays online."""
 
 import errno
 from pathlib import Path

@@ -87,7 +87,7 @@ cdef class ConsumerRecord:
         return self._fields() == (<ConsumerRecord>other)._fields()
 
     def __reduce__(self):
-        # By a function of codec.py, so that the reader of the pickle may have the other twin.
+        # By a function of codec.py, so that the process that unpickles may use the other twin.
         from barnabas.records.codec import restore_record
 
         return restore_record, self._fields()

@@ -79,7 +79,7 @@ class ArrowReader:
                 raise offset_outside(header, offset)
             if offset < batches.next_offset:
                 continue
-            # Header keys that are no UTF-8 cannot be in a column of strings.
+            # Header keys that are not UTF-8 cannot be in a column of strings.
             safe = [
                 (name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), data) for name, data in headers
             ]

@@ -85,7 +85,7 @@ class ConsumerRecord:
         return self._fields() == other._fields()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By a function of codec.py, so that the reader of the pickle may have the other twin.
+        # By a function of codec.py, so that the process that unpickles may use the other twin.
         from barnabas.records.codec import restore_record
 
         return restore_record, self._fields()

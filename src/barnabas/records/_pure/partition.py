@@ -1,4 +1,4 @@
-"""Which partition a key belongs to, as every Java client says: murmur2 with Kafka's seed."""
+"""Which partition a key belongs to, as every Java client computes it: murmur2 with Kafka's seed."""
 
 from typing import Final
 

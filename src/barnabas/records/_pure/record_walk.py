@@ -1,4 +1,4 @@
-"""Looking at every record of a batch without making an object of each: what a leader does before it takes a batch.
+"""Checks every record of a batch without creating objects: what a leader does before it accepts a batch.
 
 The payload is the plain, decompressed block behind the batch header. `record_walk` chooses between this and the
 compiled twin. Both decide alike, byte for byte, with one exception: which fault is named where a record has several.

@@ -24,7 +24,7 @@ RECORDS_BETWEEN_STOPS: Final = 256
 
 
 def records_releasing_gil(batch: Buffer) -> Iterator[Record]:
-    """The records of a batch, however many; now and then the event loop gets the GIL, should it wait for it."""
+    """The records of a batch, however many; the GIL is released now and then for the event loop."""
     for number, record in enumerate(iter_records(batch), 1):
         yield record
         if not number % RECORDS_BETWEEN_STOPS:
