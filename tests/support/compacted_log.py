@@ -150,7 +150,7 @@ class CompactedLog:
         transactional: bool = False,
         epoch: int = 0,
     ) -> int:
-        """Appends one batch and gives its base offset."""
+        """Appends one batch and returns its base offset."""
         sequence = self.sequences.get(producer_id, 0) if producer_id >= 0 else -1
         builder = BatchBuilder(
             codec,
@@ -205,7 +205,7 @@ class CompactedLog:
         ]
 
     def committed_records(self) -> list[Record]:
-        """What a read_committed consumer sees: it drops what the aborted transactions of the answer name."""
+        """What a read_committed consumer sees: it drops the records of the aborted transactions in the response."""
         aborted = self.log.aborted_transactions(0, self.log.log_end_offset)
         waiting = sorted(aborted, key=lambda transaction: transaction.first_offset)
         open_aborted: set[int] = set()

@@ -1,17 +1,12 @@
-"""`EventRows`: the compiled twin if it is there, the pure one if not; BARNABAS_PURE=1 forces the pure one."""
+"""`EventRows`, compiled or pure."""
 
 from typing import TYPE_CHECKING
 
-from barnabas.records.codec import NATIVE
+from barnabas.twins import choose_twin
 
 if TYPE_CHECKING:
     from barnabas.pipeline._event_rows_pure import EventRows
-elif NATIVE:
-    try:
-        from barnabas.pipeline._event_rows import EventRows
-    except ImportError:  # compiled before this part was there
-        from barnabas.pipeline._event_rows_pure import EventRows
 else:
-    from barnabas.pipeline._event_rows_pure import EventRows
+    EventRows = choose_twin("barnabas.pipeline._event_rows", "barnabas.pipeline._event_rows_pure").EventRows
 
 __all__ = ["EventRows"]

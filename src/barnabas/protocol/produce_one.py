@@ -1,19 +1,21 @@
-"""The most common Produce request and its response: the compiled twin if it is there, the pure one if not.
+"""The commonest Produce request and its response: compiled, or `produce_one_pure`, which explains the functions."""
 
-`produce_one_pure` says what they do. BARNABAS_PURE=1 in the environment forces that one.
-"""
+from typing import TYPE_CHECKING, Protocol
 
-import os
-from typing import TYPE_CHECKING
+from barnabas.twins import choose_twin
 
 if TYPE_CHECKING:
-    from barnabas.protocol.produce_one_pure import decode_one, encode_one
-else:
-    try:
-        if os.environ.get("BARNABAS_PURE", "0") not in ("", "0"):
-            raise ImportError("BARNABAS_PURE is set")
-        from barnabas.protocol.produce_one_native import decode_one, encode_one
-    except ImportError:
-        from barnabas.protocol.produce_one_pure import decode_one, encode_one
+    from barnabas.protocol.produce_one_pure import OneProduce
 
-__all__ = ["decode_one", "encode_one"]
+
+class ProduceOne(Protocol):
+    def decode_one(self, frame: memoryview, /) -> "OneProduce | None": ...
+
+    def encode_one(
+        self, request: "OneProduce", base_offset: int, log_append_time_ms: int, log_start_offset: int, /
+    ) -> bytes: ...
+
+
+_twin: ProduceOne = choose_twin("barnabas.protocol.produce_one_native", "barnabas.protocol.produce_one_pure")
+decode_one = _twin.decode_one
+encode_one = _twin.encode_one

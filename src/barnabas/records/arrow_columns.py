@@ -1,4 +1,4 @@
-"""The columns in which poll_arrow gives records, and pyarrow itself, which only those who ask for Arrow must have.
+"""The columns that poll_arrow returns, and pyarrow itself, which is needed only for Arrow.
 
 Names and meaning are those of Spark's Kafka source: headers are null for a record without any, a timestamp that the
 producer did not give is one millisecond before 1970. Times are UTC.

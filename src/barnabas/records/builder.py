@@ -1,7 +1,7 @@
 """From records to the bytes of one batch.
 
 Used by clients, by the coordinators for their internal topics and by the cleaner. The builder holds one batch and is
-used once; it does not know about limits of size, the caller looks at `size_estimate`.
+used once; it does not know about limits of size, the caller checks `size_estimate`.
 """
 
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ class BatchBuilder:
         delete_horizon_ms: int | None = None,
         leader_epoch: int = NO_LEADER_EPOCH,
     ) -> None:
-        """`log_append_time` makes it a batch of that timestamp type; `delete_horizon_ms` goes where base time is."""
+        """`log_append_time` also sets the timestamp type; `delete_horizon_ms` replaces the base timestamp."""
         self.compression = compression
         self.compression_level = compression_level
         self.base_offset = base_offset

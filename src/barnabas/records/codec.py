@@ -1,12 +1,11 @@
-"""The record codec of the clients: the compiled twin if it is there, the pure one if not. Both have the same API.
+"""The record codec of the clients, compiled or pure. `_native/__init__.pyi` declares the interface of both."""
 
-BARNABAS_PURE=1 in the environment forces the pure one.
-"""
+from typing import TYPE_CHECKING, Any, Final
 
-import os
-from typing import TYPE_CHECKING, Any
+from barnabas.twins import choose_twin
 
-_PURE_WANTED = os.environ.get("BARNABAS_PURE", "0") not in ("", "0")
+_twin: Final = choose_twin("barnabas.records._native", "barnabas.records._pure")
+NATIVE: Final[bool] = _twin.__name__ == "barnabas.records._native"
 
 if TYPE_CHECKING:
     from barnabas.records._native import (
@@ -18,39 +17,18 @@ if TYPE_CHECKING:
         murmur2,
         partition_for_key,
     )
-
-    NATIVE: bool
 else:
-    try:
-        if _PURE_WANTED:
-            raise ImportError("BARNABAS_PURE is set")
-        from barnabas.records._native import (
-            ArrowReader,
-            BatchBuffer,
-            ConsumerRecord,
-            RecordReader,
-            batch_span,
-            murmur2,
-            partition_for_key,
-        )
-
-        NATIVE = True
-    except ImportError:
-        from barnabas.records._pure import (
-            ArrowReader,
-            BatchBuffer,
-            ConsumerRecord,
-            RecordReader,
-            batch_span,
-            murmur2,
-            partition_for_key,
-        )
-
-        NATIVE = False
+    ArrowReader = _twin.ArrowReader
+    BatchBuffer = _twin.BatchBuffer
+    ConsumerRecord = _twin.ConsumerRecord
+    RecordReader = _twin.RecordReader
+    batch_span = _twin.batch_span
+    murmur2 = _twin.murmur2
+    partition_for_key = _twin.partition_for_key
 
 
 def restore_record(*fields: Any) -> ConsumerRecord:
-    """How a pickled ConsumerRecord comes back, whichever twin wrote it."""
+    """Unpickles a ConsumerRecord, whichever twin pickled it."""
     return ConsumerRecord(*fields)
 
 

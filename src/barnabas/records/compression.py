@@ -49,7 +49,7 @@ _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _XERIAL_LENGTH: Final = struct.Struct(">I")
 _SNAPPY_MAX_RATIO: Final = 64
-"""No three bytes of snappy describe more than 64 bytes, so a larger claim is a lie and takes no memory."""
+"""No three bytes of snappy describe more than 64 bytes, so a larger claim is false and no memory is allocated."""
 _XERIAL_FREE_BLOCKS: Final = 64
 _XERIAL_SMALLEST_MEAN: Final = 256
 """Bytes of a compressed block on average, after the first ones. 32 KiB never take less than five times that."""
@@ -74,7 +74,7 @@ _SMALL_GUESS_BYTES: Final = 128 * 1024
 _GROWTH: Final = 4
 _SMALLEST_GUESS: Final = 4096
 _OUTPUT_FULL: Final = "failed to write whole buffer"
-"""How cramjam says that the given output is too small; everything else it says is about the input."""
+"""cramjam's message for an output buffer that is too small; all its other errors are about the input."""
 
 
 def compression_type(code: int) -> CompressionType:
@@ -154,7 +154,7 @@ def _compress_xerial(data: Buffer) -> bytes:
 
 
 def _decompress_snappy(data: Buffer, max_output_bytes: int) -> bytes:
-    """Java clients frame their snappy, librdkafka sends one bare block: the first bytes tell which."""
+    """Java clients frame their snappy, librdkafka sends one bare block: the first bytes show which."""
     view = memoryview(data)
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return _decompress_snappy_block(view, max_output_bytes)
@@ -221,7 +221,7 @@ def _first_guess(compressed_bytes: int) -> int:
 
 
 def _announced_bytes(codec: CompressionType, data: Buffer) -> int:
-    """The content size in the header of a zstd frame, or 0. It is a guess: other frames may follow, and it may lie."""
+    """The content size in the header of a zstd frame, or 0. A guess: other frames may follow, and it may be wrong."""
     if codec is not CompressionType.ZSTD or len(data) < _ZSTD_LONGEST_HEADER:
         return 0
     descriptor = data[4]

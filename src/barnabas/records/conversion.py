@@ -1,4 +1,4 @@
-"""Looking at each record of a producer's batch, and writing the batch again where the topic needs it otherwise.
+"""Checks each record of a producer's batch, and rewrites the batch where the topic requires another form.
 
 `storage` calls this on append for all batches but those that `plain_batch` has walked through: compressed ones, and
 those of topics that are compacted or have a compression.type or timestamps of their own. Kafka's LogValidator is the
@@ -53,7 +53,7 @@ LOOP_RECOMPRESSED_BYTES: Final = 16 * 1024
 
 
 class TakesLongerError(Exception):
-    """The work would hold up the event loop. Nothing has changed; to be done in a thread."""
+    """The work would block the event loop. Nothing has changed; it must be done in a thread."""
 
 
 class RecordError(NamedTuple):
@@ -64,17 +64,17 @@ class RecordError(NamedTuple):
 
 
 class InvalidRecordsError(KafkaError):
-    """Some records of a batch were refused, and so the whole batch; says which ones."""
+    """Some records of a batch were rejected, and so the whole batch; lists which ones."""
 
     def __init__(self, code: ErrorCode, record_errors: tuple[RecordError, ...], count: int = 1) -> None:
-        """`count` of all refused records; the first of them are named."""
+        """`count` of all rejected records; the first of them are named."""
         shown = "; ".join(f"record {index}: {message}" for index, message in record_errors[:_SHOWN_ERRORS])
-        super().__init__(code, f"{count} record{'' if count == 1 else 's'} refused: {shown}")
+        super().__init__(code, f"{count} record{'' if count == 1 else 's'} rejected: {shown}")
         self.record_errors = record_errors
 
 
 class RecordChecks(NamedTuple):
-    """What a topic asks of each record."""
+    """What a topic requires of each record."""
 
     compacted: bool = False
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -86,11 +86,11 @@ class RecordChecks(NamedTuple):
 class CheckedRecords(NamedTuple):
     max_timestamp: int
     consecutive: bool
-    """Whether the offsets run 0, 1, 2 from the base offset. Some clients get it wrong; they are then written again."""
+    """Whether the offsets are 0, 1, 2 from the base offset. Some clients get it wrong; then they are rewritten."""
 
 
 def check_batch_header(header: BatchHeader) -> None:
-    """What a client's batch must look like before its records are looked at."""
+    """The form of a client's batch, checked before its records."""
     count_by_offsets = header.last_offset_delta + 1
     if count_by_offsets <= 0:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"a batch with last offset delta {header.last_offset_delta}")
@@ -120,7 +120,7 @@ def check_records(batch: Buffer, checks: RecordChecks, on_loop: bool = False) ->
 
 
 def open_payload(batch: Buffer, header: BatchHeader, on_loop: bool = False) -> Buffer:
-    """The records of a producer's batch, decompressed within the limits for strangers."""
+    """The records of a producer's batch, decompressed within the limits for clients."""
     block_bytes = header.size_in_bytes - HEADER_SIZE
     codec = compression_type(header.compression)
     if codec is CompressionType.NONE:
@@ -206,7 +206,7 @@ def convert_for_append(
     level: int | None = None,
     on_loop: bool = False,
 ) -> bytearray | None:
-    """Checks the records of a client's batch and writes it again where the topic asks for that.
+    """Checks the records of a client's batch and rewrites it where the topic requires that.
 
     `target` None means compression.type=producer. Returns None if the bytes may be appended as they are (with base
     offset, leader epoch and an append time patched in, as for any batch), else the batch to append in their place.
@@ -222,7 +222,7 @@ def convert_for_append(
             raise TakesLongerError
         return _rewrite(header, payload, codec, level, checked, create_time)
     if create_time and header.max_timestamp != checked.max_timestamp:
-        # A wrong max timestamp would send look-ups by time astray, so it is put right as Kafka does.
+        # A wrong max timestamp would break look-ups by time, so it is corrected, as in Kafka.
         corrected = bytearray(memoryview(batch)[: header.size_in_bytes])
         set_max_timestamp(corrected, 0, TimestampType.CREATE_TIME, checked.max_timestamp)
         return corrected

@@ -1,4 +1,4 @@
-"""The fixed 61 bytes at the start of a record batch (magic 2): read, patch and check them without looking at a record.
+"""The fixed 61 bytes at the start of a record batch (magic 2): read, patch and check them without reading a record.
 
 The broker's append and fetch paths, recovery and the cleaner call this for each batch, so every function here is one or
 two struct calls and the CRC runs in C. Nothing here decodes a record; see reader.py for that.
@@ -103,7 +103,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> int:
-        """A CompressionType, or one of 5 to 7, which no codec has, if the sender made it up."""
+        """A CompressionType, or one of 5 to 7, which no codec has, if the sender is broken."""
         return self.attributes & COMPRESSION_MASK
 
     @property
@@ -124,7 +124,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When tombstones and transaction markers of this batch may go, once the cleaner has stamped it."""
+        """When tombstones and transaction markers of this batch may be removed, once the cleaner has set it."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_MASK else None
 
 
@@ -158,7 +158,7 @@ def patch_in_place(buffer: bytearray | memoryview, position: int, base_offset: i
 def set_max_timestamp(
     buffer: bytearray | memoryview, position: int, timestamp_type: TimestampType, max_timestamp: int
 ) -> None:
-    """Stamps the batch, as for message.timestamp.type=LogAppendTime, and makes its CRC right again."""
+    """Stamps the batch, as for message.timestamp.type=LogAppendTime, and recomputes its CRC."""
     header = read_header(buffer, position)
     if header.timestamp_type == timestamp_type and header.max_timestamp == max_timestamp:
         return
@@ -171,15 +171,15 @@ def set_max_timestamp(
 
 
 def write_crc(buffer: bytearray | memoryview, position: int, size_in_bytes: int) -> None:
-    """Computes the CRC of a batch whose other bytes are final, and puts it into its place."""
+    """Computes the CRC of a batch whose other bytes are final, and stores it."""
     covered = memoryview(buffer)[position + ATTRIBUTES_OFFSET : position + size_in_bytes]
     _CRC.pack_into(buffer, position + CRC_OFFSET, crc32c(covered))
 
 
 def iter_headers(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
-    """Each whole batch as (position, header); a batch that the buffer holds only in part ends it without a word.
+    """Each whole batch as (position, header); a batch that the buffer holds only in part ends it silently.
 
-    That partial tail is normal: a fetch answer and a torn segment both may end in the middle of a batch.
+    That partial tail is normal: a fetch response and a torn segment both may end in the middle of a batch.
     """
     position = 0
     end = len(buffer)

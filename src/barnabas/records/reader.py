@@ -40,7 +40,7 @@ def read_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
 
 
 def iter_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> Iterator[Record]:
-    """The same, one by one. Where something is wrong with a record, those before it come first."""
+    """The same, one by one. If a record is damaged, those before it are returned first."""
     header = read_header(batch)
     if header.magic != CURRENT_MAGIC:
         check_batch_start(batch, 0)
@@ -49,12 +49,12 @@ def iter_records(batch: Buffer, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
 
 
 def read_payload(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> bytes:
-    """The records of the batch as plain bytes, decompressed if need be."""
+    """The records of the batch as plain bytes, decompressed if necessary."""
     return bytes(payload_view(batch, header, max_output_bytes))
 
 
 def payload_view(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES) -> Buffer:
-    """The same without a copy where there was none to make."""
+    """The same without a copy if none is needed."""
     size = header.size_in_bytes
     if size < HEADER_SIZE or size > len(batch):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes in a buffer of {len(batch)}")
@@ -65,7 +65,7 @@ def payload_view(batch: Buffer, header: BatchHeader, max_output_bytes: int = DEF
 
 
 def decode_records(header: BatchHeader, payload: bytes) -> Iterator[Record]:
-    """The records in a payload from `read_payload`, decoded as they are asked for, as many as the header announces.
+    """The records in a payload from `read_payload`, decoded on demand, as many as the header announces.
 
     The compiled decoder makes some at a time, so a batch of millions never is a list of millions.
     """

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 Headers = tuple[tuple[str, bytes | None], ...]
-"""Bytes in a header key that are no UTF-8 come as lone surrogates (`surrogateescape`) and go back as they were."""
+"""Bytes in a header key that are not UTF-8 become lone surrogates (`surrogateescape`) and are encoded unchanged."""
 
 
 class Record(NamedTuple):

@@ -1,22 +1,23 @@
-"""Many records of a batch at once, for reader.py: compiled, or not at all. BARNABAS_PURE=1 forces the latter.
+"""Decodes many records of a batch at once, for reader.py; without the compiled module it leaves that to reader.py."""
 
-There is no pure twin beside this: reader.py itself is, and does what gets the answer None here.
-"""
+from typing import Protocol
 
-import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from barnabas.records.record_list_native import read_list
-else:
-    try:
-        if os.environ.get("BARNABAS_PURE", "0") not in ("", "0"):
-            raise ImportError("BARNABAS_PURE is set")
-        from barnabas.records.record_list_native import read_list
-    except ImportError:
-
-        def read_list(payload, position, base_offset, base_timestamp, append_time, count):
-            return None
+from barnabas.records.record import Record
+from barnabas.twins import choose_twin
 
 
-__all__ = ["read_list"]
+class RecordListReader(Protocol):
+    def read_list(
+        self,
+        payload: bytes,
+        position: int,
+        base_offset: int,
+        base_timestamp: int,
+        append_time: int | None,
+        count: int,
+        /,
+    ) -> tuple[list[Record], int] | None: ...
+
+
+_twin: RecordListReader = choose_twin("barnabas.records.record_list_native", "barnabas.records.record_list_pure")
+read_list = _twin.read_list

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Records of a batch as lists, for the broker's deep scans (the coordinators' logs, compaction).
 
-reader.py calls this and does it all again, slowly, if the answer is None: then something is wrong with the records, and
+reader.py calls this and does it all again, slowly, if the result is None: then something is wrong with the records, and
 the slow way knows how to say what.
 """
 

@@ -1,19 +1,25 @@
-"""The walk over the records of a batch: the compiled twin if it is there, the pure one if not.
+"""Walks over the records of a batch: compiled, or `_pure/record_walk`, which explains the functions."""
 
-`_pure/record_walk` says what they do. BARNABAS_PURE=1 in the environment forces that one.
-"""
+from typing import Protocol
 
-import os
-from typing import TYPE_CHECKING
+from barnabas.records.header import Buffer
+from barnabas.records.walk_result import RecordsWalk
+from barnabas.twins import choose_twin
 
-if TYPE_CHECKING:
-    from barnabas.records._pure.record_walk import find_by_time, renumber, walk_records
-else:
-    try:
-        if os.environ.get("BARNABAS_PURE", "0") not in ("", "0"):
-            raise ImportError("BARNABAS_PURE is set")
-        from barnabas.records._native.record_walk import find_by_time, renumber, walk_records
-    except ImportError:
-        from barnabas.records._pure.record_walk import find_by_time, renumber, walk_records
 
-__all__ = ["find_by_time", "renumber", "walk_records"]
+class RecordWalk(Protocol):
+    def walk_records(
+        self, payload: Buffer, count: int, base_timestamp: int, key_needed: bool, earliest: int, latest: int, /
+    ) -> RecordsWalk: ...
+
+    def find_by_time(
+        self, payload: Buffer, count: int, base_timestamp: int, timestamp: int, first_delta: int, /
+    ) -> tuple[int, int] | None: ...
+
+    def renumber(self, payload: Buffer, count: int, /) -> bytes: ...
+
+
+_twin: RecordWalk = choose_twin("barnabas.records._native.record_walk", "barnabas.records._pure.record_walk")
+walk_records = _twin.walk_records
+find_by_time = _twin.find_by_time
+renumber = _twin.renumber

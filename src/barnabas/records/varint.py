@@ -1,6 +1,6 @@
 """Zigzag varints, in which a record keeps its lengths and deltas.
 
-The reader handles the one-byte case itself, since most lengths are below 64, and comes here for the rest.
+The reader handles the one-byte case itself, since most lengths are below 64, and calls this for the rest.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ _SMALL: Final = tuple(_encode(value) for value in range(_SMALL_COUNT))
 
 
 def encode_varint(value: int) -> bytes:
-    """`value` must lie in the range of a signed 64-bit integer."""
+    """`value` must be in the range of a signed 64-bit integer."""
     return _SMALL[value] if 0 <= value < _SMALL_COUNT else _encode(value)
 
 

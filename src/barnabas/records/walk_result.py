@@ -13,7 +13,7 @@ BAD_HEADERS: Final = -3
 BYTES_FOLLOW: Final = -11
 
 MAX_REFUSED: Final = 100
-"""So many refused records are named. A client needs no more to find its mistake, and a response has to be bounded."""
+"""At most this many rejected records are listed: enough to find the mistake, in a response of bounded size."""
 SMALLEST_RECORD: Final = 7
 """Bytes of a record without key, value and headers: seven varints of one byte."""
 
@@ -33,11 +33,11 @@ class Refused(NamedTuple):
 
 class RecordsWalk(NamedTuple):
     fault: int
-    """NO_FAULT, or what is wrong with the bytes of the record at `record_index`. The rest then says nothing."""
+    """NO_FAULT, or what is wrong with the record at `record_index`. The other fields are then meaningless."""
     record_index: int
     max_timestamp: int
     consecutive: bool
     """Whether the offset deltas are 0, 1, 2 and so on."""
     refused_count: int
     refused: list[Refused]
-    """The first of them: whole, but not what the topic takes."""
+    """The first of them: intact, but not accepted by the topic."""

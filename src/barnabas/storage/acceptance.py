@@ -1,4 +1,4 @@
-"""A person accepts what a damaged log has lost: it is cut where the damage begins and is served at the next start.
+"""An operator accepts the loss of a damaged log: it is cut where the damage begins and is served at the next start.
 
 For the command `barnabas log accept`, on the log directory of a stopped broker: the directory is locked meanwhile. The
 checkpoint of the recovery point is lowered before anything is cut, so that an interrupted acceptance has either not
@@ -30,7 +30,7 @@ from barnabas.storage.refused_logs import RefusedLogs
 from barnabas.storage.segment_scan import BrokenChainError
 from barnabas.types import NO_TOPIC_ID, TopicPartition
 
-FOR_EVER_MS = 1 << 62
+FOREVER_MS = 1 << 62
 
 
 class NotRefusedError(StorageError):
@@ -55,7 +55,7 @@ def accept_damaged_log(
     folder = os.path.join(path, folder_name(topic_partition))
     if not layer.exists(folder):
         raise StorageError(f"there is no folder {folder_name(topic_partition)} in {path}")
-    directory = LogDirectory(path, layer, producer_id_expiration_ms=FOR_EVER_MS)
+    directory = LogDirectory(path, layer, producer_id_expiration_ms=FOREVER_MS)
     directory.acquire()
     try:
         return _DamagedLog(directory.path, topic_partition, layer, now_ms).accept()
@@ -91,14 +91,14 @@ class _DamagedLog:
             reason = str(error)
             log = self._cut(checkpoints)
         log.close()
-        log.deletions.delete_due(FOR_EVER_MS)
+        log.deletions.delete_due(FOREVER_MS)
         self._write_checkpoints(log)
         self._refused.write(each for each in self._listed() if each != self._topic_partition)
         end = log.log_end_offset
         return Acceptance(reason, end, max(end, known_end), log.log_start_offset, end)
 
     def _accept_identity(self) -> str | None:
-        """A damaged partition.metadata goes: the next start writes the topic id that the cluster knows."""
+        """A damaged partition.metadata is removed: the next start writes the topic id that the cluster knows."""
         try:
             read_partition_metadata(self._files, self._folder)
         except CorruptPartitionMetadataError as error:
@@ -115,7 +115,7 @@ class _DamagedLog:
                 return log
             except DamagedLogError as error:
                 if error.offset is None:
-                    # No segment is left: the log goes on empty, at an offset that no record has had.
+                    # No segment is left: the log continues empty, at an offset that no record has had.
                     start = max(checkpoints.recovery_point, checkpoints.high_watermark)
                     checkpoints = checkpoints._replace(log_start_offset=start)
                     continue
@@ -131,7 +131,7 @@ class _DamagedLog:
             TopicConfig(),
             DeletionQueue(self._files),
             topic_id=NO_TOPIC_ID,
-            producer_id_expiration_ms=FOR_EVER_MS,
+            producer_id_expiration_ms=FOREVER_MS,
         )
 
     def _end_of_last_segment(self) -> int:

@@ -1,7 +1,7 @@
-"""What a leader checks in a batch before it goes to the log, and how it is made fit for the topic's settings.
+"""What a leader checks in a batch before it is written, and how it is converted to the topic's settings.
 
-`Log.append_as_leader` calls this for what `plain_batch` has not dealt with. The records of every batch are looked at:
-there, or here with barnabas.records.conversion. That can take longer than the event loop may be held up; `prepare` does
+`Log.append_as_leader` calls this for what `plain_batch` has not handled. The records of every batch are checked:
+there, or here with barnabas.records.conversion. That can take longer than the event loop may be blocked; `prepare` does
 all of it in a thread.
 """
 
@@ -29,7 +29,7 @@ INT64_MAX = (1 << 63) - 1
 
 
 class PreparedBatch(NamedTuple):
-    """A client's batch that was checked and made fit for the topic: all that does not depend on the log's state."""
+    """A client's batch, checked and converted for the topic: everything that does not depend on the log's state."""
 
     data: memoryview
     header: BatchHeader
@@ -37,14 +37,14 @@ class PreparedBatch(NamedTuple):
 
 
 def prepare(data: memoryview, config: TopicConfig, now_ms: int) -> PreparedBatch:
-    """For threads, and for batches that raised TakesLongerError. Raises KafkaError with the code to answer."""
+    """For threads, and for batches that raised TakesLongerError. Raises KafkaError with the code for the response."""
     header = read_header(data)
     check_batch(data, header, config, AppendOrigin.CLIENT)
     return convert(data, header, config, now_ms, on_loop=False)
 
 
 def needs_record_checks(config: TopicConfig) -> bool:
-    """Whether batches of this topic need more than to be whole."""
+    """Whether the records of this topic need more checks than that they are whole."""
     return (
         config.compression_type != "producer"
         or config.message_timestamp_type != "CreateTime"
@@ -88,7 +88,7 @@ def check_batch(data: memoryview, header: BatchHeader, config: TopicConfig, orig
 
 def _raise_wrong_length(size: int, available: int) -> None:
     if 12 < size < available:
-        raise KafkaError(ErrorCode.INVALID_RECORD, "a partition takes one batch a request, this has more")
+        raise KafkaError(ErrorCode.INVALID_RECORD, "a partition takes one batch per request, this has more")
     raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes in {available} bytes")
 
 
@@ -99,14 +99,14 @@ def check_timestamps(header: BatchHeader, config: TopicConfig, now_ms: int) -> N
     latest = now_ms + config.message_timestamp_after_max_ms
     if header.max_timestamp > latest:
         raise KafkaError(
-            ErrorCode.INVALID_TIMESTAMP, f"timestamp {header.max_timestamp} lies beyond {latest}, the latest accepted"
+            ErrorCode.INVALID_TIMESTAMP, f"timestamp {header.max_timestamp} is after {latest}, the latest accepted"
         )
 
 
 def convert(
     data: memoryview, header: BatchHeader, config: TopicConfig, now_ms: int, on_loop: bool = True
 ) -> PreparedBatch:
-    """Checks the records and makes the batch what the topic asks for. Raises TakesLongerError only `on_loop`."""
+    """Checks the records and converts the batch to what the topic requires. Raises TakesLongerError only `on_loop`."""
     log_append_time = config.message_timestamp_type == "LogAppendTime"
     checks = RecordChecks(
         compacted="compact" in config.cleanup_policy,
@@ -140,7 +140,7 @@ def _checked_size(data: memoryview, config: TopicConfig) -> memoryview:
 
 
 def target_codec(config: TopicConfig) -> tuple[CompressionType | None, int | None]:
-    """The codec and level that compression.type asks for; None keeps the producer's."""
+    """The codec and level of compression.type; None keeps the producer's."""
     match config.compression_type:
         case "producer":
             return None, None

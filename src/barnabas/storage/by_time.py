@@ -33,7 +33,7 @@ def first_at_or_after(batch: BatchByTime, timestamp: int, on_loop: bool = False)
     append_time = header.timestamp_type == TimestampType.LOG_APPEND_TIME
     if append_time and header.max_timestamp < timestamp:
         return None
-    # All records of an append time have the same one: the first that is there will do.
+    # With LogAppendTime all records have the same timestamp: the first one is the result.
     wanted = INT64_MIN if append_time else timestamp
     first_delta = max(0, log_start_offset - header.base_offset)
     try:

@@ -1,4 +1,4 @@
-"""Small text files that say how far something has got: a version, a count, then one entry a line.
+"""Small text files that record progress: a version, a count, then one entry per line.
 
 Offset checkpoints (recovery-point-offset-checkpoint, log-start-offset-checkpoint, replication-offset-checkpoint,
 cleaner-offset-checkpoint) hold `topic partition offset`, the leader epoch checkpoint of a partition `epoch offset`.

@@ -1,6 +1,6 @@
-"""Files and folders that are out of use and wait for their removal, file.delete.delay.ms after they were renamed.
+"""Unused files and folders that will be removed, file.delete.delay.ms after they were renamed.
 
-One queue a log directory. The event loop adds; `delete_due` may run in a thread, since removing a large file takes
+One queue per log directory. The event loop adds; `delete_due` may run in a thread, since removing a large file takes
 long.
 """
 

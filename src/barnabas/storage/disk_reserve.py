@@ -1,4 +1,4 @@
-"""A file that holds some room back, so that a broker can stop cleanly and start on a disk that is otherwise full.
+"""A file that reserves disk space, so that a broker can stop cleanly and start on a disk that is otherwise full.
 
 What a stop and a start write is small (checkpoints, snapshots, the metadata of a session), but without any room neither
 would succeed, and a broker that cannot start cannot be read from. The room is given back as soon as it was used: before
@@ -26,7 +26,7 @@ class DiskReserve:
         self._wanted = size
 
     def release_if_short(self) -> None:
-        """Gives the room back if the disk has little else. Errors are logged: there may be room enough all the same."""
+        """Frees the reserve if the disk has little else. Errors are logged: there may be enough room without it."""
         try:
             if self._files.free_bytes(os.path.dirname(self.path)) < 2 * self._wanted:
                 self._files.remove(self.path)
@@ -34,7 +34,7 @@ class DiskReserve:
             logger.warning("releasing %s: %s", self.path, error)
 
     def fill(self) -> None:
-        """Holds room back again: all that is wanted, or as much as there is."""
+        """Reserves the space again: the full amount, or as much as there is."""
         try:
             if self._files.exists(self.path) and self._files.status(self.path).size >= self._wanted:
                 return

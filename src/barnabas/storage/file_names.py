@@ -17,7 +17,7 @@ SWAP_SUFFIX: Final = ".swap"
 DELETED_FOLDER_SUFFIX: Final = "-delete"
 STRAY_FOLDER_SUFFIX: Final = "-stray"
 CLUSTER_METADATA_FOLDER: Final = "__cluster_metadata-0"
-"""Kafka's own metadata log; it may lie among the partitions but is none of ours."""
+"""Kafka's own metadata log; it may be among the partitions but is not ours."""
 SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
@@ -58,7 +58,7 @@ def deleted_folder_name(topic_partition: TopicPartition) -> str:
 
 
 def stray_folder_name(topic_partition: TopicPartition) -> str:
-    """A folder of a topic that is not known, put aside for a person to look at; never removed by the broker."""
+    """The folder of an unknown topic, kept for an operator to inspect; never removed by the broker."""
     return _unique_folder_name(topic_partition, STRAY_FOLDER_SUFFIX)
 
 

@@ -1,4 +1,4 @@
-"""A stretch of a segment file on its way to a consumer: no bytes are copied, the network layer sends it with sendfile.
+"""A range of a segment file on its way to a consumer: no bytes are copied, the network layer sends it with sendfile.
 
 `Log.read` makes it. It keeps the file open for as long as it lives, so a segment may be deleted meanwhile.
 """

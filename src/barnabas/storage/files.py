@@ -1,4 +1,4 @@
-"""The only door from storage to the operating system, so that tests can put a failing disk behind it.
+"""The only access from storage to the operating system, so that tests can simulate a failing disk.
 
 Segments, indexes, checkpoints and log directories take a `Files` and never call `os` themselves. Errors come out as
 plain `OSError`: what one means (disk full, directory offline) is decided by the log, which knows what was being done.
@@ -14,7 +14,7 @@ READ_BYTES = 1 << 16
 
 
 class OpenFile:
-    """An open file shared by a segment and by the fetch answers under way; the last one to let go closes it.
+    """An open file shared by a segment and by pending fetch responses; it is closed with the last reference.
 
     There is no close(): a reader in the middle of a sendfile must keep its descriptor although the segment was deleted.
     """
@@ -38,7 +38,7 @@ class OpenFile:
         return os.pread(self._fd, length, position)
 
     def pwrite(self, data: Buffer, position: int) -> None:
-        """Writes all of `data`; a short write is carried on, because only an error says why it was short."""
+        """Writes all of `data`; a short write is continued, because only an error says why it was short."""
         size = len(data)
         written = os.pwrite(self._fd, data, position)
         while written < size:
@@ -83,7 +83,7 @@ class Files:
             os.close(fd)
 
     def map_readable(self, path: str) -> mmap.mmap | bytes:
-        """The whole file, mapped; an empty one cannot be mapped and is given as empty bytes."""
+        """The whole file, mapped; an empty one cannot be mapped and is returned as empty bytes."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             size = os.fstat(fd).st_size
@@ -99,7 +99,7 @@ class Files:
             file.truncate(0)
             file.pwrite(data, 0)
         except OSError:
-            self.remove(temporary)  # on a full disk it would keep others from what room there is
+            self.remove(temporary)  # on a full disk it would take space from others
             raise
         if sync:
             file.fsync()
@@ -113,7 +113,7 @@ class Files:
         os.posix_fallocate(file.fileno(), 0, size)
 
     def free_bytes(self, directory: str) -> int:
-        """What is left for us: blocks that only root may use do not count."""
+        """The space available to us: blocks that only root may use do not count."""
         status = os.statvfs(directory)
         return status.f_bavail * status.f_frsize
 
@@ -144,7 +144,7 @@ class Files:
         os.replace(old, new)
 
     def remove(self, path: str) -> None:
-        """Removes a file; one that is gone already is what the caller wanted."""
+        """Removes a file; a missing one is not an error."""
         try:
             os.unlink(path)
         except FileNotFoundError:

@@ -2,7 +2,7 @@
 
 Followers and consumers find with it where their log and the leader's part ways. The file is replaced without a flush
 when an epoch starts, because that happens on the event loop; the flush of the log flushes it before the recovery point
-moves, and whatever lies above that point recovery reads again from the batches.
+moves, and recovery reads everything above that point again from the batches.
 """
 
 from bisect import bisect_left, bisect_right
@@ -51,7 +51,7 @@ class LeaderEpochs:
         self._replace([*self._epochs[:keep], epoch], [*self._starts[:keep], start_offset])
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(largest epoch not above the one asked for, offset at which the next one starts); (-1, -1) if unknown."""
+        """(largest epoch not above the requested one, offset at which the next one starts); (-1, -1) if unknown."""
         if epoch == NO_LEADER_EPOCH or not self._epochs or epoch > self.latest:
             return NO_LEADER_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest:

@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 Parsed = list[tuple[int, str, str]]
 
 
-def settle_leftovers(log: Log, now_ms: int) -> bool:
-    """Whether anything had to be done. Every step may be cut short by a crash and is then done again."""
+def remove_leftovers(log: Log, now_ms: int) -> bool:
+    """Whether anything had to be done. Every step may be interrupted by a crash and is then repeated."""
     parsed = _parsed_names(log)
     if not any(state for _, _, state in parsed):
         return False

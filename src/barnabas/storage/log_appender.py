@@ -75,8 +75,9 @@ class LogAppender:
                 else:
                     check_timestamps(header, config, now_ms)
         producers = self.producers
+        producer_id = header.producer_id
         marker = None
-        if header.producer_id >= 0:
+        if producer_id >= 0:
             try:
                 duplicate = producers.check(header, origin)
             except KafkaError:
@@ -88,7 +89,7 @@ class LogAppender:
             if header.attributes & CONTROL_MASK:
                 marker = end_marker(data)
                 if marker is not None:
-                    producers.check_marker(header.producer_id, marker)
+                    producers.check_marker(producer_id, marker)
         base_offset = state.log_end_offset
         last_offset = base_offset + header.last_offset_delta
         if marker is not None and marker.is_abort:
@@ -96,7 +97,7 @@ class LogAppender:
         patch_in_place(data, 0, base_offset, leader_epoch)
         self._write(data, base_offset, last_offset, header.max_timestamp, last_offset, leader_epoch, now_ms)
         try:
-            if header.producer_id >= 0:
+            if producer_id >= 0:
                 self._on_producer_batch(header, base_offset, marker)
         finally:
             # Whatever went wrong, these bytes are in the file: no other batch may get their offsets.

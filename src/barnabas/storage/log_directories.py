@@ -1,4 +1,4 @@
-"""All of log.dirs together: finds, creates and deletes logs. The broker's way into storage.
+"""All of log.dirs: finds, creates and deletes logs. The broker's entry into storage.
 
 Everything runs on the event-loop thread, except `load` (before the broker serves), `Log.flush`, the checkpoints and
 `delete_due_files`, which may run in threads so that the loop never waits on a flush.
@@ -109,7 +109,7 @@ class LogDirectories:
         self._logs.clear()
 
     def release(self) -> None:
-        """Gives up the locks without touching anything else, when a start is broken off."""
+        """Releases the locks and nothing else, when a start is aborted."""
         for directory in self.directories:
             directory.release()
 
@@ -143,7 +143,7 @@ class LogDirectories:
     ) -> Log:
         """The log of a partition, made in the directory with the fewest logs if there is none yet.
 
-        Raises KafkaError (KAFKA_STORAGE_ERROR) if no directory can take it or the log on disk is damaged, and
+        Raises KafkaError (KAFKA_STORAGE_ERROR) if no directory can hold it or the log on disk is damaged, and
         INCONSISTENT_TOPIC_ID if there is one of another topic id.
         """
         log = self._logs.get(topic_partition)
@@ -162,7 +162,7 @@ class LogDirectories:
         return log
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
-        """Takes the log away at once; its files go later, see `delete_due_files`."""
+        """Removes the log at once; its files are deleted later, see `delete_due_files`."""
         log = self._logs.pop(topic_partition)
         self.directory_of(log).delete_log(topic_partition, now_ms)
 
@@ -181,7 +181,7 @@ class LogDirectories:
         log.topic_id = topic_id
 
     def set_aside(self, topic_partition: TopicPartition) -> str:
-        """Takes the log away and keeps its files, in a folder of another name, which is returned."""
+        """Removes the log and keeps its files, in a folder with another name, which is returned."""
         log = self._logs.pop(topic_partition)
         return self.directory_of(log).set_aside(topic_partition)
 
@@ -208,7 +208,7 @@ class LogDirectories:
         self._each_online(LogDirectory.checkpoint_high_watermarks)
 
     def _each_online(self, step: Callable[[LogDirectory], None]) -> None:
-        """A directory that fails has gone offline and said so; the others still get their turn."""
+        """A directory that fails has gone offline and logged it; the others are still processed."""
         for directory in self.directories:
             try:
                 if not directory.is_offline:

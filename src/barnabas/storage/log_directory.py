@@ -88,9 +88,9 @@ class LogDirectory:
         self._checkpoint_lock = threading.Lock()
         self._refused = RefusedLogs(files, self.path)
         self._found_at_start: dict[str, dict[TopicPartition, int]] = {}
-        """The checkpoints by name, as the start found them."""
+        """The checkpoints by name, as they were at the start."""
         self._recovery_points: dict[TopicPartition, int] = {}
-        """As last written: a new log must not find an earlier log's entry under its name."""
+        """As last written: a new log must not find an entry of an earlier log of the same name."""
         self._gone: dict[TopicPartition, int] = {}
         """Flushed up to here when the broker last ran, and without a folder at this start."""
 
@@ -99,7 +99,7 @@ class LogDirectory:
         return self.failure is not None
 
     def fail(self, failure: StorageError) -> None:
-        """Takes the directory offline, once; its logs refuse from now on. May be called from the flush thread."""
+        """Takes the directory offline, once; its logs reject requests from then on. Any thread may call it."""
         if self.failure is not None:
             return
         self.failure = failure
@@ -115,7 +115,7 @@ class LogDirectory:
     # ---- opening
 
     def acquire(self) -> None:
-        """Makes and locks the directory, reads whose it is. Raises StorageError with the reason for a refusal."""
+        """Creates and locks the directory and reads its owner. Raises StorageError with the reason."""
         try:
             self._files.make_directory(self.path)
             lock = self._files.open(self._file(LOCK_FILE), create=True)
@@ -129,7 +129,7 @@ class LogDirectory:
             raise StorageError(f"log directory {self.path}: {error}") from error
 
     def identify(self, node_id: int, cluster_id: str) -> None:
-        """Claims a new directory; refuses one of another node or cluster."""
+        """Claims a new directory; rejects one of another node or cluster."""
         found = self.properties
         if found is None:
             found = self.properties = MetaProperties(node_id, cluster_id, new_directory_id())
@@ -143,7 +143,7 @@ class LogDirectory:
             raise StorageError(f"{self.path} belongs to node {self.properties.node_id}, this is node {node_id}")
 
     def load(self, config_for: ConfigFor, now_ms: int, executor: Executor | None) -> None:
-        """Opens every log. The mark of a clean shutdown is taken away first: it speaks for one start only."""
+        """Opens every log. The clean-shutdown marker is removed first: it is valid for one start only."""
         marker = self._file(CLEAN_SHUTDOWN_FILE)
         self.was_clean = self._files.exists(marker)
         recovery_points, recovery_points_ok = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
@@ -189,11 +189,11 @@ class LogDirectory:
         try:
             self._refused.write(self.damaged)
         except OSError as error:
-            # Tried again at the stop, which is not clean unless this is written.
+            # Tried again at shutdown, which is not clean unless this is written.
             logger.error("writing %s: %s", self._refused.path, error)
 
     def _read_checkpoint(self, name: str) -> tuple[dict[TopicPartition, int], bool]:
-        """A damaged checkpoint says nothing: recovery then scans more, but loses nothing."""
+        """A damaged checkpoint is ignored: recovery then scans more, but loses nothing."""
         try:
             return read_offsets(self._files, self._file(name)), True
         except CorruptCheckpointError as error:
@@ -251,7 +251,7 @@ class LogDirectory:
         self.damaged[topic_partition] = str(error)
 
     def _refuse_or_drop(self, topic_partition: TopicPartition, error: Exception, now_ms: int) -> None:
-        """A folder without records whose metadata is torn was just being made when the power went: it is made again."""
+        """A folder without records whose metadata is torn was being created at a power loss: it is created again."""
         folder = self._file(folder_name(topic_partition))
         if any(self._files.status(f"{folder}/{name}").size for name in self._files.names(folder) if ".log" in name):
             self._refuse(topic_partition, error)
@@ -279,7 +279,7 @@ class LogDirectory:
         if log is not None and self._on_roll is not None:
             self._on_roll(log)
 
-    # ---- logs come and go
+    # ---- creating and removing logs
 
     def create_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, now_ms: int) -> Log:
         log = self._new_log(topic_partition, topic_id, config)
@@ -304,13 +304,13 @@ class LogDirectory:
         return log
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
-        """The folder gets a name of its own at once, so the topic may be created again; its files go later."""
+        """The folder gets a name of its own at once, so the topic may be created again; its files are removed later."""
         delay_ms = self.logs[topic_partition].config.file_delete_delay_ms
         renamed = self._take_away(topic_partition, deleted_folder_name(topic_partition), "deleted")
         self.deletions.add_folder(renamed, now_ms + delay_ms)
 
     def delete_refused(self, topic_partition: TopicPartition, now_ms: int) -> None:
-        """Its topic was deleted, which is a decision too. Raises StorageError."""
+        """For a deleted topic: that also decides about its damaged log. Raises StorageError."""
         renamed = self._file(deleted_folder_name(topic_partition))
         try:
             self._files.rename(self._file(folder_name(topic_partition)), renamed)
@@ -365,7 +365,7 @@ class LogDirectory:
             self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, offsets)
 
     def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Gives what it wrote: the entries of refused logs stay as the start found them."""
+        """Returns what it wrote: the entries of refused logs stay as they were at the start."""
         found = self._found_at_start.get(name, {})
         offsets = {**{each: found[each] for each in list(self.damaged) if each in found}, **offsets}
         if self.is_offline:
@@ -384,7 +384,7 @@ class LogDirectory:
     def close(self, broker_epoch: int = -1, executor: Executor | None = None) -> None:
         """Flushes and closes all logs; only if everything went well is the shutdown marked as clean.
 
-        What fails is logged and the rest is done all the same, so that the next start has little to recover.
+        Failures are logged and the rest is still done, so that the next start has little to recover.
         """
         try:
             if self.is_offline:

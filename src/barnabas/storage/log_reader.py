@@ -157,8 +157,8 @@ class LogReader:
     def batch_for_timestamp(self, timestamp: int, after_offset: int = -1) -> BatchByTime | None:
         """The first batch that can have a record as late as `timestamp`, of those that end after `after_offset`.
 
-        `by_time.first_at_or_after` looks into it, in a thread if need be. If it has none after all (it was cut by
-        DeleteRecords), the caller asks for the next one.
+        `by_time.first_at_or_after` searches it, in a thread if necessary. If it has none after all (it was cut by
+        DeleteRecords), the caller requests the next one.
         """
         try:
             for segment in self.segments.all:

@@ -53,7 +53,7 @@ class LogRetention:
     def delete_old_segments(self, now_ms: int, *, by_age: bool = True) -> int:
         """Applies retention; returns the number of segments deleted. Segments above the high watermark stay.
 
-        `by_age` is False while the clock that gave `now_ms` is in doubt.
+        `by_age` is False while the clock that gave `now_ms` is not trusted.
         """
         self.state.check_online()
         try:

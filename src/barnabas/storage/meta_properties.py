@@ -1,4 +1,4 @@
-"""The meta.properties file of a log directory: whose it is. One of another node or cluster is refused.
+"""The meta.properties file of a log directory: whose it is. One of another node or cluster is rejected.
 
 Version 1 as Kafka writes it (node.id, cluster.id, directory.id); version 0 (broker.id) is read.
 """
@@ -28,7 +28,7 @@ def new_directory_id() -> str:
 
 
 def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
-    """What the file says, None if there is none: the directory is new."""
+    """The file's content, None if there is no file: the directory is new."""
     path = os.path.join(directory, META_PROPERTIES)
     try:
         content = files.read(path)

@@ -1,4 +1,4 @@
-"""The .index file of a segment: where in the log file to start looking for an offset.
+"""The .index file of a segment: where in the log file to start searching for an offset.
 
 One entry of 8 bytes about every index.interval.bytes: the last offset of an append relative to the segment's base
 offset (4 bytes) and the position at which that append starts (4 bytes).

@@ -11,7 +11,7 @@ from barnabas.types import NO_TOPIC_ID, TopicId, topic_id_from_text, topic_id_te
 
 
 class CorruptPartitionMetadataError(Exception):
-    """The file exists but does not say a topic id."""
+    """The file exists but has no topic id."""
 
 
 def write_partition_metadata(files: Files, directory: str, topic_id: TopicId) -> None:

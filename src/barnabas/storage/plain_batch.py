@@ -1,19 +1,14 @@
-"""Recognising a batch as producers nearly always send it: the compiled twin if it is there, the pure one if not.
+"""Recognises a batch as producers nearly always send it: compiled, or `plain_batch_pure`, which explains it."""
 
-`plain_batch_pure` says what it does. BARNABAS_PURE=1 in the environment forces that one.
-"""
+from typing import Protocol
 
-import os
-from typing import TYPE_CHECKING
+from barnabas.records.header import BatchHeader
+from barnabas.twins import choose_twin
 
-if TYPE_CHECKING:
-    from barnabas.storage.plain_batch_pure import read_plain_header
-else:
-    try:
-        if os.environ.get("BARNABAS_PURE", "0") not in ("", "0"):
-            raise ImportError("BARNABAS_PURE is set")
-        from barnabas.storage.plain_batch_native import read_plain_header
-    except ImportError:
-        from barnabas.storage.plain_batch_pure import read_plain_header
 
-__all__ = ["read_plain_header"]
+class PlainBatchReader(Protocol):
+    def read_plain_header(self, data: memoryview, /) -> BatchHeader | None: ...
+
+
+_twin: PlainBatchReader = choose_twin("barnabas.storage.plain_batch_native", "barnabas.storage.plain_batch_pure")
+read_plain_header = _twin.read_plain_header

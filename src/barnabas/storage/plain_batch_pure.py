@@ -1,8 +1,8 @@
-"""A batch as nearly every producer sends it, recognised in one go: the header, if nothing in the batch is unusual.
+"""A batch as nearly every producer sends it, recognised in one call: its header, if nothing in the batch is unusual.
 
-`LogAppends.append_as_leader` asks for each batch of a client. None means that something is unusual or wrong;
-`append_checks` then finds out what, and nothing that passes here would be refused there for what these bytes say. The
-size limits and the clock are the topic's affair and are not looked at. Records that are not compressed are looked at:
+`LogAppender.append_as_leader` calls this for each batch of a client. None means that something is unusual or wrong;
+`append_checks` then finds out what, and nothing that passes here would be rejected there for its bytes. The
+size limits and timestamps depend on the topic and are not checked here. Uncompressed records are checked:
 each is whole, they are numbered from 0 on, and the highest timestamp is the header's. Those of a compressed batch are
 left to `append_checks`. Its twin `plain_batch_native.pyx` does the same.
 """

@@ -1,4 +1,4 @@
-"""What a partition remembers of each producer: epoch, the last five batches, the open transaction.
+"""What a partition keeps of each producer: epoch, the last five batches, the open transaction.
 
 The leader checks every batch with a producer id against it before the write and updates it after the write; a follower
 and recovery only update. It is rebuilt from the newest snapshot (producer_snapshot.py) and the batches after it, so
@@ -103,16 +103,16 @@ class ProducerState:
         self._ongoing: dict[int, int] = {}
         """First offset of an open transaction -> producer id, ascending because transactions start in log order."""
         self.unreplicated: dict[int, int] = {}
-        """First offset -> last offset of transactions whose end marker lies above the high watermark."""
+        """First offset -> last offset of transactions whose end marker is above the high watermark."""
         self.first_unstable_offset: int | None = None
         self.may_lack_batches = False
-        """A snapshot tells the last batch of each producer only; those before it are in the log."""
+        """A snapshot has only the last batch of each producer; those before it are in the log."""
         self.end_offset = 0
 
     # ---- before a write
 
     def check(self, header: BatchHeader, origin: AppendOrigin) -> BatchMetadata | None:
-        """Raises if the batch must not be written; gives the earlier batch if this one is its retry."""
+        """Raises if the batch must not be written; returns the earlier batch if this one is its retry."""
         entry = self.producers.get(header.producer_id)
         if entry is None:
             return None
@@ -145,7 +145,7 @@ class ProducerState:
     # ---- after a write
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
-        """Takes in a data batch that was written at `base_offset`."""
+        """Applies a data batch that was written at `base_offset`."""
         producer_id = header.producer_id
         entry = self.producers.get(producer_id)
         if entry is None:
@@ -164,7 +164,7 @@ class ProducerState:
             self._find_first_unstable()
 
     def refill(self, headers: Iterable[BatchHeader]) -> None:
-        """Takes the batches before those known, from headers of the log's last stretch, in order."""
+        """Takes the batches before those known, from the last headers of the log, in order."""
         found: dict[int, list[BatchMetadata]] = {}
         for header in headers:
             entry = self.producers.get(header.producer_id)
@@ -184,7 +184,7 @@ class ProducerState:
     def complete(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int, timestamp: int
     ) -> AbortedTransaction | None:
-        """Takes in an end marker written at `offset`; gives the entry for the transaction index if it was an abort."""
+        """Applies an end marker written at `offset`; returns the entry for the transaction index if it was an abort."""
         producer_id = header.producer_id
         entry = self.producers.get(producer_id)
         if entry is None:

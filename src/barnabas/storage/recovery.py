@@ -2,7 +2,7 @@
 
 Above the recovery point a torn or damaged batch ends the log: it was never promised to be on disk. Below it every byte
 was flushed, so damage there is never cut: the log is refused (DamagedLogError) with its files as they are, at every
-start, until a person accepts the loss (`acceptance.py`). Runs before the broker serves the log, in any thread.
+start, until an operator accepts the loss (`acceptance.py`). Runs before the broker serves the log, in any thread.
 """
 
 import logging
@@ -19,7 +19,7 @@ from barnabas.storage.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     parse_file_name,
 )
-from barnabas.storage.leftovers import settle_leftovers
+from barnabas.storage.leftovers import remove_leftovers
 from barnabas.storage.log import Log
 from barnabas.storage.offset_index import MAX_RELATIVE_OFFSET
 from barnabas.storage.producer_history import replay_batch
@@ -37,13 +37,13 @@ class DamagedLogError(Exception):
     """Bytes that had been flushed are wrong or gone. The log is not opened and nothing was cut."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
-        """`offset` is the first one that cannot be read; None if only a scan would tell, or no segment is left."""
+        """`offset` is the first one that cannot be read; None if only a scan would find it, or no segment is left."""
         super().__init__(reason)
         self.offset = offset
 
 
 class LogCheckpoints(NamedTuple):
-    """What the checkpoints of the log directory say of one log; 0 where they say nothing."""
+    """The entries of one log in the checkpoints of its log directory; 0 where there is none."""
 
     recovery_point: int = 0
     log_start_offset: int = 0
@@ -57,7 +57,7 @@ def open_log(log: Log, checkpoints: LogCheckpoints, *, clean: bool, now_ms: int)
     log.state.was_cleaned = checkpoints.was_cleaned
     names = log.files.names(log.directory)
     if any(name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)) for name in names):
-        settle_leftovers(log, now_ms)
+        remove_leftovers(log, now_ms)
         names = log.files.names(log.directory)
     _list_segments(log, names, checkpoints, now_ms)
     if TRANSACTION_INDEX_CHECKPOINT in names:
@@ -72,7 +72,7 @@ def open_log(log: Log, checkpoints: LogCheckpoints, *, clean: bool, now_ms: int)
     if epochs_lost:
         _rebuild_leader_epochs(log)
     if log.log_end_offset < log.log_start_offset:
-        _start_anew(log, now_ms)
+        _restart_empty(log, now_ms)
     with passing_errors_logged(f"writing the leader epochs of {log.topic_partition}"):
         log.leader_epochs.truncate_from_end(log.log_end_offset)
         if log.log_start_offset > 0:
@@ -83,7 +83,7 @@ def open_log(log: Log, checkpoints: LogCheckpoints, *, clean: bool, now_ms: int)
 
 
 def _report_loss(log: Log, names: list[str], checkpoints: LogCheckpoints) -> None:
-    """What had never been flushed may be gone after a crash, even a whole file; other files still tell of it."""
+    """Data that was never flushed may be lost after a crash, even a whole file; other files show that it existed."""
     parsed = [each for each in (parse_file_name(name) for name in names) if each is not None]
     known = [offset + (suffix != SNAPSHOT_SUFFIX) for offset, suffix, state in parsed if not state]
     end = max([checkpoints.high_watermark, *known])
@@ -97,7 +97,7 @@ def _report_loss(log: Log, names: list[str], checkpoints: LogCheckpoints) -> Non
 
 
 def _is_empty_tail(log: Log, end: int) -> bool:
-    """A last segment without records is named after the log end: it says that the log had come so far, no further."""
+    """A last segment without records is named after the log end: it means that the log had ended there."""
     return log.active.base_offset == log.log_end_offset == end - 1 and not log.active.size
 
 
@@ -152,11 +152,11 @@ def _list_segments(log: Log, names: list[str], checkpoints: LogCheckpoints, now_
 
 
 def _load_leader_epochs(log: Log) -> bool:
-    """Whether the history has to be built anew from the batches."""
+    """Whether the history has to be rebuilt from the batches."""
     try:
         log.leader_epochs.load()
     except CorruptCheckpointError as error:
-        logger.warning("leader epochs of %s are built anew: %s", log.topic_partition, error)
+        logger.warning("leader epochs of %s are rebuilt: %s", log.topic_partition, error)
         return True
     return not log.leader_epochs.entries() and any(segment.size for segment in log.segments)
 
@@ -214,7 +214,7 @@ def _recover(log: Log, checkpoints: LogCheckpoints, now_ms: int) -> None:
     log.state.recovery_point = min(checkpoints.recovery_point, end)
     log.history.remove_snapshots(0, end)
     for segment in log.segments[first:-1]:
-        # Without room they stay in memory, and the files are missing: whoever needs them next builds them again.
+        # Without room they stay in memory, and the files are missing: they are rebuilt when next needed.
         with passing_errors_logged(f"writing the indexes of {log.topic_partition}"):
             segment.become_inactive(preallocated=False)
 
@@ -265,8 +265,8 @@ def _recover_segment(log: Log, segment: Segment, expected: int, checkpoints: Log
     return expected, whole
 
 
-def _start_anew(log: Log, now_ms: int) -> None:
-    """DeleteRecords had gone beyond what reached the disk: the log goes on empty at its start offset."""
+def _restart_empty(log: Log, now_ms: int) -> None:
+    """DeleteRecords had gone beyond what reached the disk: the log continues empty at its start offset."""
     logger.warning("%s ends at %d, below its start %d", log.topic_partition, log.log_end_offset, log.log_start_offset)
     log.truncation.start_empty(log.log_start_offset, now_ms)
     log.state.recovery_point = min(log.recovery_point, log.log_start_offset)

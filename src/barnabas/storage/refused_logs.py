@@ -1,9 +1,9 @@
 """Which logs of a log directory are refused as damaged: the file refused-logs, with one `topic partition` per line.
 
-A refused log is looked at again at every start, as strictly as after a crash, although the last stop was clean: only
+A refused log is scanned again at every start, as strictly as after a crash, although the last stop was clean: only
 then the clean-shutdown marker can stand for all the other logs. Its entries in the checkpoints stay as they were, since
-they say what has been flushed. It is served again when its files have been restored, or when a person accepts the loss
-(`acceptance.py`). Apache Kafka does not look at the file.
+they say what has been flushed. It is served again when its files have been restored, or when an operator accepts the
+loss (`acceptance.py`). Apache Kafka ignores the file.
 """
 
 import logging
@@ -35,7 +35,7 @@ class RefusedLogs:
         except FileNotFoundError:
             self.written = set()
         except (CorruptCheckpointError, ValueError) as error:
-            logger.error("%s is damaged, so that every log is looked at as after a crash: %s", self.path, error)
+            logger.error("%s is damaged, so every log is scanned as after a crash: %s", self.path, error)
             self.written = None
         return self.written is not None
 

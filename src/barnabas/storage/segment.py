@@ -1,4 +1,4 @@
-"""A segment: a stretch of a log in one .log file, with its indexes. Only the last segment of a log is written to.
+"""A segment: a range of a log in one .log file, with its indexes. Only the last segment of a log is written to.
 
 The log decides when to roll and serialises all changes; look-ups change nothing but caches and run on the event-loop
 thread, the cleaner's and recovery's on theirs. Files are opened at the first use, so that thousands of idle logs cost
@@ -87,7 +87,7 @@ class Segment:
         return os.path.join(self.directory, file_name(self.base_offset, suffix) + self.state_suffix)
 
     def create(self, preallocate_bytes: int = 0) -> None:
-        """Makes the files of a new segment, replacing what an earlier life may have left under their names."""
+        """Makes the files of a new segment, replacing older files of the same names."""
         file = self._files.open(self.path(LOG_SUFFIX), create=True)
         if file.size() != preallocate_bytes:
             file.truncate(preallocate_bytes)
@@ -121,7 +121,7 @@ class Segment:
         return position
 
     def _prepare_to_append(self) -> None:
-        """Brings the indexes into memory, mended if need be: nothing may fail between the write and its entry."""
+        """Loads the indexes into memory, rebuilt if necessary: nothing may fail between the write and its entry."""
         if self.size:
             self.max_timestamp()
             try:
@@ -165,7 +165,7 @@ class Segment:
         return self.offset_index.is_full or self.time_index.is_full
 
     def time_waited(self, now_ms: int, message_timestamp: int) -> int:
-        """By the records' own time if they have one, else by the clock since the segment was made."""
+        """By the records' timestamps if they have any, else by the clock since the segment was created."""
         first = self.first_timestamp()
         if first >= 0 and message_timestamp >= 0:
             return message_timestamp - first
@@ -192,7 +192,7 @@ class Segment:
         return self._find_from(offset, self.offset_index.lookup(offset)[1])
 
     def batch_start_at_or_below(self, position: int) -> int:
-        """A position that is not above the one given, and not far below it, at which a batch starts."""
+        """A position at which a batch starts, at or a little below `position`."""
         if not position:
             return 0
         try:
@@ -212,7 +212,7 @@ class Segment:
         return None
 
     def rebuild_offset_indexes(self) -> None:
-        """Builds offset and time index anew from the headers. Raises BrokenChainError if the log file is damaged."""
+        """Rebuilds offset and time index from the headers. Raises BrokenChainError if the log file is damaged."""
         self.offset_index.reset()
         self.time_index.reset()
         self._max_timestamp = (NO_TIMESTAMP, self.base_offset)
@@ -223,7 +223,7 @@ class Segment:
                 self.add_index_entry(header.last_offset, position)
                 last_entry = position
         self.finish_time_index()
-        # They are right in memory: a full disk must not keep anybody from reading.
+        # They are correct in memory: a full disk must not prevent reads.
         with passing_errors_logged(f"writing the indexes of {self.file.path}"):
             self.offset_index.write_out()
             self.time_index.write_out()
@@ -300,7 +300,7 @@ class Segment:
     # ---- changing as a whole
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Cuts the batch that holds `offset` and all after it; gives the offset at which the segment ends now."""
+        """Cuts the batch that holds `offset` and all after it; returns the offset at which the segment ends now."""
         found = self.find(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -334,14 +334,14 @@ class Segment:
         self.time_index.release()
 
     def close(self, *, preallocated: bool = False) -> None:
-        """Files are let go; what was in memory is on disk, though not flushed."""
+        """Files are closed; what was in memory is on disk, though not flushed."""
         if self.size and (self._file is not None or self._max_timestamp is not None):
             self.become_inactive(preallocated=preallocated and self._file is not None)
         self.transaction_index.release()
         self._file = None
 
     def release(self) -> None:
-        """Lets go of open files until the next use; nothing may be unwritten."""
+        """Closes open files until the next use; nothing may be unwritten."""
         self._is_appendable = False
         self.offset_index.release()
         self.time_index.release()
@@ -349,7 +349,7 @@ class Segment:
         self._file = None
 
     def sync(self) -> bool:
-        """Flushes the log file and the transaction index, which recovery does not look into below the recovery point.
+        """Flushes the log file and the transaction index, which recovery does not check below the recovery point.
 
         Whether the index had changed. From any thread.
         """
@@ -357,12 +357,12 @@ class Segment:
         return self.transaction_index.sync()
 
     def sync_indexes(self) -> None:
-        """For a closed segment, from any thread: its indexes are not looked at again after a crash."""
+        """For a closed segment, from any thread: its indexes are not checked again after a crash."""
         self.offset_index.sync()
         self.time_index.sync()
 
     def change_suffix(self, state_suffix: str) -> None:
-        """Renames all files, the log file first, since recovery judges a swap by it. Open files stay usable."""
+        """Renames all files, the log file first, since recovery recognises a swap by it. Open files stay usable."""
         for suffix in SEGMENT_SUFFIXES:
             old = self.path(suffix)
             if self._files.exists(old):

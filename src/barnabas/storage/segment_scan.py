@@ -9,12 +9,12 @@ from barnabas.records.header import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, crc
 from barnabas.storage.files import OpenFile
 
 CHUNK_BYTES = 4096
-"""About index.interval.bytes: small batches between two index entries come with one read."""
+"""About index.interval.bytes: small batches between two index entries are read at once."""
 RECOVERY_CHUNK_BYTES = 1 << 20
 
 
 class BrokenChainError(Exception):
-    """At this position there is no batch header, although the file goes on: the rest cannot be walked."""
+    """At this position there is no batch header, although the file continues: the rest cannot be walked."""
 
     def __init__(self, file: OpenFile, position: int, reason: str) -> None:
         super().__init__(f"{file.path} at byte {position}: {reason}")
@@ -53,7 +53,7 @@ def walk_headers(file: OpenFile, position: int, end: int) -> Iterator[tuple[int,
 
 
 def walk_batches(file: OpenFile, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """(position, header, bytes) of each batch; its CRC is the caller's to check."""
+    """(position, header, bytes) of each batch; the caller checks its CRC."""
     data = memoryview(b"")
     data_start = position
     while position < end:

@@ -1,4 +1,4 @@
-"""Errors that say that the machine is short of something (room, descriptors, memory), while the disk is sound."""
+"""Errors that mean a shortage (disk space, descriptors, memory), while the disk itself works."""
 
 import errno
 import logging
@@ -9,12 +9,12 @@ logger = logging.getLogger(__name__)
 
 NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 PASSING = (errno.ENOSPC, errno.EDQUOT, *NO_DESCRIPTORS, errno.ENOMEM)
-"""What failed can be tried again."""
+"""The operation can be retried."""
 
 
 @contextmanager
 def passing_errors_logged(doing: str) -> Iterator[None]:
-    """For files that can be built again: where there is no room for one, that is logged and the work goes on."""
+    """For files that can be rebuilt: if there is no room for one, that is logged and the work continues."""
     try:
         yield
     except OSError as error:

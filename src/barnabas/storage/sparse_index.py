@@ -2,7 +2,7 @@
 
 The index of a closed segment is mapped read-only. The index of the active segment lives in memory and is written out
 when the segment rolls or is closed: after a crash every segment above the recovery point is scanned and its indexes are
-built anew, so bytes on disk would never be looked at; and a mapped file on a full disk kills the process with SIGBUS.
+rebuilt, so bytes on disk would never be read; and a mapped file on a full disk kills the process with SIGBUS.
 """
 
 import mmap
@@ -13,7 +13,7 @@ from barnabas.storage.files import Files
 
 
 class CorruptIndexError(Exception):
-    """The file contradicts itself: the segment is scanned and the index built anew."""
+    """The file contradicts itself: the segment is scanned and the index rebuilt."""
 
 
 class SparseIndex:
@@ -43,7 +43,7 @@ class SparseIndex:
         return self._buffer
 
     def _check_ends(self) -> None:
-        """A cheap look at both ends, as Kafka's: entries ascend, so zeroed pages show in the last one."""
+        """A cheap check of both ends, as Kafka's: entries ascend, so zeroed pages show in the last one."""
         raise NotImplementedError
 
     def _append(self, *fields: int) -> None:
@@ -74,7 +74,7 @@ class SparseIndex:
         return self.entry_count * self.ENTRY.size
 
     def write_out(self) -> None:
-        """Brings the file up to date with memory."""
+        """Writes the entries in memory to the file."""
         buffer = self._buffer
         if not isinstance(buffer, bytearray) or self._written == len(buffer):
             return
@@ -96,6 +96,6 @@ class SparseIndex:
             self._files.open(self.path).fsync()
 
     def release(self) -> None:
-        """Writes out and lets go of memory; the next look-up maps the file."""
+        """Writes the entries and frees the memory; the next look-up maps the file."""
         self.write_out()
         self._buffer = None

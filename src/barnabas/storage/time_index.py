@@ -1,7 +1,7 @@
 """The .timeindex file of a segment: up to which offset every record is at most so old.
 
 One entry of 12 bytes: a timestamp (8 bytes) and the relative offset (4 bytes) of the last record of the earliest batch
-that had it, written beside each entry of the offset index and once more when the segment rolls or closes.
+that had it, written beside each entry of the offset index and again when the segment rolls or closes.
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""The .txnindex file of a segment: the aborted transactions whose abort marker lies in it.
+"""The .txnindex file of a segment: the aborted transactions whose abort marker is in it.
 
     offset size field
          0    2 version (0)
@@ -61,7 +61,7 @@ class TransactionIndex:
         for version, *fields in ENTRY.iter_unpack(content):
             entry = AbortedTransaction(*fields)
             after = found[-1].last_offset if found else self.base_offset - 1
-            # A marker comes after the first record of its transaction: an entry of zeros is none.
+            # A marker follows the first record of its transaction: an entry of zeros is damage.
             if version != 0 or entry.last_offset <= after or not 0 <= entry.first_offset < entry.last_offset:
                 raise CorruptIndexError(f"{self.path}: entry {entry} is impossible")
             found.append(entry)
@@ -88,7 +88,7 @@ class TransactionIndex:
         self._files.write_whole(self.path, encode_entries(entries), sync=True)
 
     def forget(self) -> None:
-        """What was read does not fit: it is read again, or replaced."""
+        """The entries read are wrong: they are read again, or replaced."""
         self._entries = None
 
     def truncate_to(self, offset: int) -> None:
@@ -106,7 +106,7 @@ class TransactionIndex:
         self._files.remove(self.path)
 
     def collect(self, first_offset: int, upper_offset: int) -> tuple[list[AbortedTransaction], bool]:
-        """Those that overlap the offsets asked for, and whether later segments need not be looked at any more."""
+        """Those that overlap the requested offsets, and whether later segments need not be searched."""
         found: list[AbortedTransaction] = []
         for entry in self.entries():
             if entry.last_offset >= first_offset and entry.first_offset < upper_offset:
@@ -119,7 +119,7 @@ class TransactionIndex:
         """Flushes what changed, from any thread; whether anything had. The file may be new in its folder then."""
         if not self._unsynced:
             return False
-        self._unsynced = False  # first: an entry that comes during the flush belongs to the next one
+        self._unsynced = False  # first: an entry added during the flush belongs to the next one
         file = self._file
         try:
             (self._files.open(self.path) if file is None else file).fsync()

@@ -1,4 +1,4 @@
-"""crc32c.h: whatever way this processor can take, every length and place gives what the tables give.
+"""crc32c.h: whichever code path this processor supports, every length and alignment matches the table implementation.
 
 The modules that include it take the fastest way only, so the others are called here, from a program of their own.
 """

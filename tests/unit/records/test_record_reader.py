@@ -1,4 +1,4 @@
-"""RecordReader of both twins: what a consumer sees of a fetch answer, how far it gets, what it says of bad bytes."""
+"""RecordReader of both twins: what a consumer sees of a fetch response, how far it gets, how bad bytes fail."""
 
 import gc
 import struct
@@ -140,7 +140,7 @@ def test_the_crc_is_checked_if_asked(codec: ModuleType) -> None:
     assert len(codec.RecordReader(bad, "t", 0, check_crcs=False).take(1)) == 1
     with pytest.raises(KafkaError, match="CRC"):
         codec.RecordReader(bad, "t", 0, check_crcs=True).take(1)
-    # What lies before the start offset is not looked at.
+    # Batches before the start offset are not checked.
     assert _seen(codec.RecordReader(bad + values(1, b"b"), "t", 0, 1).take(2)) == [b"b"]
 
 

@@ -1,4 +1,4 @@
-"""Closed segments that were damaged after they were written: told to the reader, in nobody else's way."""
+"""Closed segments that were damaged after they were written: the reader gets an error, nothing else is affected."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def reopened(folder: Path, *, was_cleaned: bool = False, **settings: object) -> 
 
 
 def cut_last_batch_of_first_segment(folder: Path) -> int:
-    """At a batch's start, so that nothing looks torn; gives the offset that is gone."""
+    """At a batch's start, so that nothing looks torn; returns the offset that is lost."""
     path = sorted(folder.glob("*.log"))[0]
     content = path.read_bytes()
     position, header = list(iter_headers(content))[-1]
@@ -85,5 +85,5 @@ def test_a_damaged_segment_grows_old_by_its_file(folder: Path) -> None:
     log = reopened(folder, retention_ms=1000)
     second = log.segments[1].base_offset
     log.segments[0].modified_ms = NOW + 500
-    assert log.delete_old_segments(NOW + 1200) == 0, "the records are older, but nobody can tell"
+    assert log.delete_old_segments(NOW + 1200) == 0, "the records are older, but that cannot be read"
     assert log.delete_old_segments(NOW + 5000) > 0 and log.log_start_offset >= second

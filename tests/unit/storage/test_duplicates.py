@@ -1,4 +1,4 @@
-"""A retry is answered as the first time, for the last five batches of a producer, over restarts too."""
+"""A retry gets the same response as the first attempt, for the last five batches of a producer, also after restarts."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def test_a_wrong_sequence_makes_the_log_read_back_once(tmp_path: Path, monkeypat
     assert len(reads) == 1
 
 
-def test_only_the_last_stretch_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_end_of_the_log_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_test_log(tmp_path, small_config(segment_bytes=1_000_000))
     for number in range(3):
         send(log, number * 2)

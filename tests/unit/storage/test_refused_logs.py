@@ -1,4 +1,4 @@
-"""A log that was refused as damaged stays refused, start after start, until its files are back or a person decides."""
+"""A log that was refused as damaged stays refused at every start, until its files are restored or the loss accepted."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""No descriptors or no memory left: what was asked for fails and can be tried again, the directory stays online."""
+"""No descriptors or no memory left: the request fails and can be retried, the directory stays online."""
 
 import errno
 from pathlib import Path
@@ -10,6 +10,7 @@ from storage_logs import (
     append_marker,
     make_batch,
     make_marker,
+    max_timestamp_offset,
     offset_for_timestamp,
     open_test_log,
     read_all,
@@ -97,7 +98,7 @@ def test_reads_can_be_tried_again(tmp_path: Path) -> None:
     for read in (
         lambda: log.read(5, 1000, 12, True),
         lambda: offset_for_timestamp(log, NOW),
-        log.max_timestamp_offset,
+        lambda: max_timestamp_offset(log),
     ):
         with pytest.raises(KafkaError) as caught:
             read()

@@ -1,4 +1,4 @@
-"""Formats of the small files, byte for byte, and what a cut or zeroed one gives."""
+"""Formats of the small files, byte for byte, and what happens with a truncated or zeroed one."""
 
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_leader_epochs(tmp_path: Path) -> None:
         epochs.assign(epoch, start)
     assert epochs.entries() == [(0, 0), (2, 10), (5, 20), (6, 35)], "epoch 3 wrote nothing"
     assert Path(path).read_text() == "0\n4\n0 0\n2 10\n5 20\n6 35\n"
-    for asked, answer in {
+    for epoch, expected in {
         -1: (-1, -1),
         0: (0, 10),
         1: (0, 10),
@@ -63,7 +63,7 @@ def test_leader_epochs(tmp_path: Path) -> None:
         6: (6, 50),
         7: (-1, -1),
     }.items():
-        assert epochs.end_offset_for(asked, 50) == answer
+        assert epochs.end_offset_for(epoch, 50) == expected
     assert [epochs.epoch_for_offset(offset) for offset in (0, 9, 10, 34, 99)] == [0, 0, 2, 5, 6]
     epochs.truncate_from_start(15)
     assert epochs.entries() == [(2, 15), (5, 20), (6, 35)]

@@ -1,4 +1,4 @@
-"""Damage to a .txnindex: it is built anew from the batches, and never comes between a write and its offset."""
+"""Damage to a .txnindex: it is rebuilt from the batches, and never interferes between a write and its offset."""
 
 import os
 from collections.abc import Callable

@@ -1,14 +1,14 @@
-"""The short way of `send`, compiled if it could be, else in Python: chosen here and nowhere else."""
+"""The short path of `send`, compiled or pure: chosen here and nowhere else."""
 
-import os
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING or os.environ.get("BARNABAS_PURE", "0") not in ("", "0"):
+from barnabas.twins import choose_twin
+
+if TYPE_CHECKING:
     from barnabas.client.producer._fast_pure import BatchSlot, Delivery, PartitionSlot, SendPath, TopicSlot
 else:
-    try:
-        from barnabas.client.producer._fast import BatchSlot, Delivery, PartitionSlot, SendPath, TopicSlot
-    except ImportError:
-        from barnabas.client.producer._fast_pure import BatchSlot, Delivery, PartitionSlot, SendPath, TopicSlot
+    _twin = choose_twin("barnabas.client.producer._fast", "barnabas.client.producer._fast_pure")
+    BatchSlot, Delivery, PartitionSlot = _twin.BatchSlot, _twin.Delivery, _twin.PartitionSlot
+    SendPath, TopicSlot = _twin.SendPath, _twin.TopicSlot
 
 __all__ = ["BatchSlot", "Delivery", "PartitionSlot", "SendPath", "TopicSlot"]

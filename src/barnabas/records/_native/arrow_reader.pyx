@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Fetched batches into the columns of one Arrow record batch, without an object a record; see _pure/arrow_reader.py.
 
-All that is not compressed is read without the GIL, in one go.
+Uncompressed batches are read without the GIL, in one step.
 """
 
 from libc.stdint cimport int32_t, int64_t

@@ -70,7 +70,7 @@ cdef class BatchBuffer:
         return 0
 
     def reset(self):
-        """Empty again, for another batch, in the same memory unless a view that `finish` gave is still held."""
+        """Empty again, for another batch, in the same memory unless a view returned by `finish` is still held."""
         self._finished = None
         if exports_of(self._memory):
             self._take_memory(self._capacity)
@@ -80,7 +80,7 @@ cdef class BatchBuffer:
         self.max_timestamp = NO_TIMESTAMP
 
     def append(self, int64_t timestamp, key, value, headers=None):
-        """Adds a record and returns its index in the batch. A record that is refused leaves the batch as it was."""
+        """Adds a record and returns its index in the batch. A rejected record leaves the batch unchanged."""
         return self.append_within(timestamp, key, value, headers, MAX_INT32)
 
     def try_append(self, int64_t timestamp, key, value, headers, Py_ssize_t limit):

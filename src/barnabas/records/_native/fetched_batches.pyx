@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The batches of one partition in a fetch answer, one after the other; see _pure/fetched_batches.py.
+"""The batches of one partition in a fetch response, one after the other; see _pure/fetched_batches.py.
 
 `step` does all it can without Python: skip, check, open a batch that is not compressed. Where Python is needed (a
 codec, an aborted transaction, an exception) it says so and `finish_step` does the rest for the batch at the position.
@@ -190,7 +190,7 @@ cdef class FetchedBatches:
         if self.records_left < 0 or <int64_t>self.records_left > <int64_t>delta + 1:
             return self._fail()
         if self.last_offset < self.next_offset and not self.attributes & CONTROL_MASK:
-            return True  # not looked at
+            return True  # not checked
         if self.check_crcs and crc32c(data + 21, <size_t>(LOG_OVERHEAD + length - 21)) != <uint32_t>get_int32(data + 17):
             return self._fail()
         return True
@@ -237,7 +237,7 @@ cdef object _corrupt(str message):
 def batch_span(records):
     """The offset after the last whole batch, and its leader epoch; None if there is no whole batch.
 
-    Found by hopping over the others; nothing is checked but that they fit.
+    Found by skipping over the others; only their lengths are checked.
     """
     cdef const uint8_t[::1] view = records
     cdef const uint8_t* data = &view[0] if view.shape[0] else NULL

@@ -36,7 +36,7 @@ cdef int32_t murmur2_of(bytes key) noexcept:
 
 
 def murmur2(data):
-    """The signed 32-bit hash that Java's Utils.murmur2 gives."""
+    """The signed 32-bit hash of Java's Utils.murmur2."""
     return murmur2_of(data if isinstance(data, bytes) else memoryview(data).tobytes())
 
 

@@ -46,7 +46,7 @@ cdef class RecordColumns:
     cdef bint _add_headers(self, const RawRecord* raw) noexcept nogil
     cdef bint _reserve(self, size_t rows, size_t payload_bytes) noexcept nogil
     cdef bint _reserve_values(self, size_t rows, size_t payload_bytes) noexcept nogil
-    cdef void _start_anew(self) noexcept
+    cdef void _restart_empty(self) noexcept
     cdef void _give_back(self, BinaryColumn* column) noexcept
     cdef object _keys_array(self)
     cdef object _timestamp_types_array(self)

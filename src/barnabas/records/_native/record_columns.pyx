@@ -89,7 +89,7 @@ cdef class RecordColumns:
     # filling
 
     cdef int prepare(self, FetchedBatches batches, bint opened) except -1:
-        """Room, from the pool, for all that is going to be read at once; should a header lie, `add_batch` gets more itself."""
+        """Takes memory from the pool for all that is read at once; if a header is wrong, `add_batch` takes more."""
         cdef size_t rows = 0
         cdef size_t payload_bytes = 0
         if opened:
@@ -116,7 +116,7 @@ cdef class RecordColumns:
     cdef int add_batch(self, FetchedBatches batches) noexcept nogil:
         cdef size_t payload_bytes = batches.payload_end - batches.payload
         cdef int fault
-        # A count that would need more is a lie, and shows before so many are read.
+        # A count that would need more is false, which shows before so many are read.
         cdef size_t rows = min(<size_t>batches.records_left, payload_bytes // SHORTEST_RECORD)
         if self.payload_bytes + <int64_t>payload_bytes > self.max_column_bytes and self.count:
             return COLUMN_FULL
@@ -217,11 +217,11 @@ cdef class RecordColumns:
             self._fixed_array(&self.timestamp, types[6]),
             self._timestamp_types_array(),
         ]
-        self._start_anew()
+        self._restart_empty()
         return self.pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    cdef void _start_anew(self) noexcept:
-        """What no array has taken goes back to the pool."""
+    cdef void _restart_empty(self) noexcept:
+        """Returns memory that no array has taken to the pool."""
         if self.in_place:
             self.value.data = Block(NULL, 0, 0)
             self.in_place = False

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The records of one partition in a fetch answer, decoded as they are asked for; see _pure/record_reader.py."""
+"""The records of one partition in a fetch response, decoded on demand; see _pure/record_reader.py."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -32,7 +32,7 @@ cdef class RecordReader:
     def __init__(
         self, buffer, str topic not None, int32_t partition, int64_t start_offset=0, *, aborted=None, bint check_crcs=True
     ):
-        """`aborted` is the answer's list of (producer id, first offset), for those who read committed records only."""
+        """`aborted` is the response's list of (producer id, first offset), for read_committed consumers."""
         self.topic = topic
         self.partition = partition
         self._batches = FetchedBatches(buffer, start_offset, aborted, check_crcs)
@@ -48,12 +48,12 @@ cdef class RecordReader:
 
     @property
     def leader_epoch(self):
-        """Of the batch that `next_offset` comes from; None before the first, or if it does not tell."""
+        """Of the batch that `next_offset` comes from; None before the first, or if it has none."""
         return self._batches.leader_epoch if self._batches.leader_epoch >= 0 else None
 
     @property
     def exhausted(self):
-        """True when nothing can come any more; a fault not yet raised is something."""
+        """True when nothing is left, not even a fault that was not raised yet."""
         return self._fault is None and not self._open and self._batches.at_end()
 
     def take(self, Py_ssize_t n):

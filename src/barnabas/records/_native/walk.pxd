@@ -1,6 +1,6 @@
 """The walk over the records of a batch that a leader does before it takes the batch. Inline C, without the GIL.
 
-record_walk.pyx and storage/plain_batch_native.pyx use it; _pure/record_walk.py says what is looked at.
+record_walk.pyx and storage/plain_batch_native.pyx use it; _pure/record_walk.py says what is checked.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -40,7 +40,7 @@ cdef inline void note_refused(Walk* walk, int32_t index, int64_t timestamp, bint
 
 
 cdef inline const uint8_t* get_short(const uint8_t* data, int32_t* value) noexcept nogil:
-    """A varint of one or two bytes, without a look at the end; NULL if it is longer."""
+    """A varint of one or two bytes, without a check of the end; NULL if it is longer."""
     cdef uint32_t rest = data[0]
     if rest >= 0x80:
         if data[1] >= 0x80:

@@ -1,4 +1,4 @@
-"""How records lie in bytes: big-endian integers, zigzag varints, one record. Inline C for the modules beside this one.
+"""The layout of records: big-endian integers, zigzag varints, one record. Inline C for the modules beside this one.
 
 Every read is against an end pointer. Sums of deltas wrap as Java's do, hence the detour over unsigned integers.
 """

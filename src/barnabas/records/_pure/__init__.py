@@ -1,6 +1,6 @@
 """The record codec of the clients in plain Python: what codec.py takes where the compiled twin is missing.
 
-Must give the same bytes, records and errors as `_native`; one test suite runs over both.
+Must return the same bytes, records and errors as `_native`; one test suite runs over both.
 """
 
 from barnabas.records._pure.arrow_reader import ArrowReader

@@ -51,7 +51,7 @@ class ArrowReader:
         `leader_epoch` is then that of the last batch read.
 
         In place: the buffer is nobody else's, and values may be moved to its front, where they become their column.
-        Once something was read it must not be read again. (Here values are copied all the same.)
+        Once something was read it must not be read again. (This twin copies values anyway.)
         """
         batches = FetchedBatches(buffer, start_offset, aborted, self._check_crcs)
         count = self.count
@@ -79,7 +79,7 @@ class ArrowReader:
                 raise offset_outside(header, offset)
             if offset < batches.next_offset:
                 continue
-            # Header keys that are no UTF-8 cannot be in a column of strings.
+            # Header keys that are not UTF-8 cannot be in a column of strings.
             safe = [
                 (name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), data) for name, data in headers
             ]

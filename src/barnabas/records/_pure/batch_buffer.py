@@ -1,8 +1,8 @@
 """One batch under construction, on a producer's side.
 
 Appended to by whoever calls send (under the accumulator's lock), finished and sent by the sender, then reset for the
-next batch. Unlike BatchBuilder it can be used again, tells its size before each append and lets the producer's id,
-epoch and sequence be set late or anew: a retry under a new epoch changes them.
+next batch. Unlike BatchBuilder it can be used again, reports its size before each append and lets the producer's id,
+epoch and sequence be set late or again: a retry under a new epoch changes them.
 """
 
 import struct
@@ -43,7 +43,7 @@ class BatchBuffer:
         self.reset()
 
     def reset(self) -> None:
-        """Empty again, for another batch; a view that `finish` gave stays as it is."""
+        """Empty again, for another batch; a view returned by `finish` is not changed."""
         self._parts: list[bytes] = []
         self._finished: bytearray | None = None
         self.count = 0
@@ -54,7 +54,7 @@ class BatchBuffer:
     def append(
         self, timestamp: int, key: Buffer | None, value: Buffer | None, headers: RecordHeaders | None = None
     ) -> int:
-        """Adds a record and returns its index in the batch. A record that is refused leaves the batch as it was."""
+        """Adds a record and returns its index in the batch. A rejected record leaves the batch unchanged."""
         return self._append(timestamp, key, value, headers, _MAX_BATCH_BYTES)
 
     def try_append(

@@ -1,4 +1,4 @@
-"""Where the whole batches in a fetch answer end."""
+"""Where the whole batches in a fetch response end."""
 
 import struct
 from typing import Final
@@ -13,7 +13,7 @@ _LAST_OFFSET_DELTA_AT: Final = 23
 def batch_span(records: Buffer) -> tuple[int, int] | None:
     """The offset after the last whole batch, and its leader epoch; None if there is no whole batch.
 
-    Found by hopping over the others; nothing is checked but that they fit.
+    Found by skipping over the others; only their lengths are checked.
     """
     position = last = 0
     found = False

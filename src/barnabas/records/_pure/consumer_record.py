@@ -9,7 +9,7 @@ from barnabas.records.record import Headers
 class ConsumerRecord:
     """`key` and `value` are bytes or None as read, and whatever the deserializers made of them later.
 
-    The sizes are those of the bytes on the wire, -1 for null. `leader_epoch` is None if the batch does not tell.
+    The sizes are those of the bytes on the wire, -1 for null. `leader_epoch` is None if the batch does not have one.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class ConsumerRecord:
         return self._fields() == other._fields()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By a function of codec.py, so that the reader of the pickle may have the other twin.
+        # By a function of codec.py, so that the process that unpickles may use the other twin.
         from barnabas.records.codec import restore_record
 
         return restore_record, self._fields()

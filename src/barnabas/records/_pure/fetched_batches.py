@@ -1,9 +1,9 @@
-"""The batches of one partition in a fetch answer, one after the other: only those whose records are to be seen.
+"""The batches of one partition in a fetch response, one after the other: only those whose records are visible.
 
 What is skipped: batches before the start offset, control batches, batches of aborted transactions, the partial batch at
 the end. Positions move past all of these, so that a consumer's position does too.
 
-Aborted transactions come with the answer as (producer id, first offset). A transaction counts as aborted from its first
+Aborted transactions are in the response as (producer id, first offset). A transaction counts as aborted from its first
 offset until its abort marker; the same producer may be aborted again later.
 """
 
@@ -80,7 +80,7 @@ class FetchedBatches:
         if not 0 <= header.record_count <= header.last_offset_delta + 1:
             raise _corrupt(f"{header.record_count} records in {header.last_offset_delta + 1} offsets")
         if header.last_offset < self.next_offset and not header.is_control:
-            return  # not looked at
+            return  # not checked
         if self._check_crcs and not crc_matches(self._view, self._position, header):
             raise _corrupt("the CRC does not match")
 
@@ -103,7 +103,7 @@ class FetchedBatches:
 
 
 def offset_outside(header: BatchHeader, offset: int) -> KafkaError:
-    """What to raise for a record that does not lie within the offsets that its batch claims."""
+    """The error for a record outside of the offsets that its batch claims."""
     return _corrupt(f"a record's offset delta {offset - header.base_offset} is outside its batch")
 
 

@@ -1,4 +1,4 @@
-"""Which partition a key belongs to, as every Java client says: murmur2 with Kafka's seed."""
+"""Which partition a key belongs to, as every Java client computes it: murmur2 with Kafka's seed."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ _MASK: Final = 0xFFFF_FFFF
 
 
 def murmur2(data: bytes | bytearray | memoryview) -> int:
-    """The signed 32-bit hash that Java's Utils.murmur2 gives."""
+    """The signed 32-bit hash of Java's Utils.murmur2."""
     data = memoryview(data).tobytes()
     length = len(data)
     whole = length & ~3

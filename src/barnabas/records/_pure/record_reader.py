@@ -1,4 +1,4 @@
-"""The records of one partition in a fetch answer, decoded as they are asked for."""
+"""The records of one partition in a fetch response, decoded on demand."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,7 +22,7 @@ class RecordReader:
         aborted: Sequence[tuple[int, int]] | None = None,
         check_crcs: bool = True,
     ) -> None:
-        """`aborted` is the answer's list of (producer id, first offset), for those who read committed records only."""
+        """`aborted` is the response's list of (producer id, first offset), for read_committed consumers."""
         self.topic = topic
         self.partition = partition
         self.size_in_bytes = memoryview(buffer).nbytes
@@ -39,12 +39,12 @@ class RecordReader:
 
     @property
     def leader_epoch(self) -> int | None:
-        """Of the batch that `next_offset` comes from; None before the first, or if it does not tell."""
+        """Of the batch that `next_offset` comes from; None before the first, or if it has none."""
         return self._batches.leader_epoch
 
     @property
     def exhausted(self) -> bool:
-        """True when nothing can come any more; a fault not yet raised is something."""
+        """True when nothing is left, not even a fault that was not raised yet."""
         return self._fault is None and self._header is None and self._batches.at_end
 
     def take(self, n: int) -> list[ConsumerRecord]:

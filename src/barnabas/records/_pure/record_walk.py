@@ -1,4 +1,4 @@
-"""Looking at every record of a batch without making an object of each: what a leader does before it takes a batch.
+"""Checks every record of a batch without creating objects: what a leader does before it accepts a batch.
 
 The payload is the plain, decompressed block behind the batch header. `record_walk` chooses between this and the
 compiled twin. Both decide alike, byte for byte, with one exception: which fault is named where a record has several.
@@ -31,7 +31,7 @@ class _RecordFault(Exception):
 def walk_records(
     payload: Buffer, count: int, base_timestamp: int, key_needed: bool, earliest: int, latest: int
 ) -> RecordsWalk:
-    """`count` records and nothing else; those without a needed key or with a timestamp out of bounds are refused."""
+    """`count` records and nothing else; those without a needed key or with a timestamp out of bounds are rejected."""
     data = payload if isinstance(payload, bytes) else bytes(payload)
     if count > len(data) // SMALLEST_RECORD:
         return _fault(RECORDS_END, len(data) // SMALLEST_RECORD)

@@ -1,6 +1,6 @@
 """Log compaction: of each key, the last value stays.
 
-    log_cleaner   the threads, what is under way, paused or given up, and the checkpoint
+    log_cleaner   the threads, the logs being cleaned, paused or skipped, and the checkpoint
     candidates    which logs may be cleaned, how far, and which is the filthiest
     cleaner       one cleaning: key map from the dirty part, then segments copied group by group and swapped
     batch_filter  what of one batch is kept
@@ -8,6 +8,6 @@
     offset_map    last offset of each key, in bounded memory
     throttle      log.cleaner.io.max.bytes.per.second
 
-Cleaner threads read closed segments and write new files beside them. Everything that looks at or changes the live log
+Cleaner threads read closed segments and write new files beside them. Everything that reads or changes the live log
 (choosing, swapping) runs on the event loop, through the callable given to `LogCleaner`.
 """

@@ -1,9 +1,9 @@
 """What the cleaner keeps of one batch.
 
-The answer is the batch itself, a smaller batch with the same offsets, an empty batch, or nothing. Offsets never change,
+The result is the batch itself, a smaller batch with the same offsets, an empty batch, or nothing. Offsets never change,
 and the last offset of a batch stays, since a producer's next sequence number follows from it.
 
-Tombstones (KIP-534): the first cleaning that meets one writes the time after which it may go into the batch, in place
+Tombstones (KIP-534): the first cleaning that finds one writes its deletion time into the batch, in place
 of the base timestamp; a later cleaning after that time drops it. Markers of transactions without data go the same way.
 """
 
@@ -23,8 +23,8 @@ from barnabas.storage.cleaner.transactions import CleanedTransactions
 RECORDS_BETWEEN_STOPS: Final = 256
 
 
-def records_giving_way(batch: Buffer) -> Iterator[Record]:
-    """The records of a batch, however many; now and then the event loop gets the GIL, should it wait for it."""
+def records_releasing_gil(batch: Buffer) -> Iterator[Record]:
+    """The records of a batch, however many; the GIL is released now and then for the event loop."""
     for number, record in enumerate(iter_records(batch), 1):
         yield record
         if not number % RECORDS_BETWEEN_STOPS:
@@ -78,7 +78,7 @@ class BatchFilter:
         else:
             aborted = self._transactions.on_data_batch(header)
             records_read = 0
-            for record in records_giving_way(batch):
+            for record in records_releasing_gil(batch):
                 records_read += 1
                 if not aborted and self._keeps_record(record, horizon_passed):
                     kept.append(record)

@@ -15,7 +15,7 @@ class CleanableOffsets(NamedTuple):
     first_dirty_offset: int
     first_uncleanable_offset: int
     checkpoint_is_wrong: bool
-    """The checkpoint lies outside the log (cut or retained away) and is to be set to `first_dirty_offset`."""
+    """The checkpoint is outside the log (after truncation or retention) and must be set to `first_dirty_offset`."""
 
 
 def closed_segments_from(log: Log, offset: int) -> Sequence[Segment]:

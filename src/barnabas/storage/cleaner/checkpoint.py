@@ -1,4 +1,4 @@
-"""How far each log is clean: cleaner-offset-checkpoint, one file a log directory.
+"""How far each log is clean: cleaner-offset-checkpoint, one file per log directory.
 
 Kept in memory and written by the cleaner's threads, because a write waits for the disk. The event loop only notes
 changes (a truncated or deleted log); a crash before they are written costs a second cleaning, never a record.
@@ -33,7 +33,7 @@ class CleanerCheckpoint:
             self._offsets = read_offsets(files, self.path)
         except CorruptCheckpointError as error:
             # Without it everything counts as dirty, which is only more work.
-            logger.warning("%s is not readable, all logs in it are cleaned anew: %s", self.path, error)
+            logger.warning("%s is not readable, all logs in it are cleaned again: %s", self.path, error)
             self._offsets = {}
 
     def get(self, topic_partition: TopicPartition) -> int | None:
@@ -45,7 +45,7 @@ class CleanerCheckpoint:
             self._changed = True
 
     def truncate(self, topic_partition: TopicPartition, offset: int) -> None:
-        """The log was cut: what comes after `offset` will be new records, and dirty."""
+        """The log was truncated: records after `offset` will be new, and dirty."""
         with self._lock:
             if self._offsets.get(topic_partition, -1) > offset:
                 self._offsets[topic_partition] = offset

@@ -5,8 +5,8 @@ without what later records replaced, several small ones into one. Each group is 
 swapped, on the event loop, for the segments it came from. A crash before the swap leaves .cleaned files, which loading
 removes; the swap itself is the log's business.
 
-The log goes on meanwhile. Closed segments never grow, but retention may take them away, and truncation may cut one,
-which is then written to again: the swap looks whether each is still there and nothing was truncated, and if not the
+The log stays in use meanwhile. Closed segments never grow, but retention may delete them, and truncation may cut one,
+which is then written to again: the swap checks that each is still there and nothing was truncated, and if not the
 cleaning ends without a change.
 """
 
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.header import BatchHeader, Buffer, crc_matches, read_header
 from barnabas.records.reader import read_records
-from barnabas.storage.cleaner.batch_filter import BatchFilter, records_giving_way
+from barnabas.storage.cleaner.batch_filter import BatchFilter, records_releasing_gil
 from barnabas.storage.cleaner.log_to_clean import LogToClean, aborted_transactions, last_records
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.throttle import Throttle
@@ -62,7 +62,7 @@ class Source(NamedTuple):
     file: OpenFile
     size: int
     truncations: int
-    """How often the log had been truncated. Sizes would not tell: other records may have come in place of those cut."""
+    """How often the log had been truncated. Sizes are not enough: other records may have replaced those cut."""
 
 
 class Cleaner:
@@ -73,16 +73,16 @@ class Cleaner:
         offset_map: OffsetMap,
         throttle: Throttle,
         call_on_loop: CallOnLoop,
-        check_may_go_on: Callable[[Log], None],
+        check_may_continue: Callable[[Log], None],
     ) -> None:
-        """`check_may_go_on` raises CleaningAbortedError when the log was paused or the broker stops."""
+        """`check_may_continue` raises CleaningAbortedError when the log was paused or the broker stops."""
         self._map = offset_map
         self._throttle = throttle
         self._call_on_loop = call_on_loop
-        self._check_may_go_on = check_may_go_on
+        self._check_may_continue = check_may_continue
 
     def clean(self, target: LogToClean, now_ms: int) -> tuple[int, CleaningStats]:
-        """Cleans and swaps; gives the offset up to which the log is clean now."""
+        """Cleans and swaps; returns the offset up to which the log is clean now."""
         log, upper = target.log, target.first_uncleanable_offset
         stats = CleaningStats()
         sources = self._call_on_loop(lambda: _sources(target))
@@ -130,7 +130,7 @@ class Cleaner:
         if header.is_control:
             transactions.on_control_batch(header, read_records(batch))
         elif not transactions.on_data_batch(header):
-            for record in records_giving_way(batch):
+            for record in records_releasing_gil(batch):
                 if record.key is not None and record.offset >= start:
                     self._map.put(record.key, record.offset)
 
@@ -205,7 +205,7 @@ class Cleaner:
     def _read(self, log: Log, source: Source) -> Iterator[tuple[BatchHeader, memoryview]]:
         """Batches with their CRC checked: a copy gets a new CRC, which must not cover up damage to the old bytes."""
         for position, header, batch in walk_batches(source.file, 0, source.size):
-            self._check_may_go_on(log)
+            self._check_may_continue(log)
             self._throttle.take(len(batch))
             if not crc_matches(batch, 0, header):
                 raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{source.file.path}: bad CRC at byte {position}")
@@ -222,7 +222,7 @@ class Cleaner:
         files.sync_directory(cleaned.directory)
 
     def _swap(self, log: Log, cleaned: Segment, group: list[Source], now_ms: int) -> None:
-        self._check_may_go_on(log)
+        self._check_may_continue(log)
         live = {id(segment) for segment in log.segments[:-1]}
         for source in group:
             if id(source.segment) not in live or source.truncations != log.flusher.truncations:

@@ -1,6 +1,6 @@
 """The cleaner of a broker: picks the filthiest log that is due, has it cleaned, and remembers how far it is clean.
 
-The broker starts it and tells it of logs that are truncated or deleted; it finds new logs by itself. Methods are called
+The broker starts it and reports truncated or deleted logs to it; it finds new logs by itself. Methods are called
 on the event loop, except `join`; the work runs in daemon threads. A fault in one log never stops the others: a damaged
 log is left alone until the next start, as Kafka does, a full disk is tried again later.
 """
@@ -43,7 +43,7 @@ class LogCleaner:
     def __init__(
         self, logs: Callable[[], Iterable[Log]], settings: CleanerSettings, clock: Clock, call_on_loop: CallOnLoop
     ) -> None:
-        """`logs` gives all logs that are online; it is called on the event loop."""
+        """`logs` returns all logs that are online; it is called on the event loop."""
         self._logs = logs
         self._settings = settings
         self._clock = clock
@@ -57,7 +57,7 @@ class LogCleaner:
         self._throttle = Throttle(settings.io_max_bytes_per_second, clock, self._stopping.wait)
         self._threads: list[threading.Thread] = []
 
-    # ---- life
+    # ---- start and stop
 
     def start(self) -> None:
         for number in range(self._settings.threads):
@@ -66,7 +66,7 @@ class LogCleaner:
             thread.start()
 
     def stop(self) -> None:
-        """Asks the threads to end; a cleaning under way is given up. `join` needs the loop to run on meanwhile."""
+        """Requests the threads to end, and aborts a running cleaning. `join` needs a running event loop."""
         self._stopping.set()
         self._wake.set()
 
@@ -133,7 +133,7 @@ class LogCleaner:
     def new_cleaner(self) -> Cleaner:
         memory = self._settings.dedupe_buffer_size // max(self._settings.threads, 1)
         offset_map = OffsetMap(memory, self._settings.io_buffer_load_factor)
-        return Cleaner(offset_map, self._throttle, self._call_on_loop, self._check_may_go_on)
+        return Cleaner(offset_map, self._throttle, self._call_on_loop, self._check_may_continue)
 
     def clean_filthiest(self, cleaner: Cleaner) -> bool:
         """Cleans one log, if one is due; whether it did. Called by a cleaner thread, and by tests in its stead."""
@@ -178,7 +178,7 @@ class LogCleaner:
             self._note_before_first_swap(target)
             end_offset, stats = cleaner.clean(target, self._clock.now_ms())
         except CleaningAbortedError as aborted:
-            logger.info("cleaning of %s was given up: %s", log.topic_partition, aborted)
+            logger.info("cleaning of %s was aborted: %s", log.topic_partition, aborted)
             return False
         except (BrokenChainError, CorruptIndexError, KafkaError) as error:
             self._call_on_loop(partial(self._give_up, log.topic_partition, error))
@@ -191,13 +191,13 @@ class LogCleaner:
         return end_offset > target.first_dirty_offset
 
     def _note_before_first_swap(self, target: LogToClean) -> None:
-        """An entry in the checkpoint tells recovery that gaps in the offsets are the cleaner's work, not damage."""
+        """An entry in the checkpoint marks gaps in the offsets as the cleaner's work, not damage, for recovery."""
         checkpoint = self._checkpoint(target.log)
         if checkpoint.get(target.log.topic_partition) is None:
             checkpoint.set(target.log.topic_partition, target.first_dirty_offset)
         checkpoint.write_if_changed()
 
-    def _check_may_go_on(self, log: Log) -> None:
+    def _check_may_continue(self, log: Log) -> None:
         if self._stopping.is_set():
             raise CleaningAbortedError("the broker stops")
         if log.topic_partition in self._paused or log.closed or log.failure is not None:
@@ -210,7 +210,7 @@ class LogCleaner:
     def _on_os_error(self, log: Log, error: OSError) -> bool:
         """A full disk or too many open files pass; a segment that vanished was deleted; the rest is a broken disk."""
         if error.errno in PASSING or isinstance(error, FileNotFoundError):
-            logger.warning("cleaning of %s was given up for now: %s", log.topic_partition, error)
+            logger.warning("cleaning of %s was postponed: %s", log.topic_partition, error)
         else:
             self._uncleanable.add(log.topic_partition)
             log.state.fail(error, "compacting")

@@ -50,7 +50,7 @@ def last_records(log: Log) -> dict[int, LastRecord]:
 
 
 def aborted_transactions(log: Log, upper_offset: int) -> list[AbortedTransaction]:
-    """All that began below `upper_offset`, by first offset; their markers may lie in any later segment."""
+    """All that began below `upper_offset`, by first offset; their markers may be in any later segment."""
     found = [
         entry
         for segment in log.segments

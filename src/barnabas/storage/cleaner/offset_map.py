@@ -19,7 +19,7 @@ class OffsetMap:
     def __init__(self, memory_bytes: int, load_factor: float = 0.9) -> None:
         self.capacity = max(1, int(memory_bytes * load_factor) // BYTES_PER_ENTRY)
         self.latest_offset = -1
-        """All batches up to here are in the map; what lies beyond is kept whatever the map says."""
+        """All batches up to here are in the map; records beyond are kept regardless of the map."""
         self._offsets: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -46,5 +46,5 @@ class OffsetMap:
 
 
 def _entry_key(key: bytes) -> bytes:
-    """Shorter than a digest: the key itself. The lengths differ, so the two kinds cannot meet."""
+    """Shorter than a digest: the key itself. The lengths differ, so the two kinds cannot collide."""
     return key if len(key) < DIGEST_BYTES else blake2b(key, digest_size=DIGEST_BYTES).digest()

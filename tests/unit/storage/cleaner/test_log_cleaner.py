@@ -243,7 +243,7 @@ def test_no_two_threads_take_the_same_log(compacted: CompactedLog) -> None:
             return super().clean(target, now_ms)
 
     cleaner = compacted.cleaner
-    nosy = Nosy(cleaner.new_cleaner()._map, cleaner._throttle, call_directly, cleaner._check_may_go_on)
+    nosy = Nosy(cleaner.new_cleaner()._map, cleaner._throttle, call_directly, cleaner._check_may_continue)
     assert cleaner.clean_filthiest(nosy)
     assert seen == [False]
 
