@@ -26,8 +26,9 @@ from barnabas.client.errors import (
 )
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.buffer_pool import Limits, MemoryWaiter
-from barnabas.client.producer.memory_wait import memory
+from barnabas.client.producer.user_calls import wait_for_memory
 from barnabas.client.retry import Deadline
+from barnabas.client.user_side import AsyncSide
 from barnabas.clock import SystemClock
 from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.protocol import ApiKey
@@ -132,7 +133,7 @@ def test_memory_for_a_loop_that_has_ended_goes_to_the_next() -> None:
     accumulator = Accumulator(limits, SystemClock(), wake_sender=lambda: None)
     accumulator.batches.pool.try_take(100)
     loop = asyncio.new_event_loop()
-    waiting = loop.create_task(memory(accumulator, 60, Deadline(60_000)))
+    waiting = loop.create_task(wait_for_memory(accumulator, AsyncSide(), 60, Deadline(60_000)))
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
     granted = threading.Event()
