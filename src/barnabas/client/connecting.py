@@ -1,7 +1,7 @@
 """From an address to a connection that is ready: look up the name, connect, TLS, versions, SASL.
 
 Every address that a name stands for is tried in turn. What is raised names the address and the reason, so that the user
-can tell a typo from a firewall from a wrong password.
+can distinguish a typo from a firewall from a wrong password.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class Connector:
                 _begin_session(connection, await authenticate(connection, options))
         except ClientTimeoutError as error:
             connection.close(error.message)
-            raise UnreachableError(node.address, "it takes connections, but does not answer") from error
+            raise UnreachableError(node.address, "it takes connections, but does not respond") from error
         except BaseException:
             connection.close("the first requests on it failed")
             raise

@@ -134,7 +134,7 @@ class IoThread:
             self._finish()
 
     def _finish(self) -> None:
-        """End every task, so that whoever waits for one hears of it; then the loop."""
+        """End every task, so that whoever waits for one is released; then the loop."""
         try:
             # What was submitted just before the stop is still in the queue as a callback, not as a task.
             self.loop.run_until_complete(asyncio.sleep(0))

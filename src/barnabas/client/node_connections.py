@@ -183,7 +183,7 @@ class NodeConnections:
         if link.gone:
             connection.close(GONE)
             raise UnreachableError(link.node.address, GONE)
-        if connection.closed is not None:  # between its last answer and now
+        if connection.closed is not None:  # between its last response and now
             link.not_before_ms = self._clock.monotonic_ms() + int(link.backoff.next_ms())
             link.failure = connection.closed
             raise connection.closed

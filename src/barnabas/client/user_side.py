@@ -130,7 +130,7 @@ class AsyncSide:
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:
             if self._loop is not None:
-                # An event is for one loop only. What the old loop was told and has not carried out is lost with it, so
+                # An event is for one loop only. What was scheduled on the old loop and has not run is lost with it, so
                 # the first wait on the new one ends at once: whoever waits looks again.
                 self._event = asyncio.Event()
                 self._event.set()

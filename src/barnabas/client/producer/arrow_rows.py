@@ -45,7 +45,7 @@ class ArrowRows:
             _check_topics(self.columns["topic"])
 
     def record(self, row: int) -> ProducerRecord:
-        """One row for the long way."""
+        """One row for the slow path."""
         cells: list[Any] = [self.columns[name][row].as_py() if name in self.columns else None for name in _KNOWN]
         key, value, headers, topic, partition, timestamp = cells
         return ProducerRecord(

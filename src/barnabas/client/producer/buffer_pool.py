@@ -2,7 +2,7 @@
 
 Called by the accumulator, always with its lock held. Only the count of bytes lives here; the bytes themselves belong to
 the batches. Whoever finds too little left queues a `MemoryWaiter`, and memory that comes back goes to the head of the
-queue until it is satisfied, so that a caller who needs much is not overtaken for ever by callers who need little.
+queue until it is satisfied, so that a caller who needs much is not overtaken forever by callers who need little.
 """
 
 from collections import deque

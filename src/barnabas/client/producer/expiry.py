@@ -41,9 +41,11 @@ class Expiry:
             self._outcomes.expire(batch, waiting_for, last_error_suffix(self._last_error(batch)))
         oldest = now_ms - self._timeout_ms
         for batch in [each for each in self._in_flight if each.created_ms <= oldest and not each.done]:
-            self._outcomes.expire(batch, ", the last not answered yet", last_error_suffix(self._last_error(batch)))
+            self._outcomes.expire(
+                batch, ", the last without a response so far", last_error_suffix(self._last_error(batch))
+            )
 
-    def next_look_ms(self) -> int:
+    def next_check_ms(self) -> int:
         """When the oldest batch fails at the latest."""
         oldest = self._accumulator.oldest_created_ms()
         oldest += [batch.created_ms for batch in self._in_flight if not batch.done]
@@ -54,6 +56,6 @@ def _gone(batch: ProducerBatch) -> KafkaError:
     topic, partition = batch.tp
     count = len(batch.queue.topic.partitions)
     return UnknownTopicError(
-        f"topic {topic} was made anew with {count} partitions, and {topic}-{partition} does not exist any more:"
+        f"topic {topic} was created again with {count} partitions, and {topic}-{partition} does not exist any more:"
         " send the record again"
     )

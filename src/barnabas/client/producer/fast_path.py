@@ -1,4 +1,4 @@
-"""The short way of `send`, compiled if it could be, else in Python: chosen here and nowhere else."""
+"""The fast path of `send`, compiled if it could be, else in Python: chosen here and nowhere else."""
 
 import os
 from typing import TYPE_CHECKING

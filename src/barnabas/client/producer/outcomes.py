@@ -34,7 +34,7 @@ class Outcomes:
         meters: ProducerMeters,
         on_given_up: Callable[[ProducerBatch, KafkaError], None],
     ) -> None:
-        """`on_given_up`: a transaction hears that one of its batches failed."""
+        """`on_given_up`: reports to the transaction that one of its batches failed."""
         self._options = options
         self._accumulator = accumulator
         self._identity = identity
@@ -42,23 +42,23 @@ class Outcomes:
         self._meters = meters
         self._on_given_up = on_given_up
 
-    def on_answer(self, batch: ProducerBatch, answer: PartitionProduceResponse, *, leader_is_new: bool) -> None:
-        code = error_code(answer.error_code)
+    def on_answer(self, batch: ProducerBatch, response: PartitionProduceResponse, *, leader_is_new: bool) -> None:
+        code = error_code(response.error_code)
         if batch.done:
-            self._on_late_answer(batch, code, answer.base_offset)
+            self._on_late_response(batch, code, response.base_offset)
         elif code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-            self.acknowledge(batch, answer.base_offset, answer.log_append_time_ms)
+            self.acknowledge(batch, response.base_offset, response.log_append_time_ms)
         elif code in _TOO_LARGE and batch.record_count > 1:
             self._split(batch)
         else:
             topic, partition = batch.tp
-            error = error_for(answer.error_code, answer.error_message, topic=topic, partition=partition)
-            if self._can_retry(batch, code, answer.log_start_offset):
+            error = error_for(response.error_code, response.error_message, topic=topic, partition=partition)
+            if self._can_retry(batch, code, response.log_start_offset):
                 self._retry(batch, error, at_once=leader_is_new)
             else:
-                self.give_up(batch, error, leaves_gap=batch.attempts <= self._options.retries, answer=answer)
+                self.give_up(batch, error, leaves_gap=batch.attempts <= self._options.retries, response=response)
 
-    def on_no_answer(self, batch: ProducerBatch, error: KafkaError) -> None:
+    def on_no_response(self, batch: ProducerBatch, error: KafkaError) -> None:
         """The connection was lost, or the request took too long: nobody knows whether the batch arrived."""
         if batch.done:
             self._free(batch)
@@ -81,14 +81,14 @@ class Outcomes:
         error: KafkaError,
         *,
         leaves_gap: bool,
-        answer: PartitionProduceResponse | None = None,
+        response: PartitionProduceResponse | None = None,
     ) -> None:
         logger.debug("%d records for %s failed: %s", batch.record_count, batch.tp, error)
         self._meters.failed(batch)
         if self._identity is not None:
             self._identity.on_failed(batch, error.code, leaves_gap=leaves_gap)
         self._on_given_up(batch, error)
-        batch.complete(error=error, record_errors=_record_errors(batch, answer))
+        batch.complete(error=error, record_errors=_record_errors(batch, response))
         self._free(batch)
 
     def expire(self, batch: ProducerBatch, waiting_for: str, last_error: str) -> None:
@@ -97,20 +97,20 @@ class Outcomes:
         error = ClientTimeoutError(
             f"{batch.record_count} records for {topic}-{partition} were not delivered within delivery.timeout.ms"
             f" ({self._options.delivery_timeout_ms}), after {batch.attempts} attempts{waiting_for}:"
-            f" look whether the brokers are up, or allow more time{last_error}"
+            f" check whether the brokers are up, or allow more time{last_error}"
         )
         self.give_up(batch, error, leaves_gap=False)
         self._mark_unresolved(batch)
 
     def forget_partition(self, tp: TopicPartition) -> None:
-        """It does not exist any more; another one of this name would begin anew."""
+        """It does not exist any more; another one of this name would begin again."""
         if self._identity is not None:
             self._identity.forget_partition(tp)
 
-    def on_made_anew(self, tp: TopicPartition) -> None:
+    def on_recreated(self, tp: TopicPartition) -> None:
         """It is another one of the same name."""
         if self._identity is not None:
-            self._identity.on_made_anew(tp)
+            self._identity.on_recreated(tp)
 
     def _can_retry(self, batch: ProducerBatch, code: ErrorCode, log_start_offset: int) -> bool:
         age_ms = self._clock.monotonic_ms() - batch.created_ms
@@ -129,7 +129,7 @@ class Outcomes:
         self._accumulator.put_back([batch])
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Half the size, from now on for every batch of the topic: the broker has said what it takes."""
+        """Half the size, from now on forevery batch of the topic: the broker has said what it takes."""
         target = max(1, batch.size // 2)
         logger.info("%s: a batch of %d bytes is too large for the topic, sending it in parts", batch.tp, batch.size)
         self._meters.split()
@@ -138,7 +138,7 @@ class Outcomes:
             self._identity.on_split(batch, parts)
         self._accumulator.put_back(parts)
 
-    def _on_late_answer(self, batch: ProducerBatch, code: ErrorCode, base_offset: int) -> None:
+    def _on_late_response(self, batch: ProducerBatch, code: ErrorCode, base_offset: int) -> None:
         if self._identity is not None and code == ErrorCode.NONE:
             self._identity.on_acked(batch, base_offset)
         self._free(batch)
@@ -152,14 +152,14 @@ class Outcomes:
             self._accumulator.finish(batch)
 
 
-def _record_errors(batch: ProducerBatch, answer: PartitionProduceResponse | None) -> dict[int, KafkaError] | None:
+def _record_errors(batch: ProducerBatch, response: PartitionProduceResponse | None) -> dict[int, KafkaError] | None:
     """Which records the broker refused (KIP-467): those carry its message, the others say that they were with them."""
-    if answer is None or not answer.record_errors:
+    if response is None or not response.record_errors:
         return None
     topic, partition = batch.tp
     together = "not written because other records of its batch were refused: send it again"
-    errors = {index: KafkaError(error_code(answer.error_code), together) for index in range(batch.record_count)}
-    for refused in answer.record_errors:
-        message = refused.batch_index_error_message or answer.error_message
-        errors[refused.batch_index] = error_for(answer.error_code, message, topic=topic, partition=partition)
+    errors = {index: KafkaError(error_code(response.error_code), together) for index in range(batch.record_count)}
+    for refused in response.record_errors:
+        message = refused.batch_index_error_message or response.error_message
+        errors[refused.batch_index] = error_for(response.error_code, message, topic=topic, partition=partition)
     return errors

@@ -1,4 +1,4 @@
-"""The producer's words to a cluster: Produce requests, and what their answers say about leaders. On the I/O thread."""
+"""The producer's requests: Produce, and what its responses say about leaders. On the I/O thread."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -28,12 +28,12 @@ class Posted(NamedTuple):
     version: int
     size: int
     names: dict[TopicId, str]
-    answer: "asyncio.Future[memoryview]"
+    response: "asyncio.Future[memoryview]"
 
 
 class Produced(NamedTuple):
     size: int
-    answer: ProduceResponse | None
+    response: ProduceResponse | None
     partitions: dict[TopicPartition, PartitionProduceResponse]
 
 
@@ -55,19 +55,21 @@ class ProduceClient:
         await self._cluster.version_of(node_id, ApiKey.PRODUCE, max_version=self._max_version())
 
     def post(self, node_id: int, batches: Sequence[ProducerBatch]) -> Posted:
-        """Sends the batches, one a partition, on the connection that is there: calls and requests have one order.
+        """Sends the batches, one per partition, on the connection that is there: calls and requests have one order.
 
         Raises UnreachableError if there is none any more.
         """
         version = self._cluster.ready_version(node_id, ApiKey.PRODUCE, max_version=self._max_version())
         topics = self._topics(batches)
         if any(topic.topic_id == NO_TOPIC_ID for topic in topics.values()):
-            version = min(version, FIRST_WITH_TOPIC_IDS - 1)  # who told of the topic was older than its leader is
+            version = min(
+                version, FIRST_WITH_TOPIC_IDS - 1
+            )  # the broker that described the topic is older than its leader
         self._cluster.touch(topics)
         parts = produce_request_parts(
             version, self._options.transactional_id, self._options.acks, self._options.request_timeout_ms, topics
         )
-        answer = self._cluster.post_frame(
+        response = self._cluster.post_frame(
             node_id,
             ApiKey.PRODUCE,
             version,
@@ -75,21 +77,21 @@ class ProduceClient:
             timeout_ms=self._options.request_timeout_ms,
             expect_response=self._options.acks != 0,
         )
-        # By the ids that were sent: a topic may have been made anew meanwhile, under another id.
+        # By the ids that were sent: a topic may have been created again meanwhile, under another id.
         names = {topic.topic_id: name for name, topic in topics.items()}
-        return Posted(node_id, version, sum(map(len, parts)), names, answer)
+        return Posted(node_id, version, sum(map(len, parts)), names, response)
 
-    async def answer_to(self, posted: Posted) -> Produced:
-        """With acks=0 nothing is answered."""
-        body = await posted.answer
+    async def response_to(self, posted: Posted) -> Produced:
+        """With acks=0 there is no response."""
+        body = await posted.response
         if self._options.acks == 0:
             return Produced(posted.size, None, {})
-        answer = decode(ProduceResponse, posted.version, body)[0]
-        self._cluster.throttle(posted.node_id, answer.throttle_time_ms)
-        return Produced(posted.size, answer, _by_partition(answer, posted.names))
+        response = decode(ProduceResponse, posted.version, body)[0]
+        self._cluster.throttle(posted.node_id, response.throttle_time_ms)
+        return Produced(posted.size, response, _by_partition(response, posted.names))
 
     def take_hint(self, tp: TopicPartition, leader: int, leader_epoch: int, nodes: Sequence[Node]) -> bool:
-        """The new leader that an answer named (KIP-951); True if it was news."""
+        """The new leader that a response named (KIP-951); True if it was not known."""
         if leader < 0:
             return False
         if nodes:
@@ -119,11 +121,11 @@ class ProduceClient:
 
 
 def _by_partition(
-    answer: ProduceResponse, names: Mapping[TopicId, str]
+    response: ProduceResponse, names: Mapping[TopicId, str]
 ) -> dict[TopicPartition, PartitionProduceResponse]:
     return {
         TopicPartition(name, part.index): part
-        for topic in answer.responses
+        for topic in response.responses
         if (name := topic.name or names.get(topic.topic_id))
         for part in topic.partition_responses
     }

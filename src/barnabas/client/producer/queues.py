@@ -32,7 +32,7 @@ class PartitionQueue(PartitionSlot):
         self.open = None
         self.leader = NO_LEADER
         self.gone = False
-        """The topic was made anew and does not have this partition any more: what is here fails."""
+        """The topic was created again and does not have this partition any more: what is here fails."""
         self.muted = False
         """A batch is on its way and the next must not overtake it (no idempotence, one request in flight)."""
 
@@ -91,7 +91,7 @@ class TopicQueues(TopicSlot):
     def follow(self, known: TopicMetadata | None, brokers: Container[int]) -> list[PartitionQueue] | None:
         """Takes over leaders and the number of partitions.
 
-        If the topic was made anew, gives the queues of partitions that are not there any more, else None.
+        If the topic was created again, gives the queues of partitions that are not there any more, else None.
         Partitions are never taken away from a topic: fewer of them are a broker that lags behind, and not believed,
         unless the topic is another one of the same name. Without topic ids that is known if it was missed in between.
         """

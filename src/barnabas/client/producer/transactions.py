@@ -55,7 +55,7 @@ class Transactions:
         end_fast_path: Callable[[], None],
         delivery_error: Callable[[], str],
     ) -> None:
-        """`flush` waits for every batch; `on_protocol` hears whether writing adds partitions by itself.
+        """`flush` waits forevery batch; `on_protocol` is called with whether writing adds partitions by itself.
 
         `end_fast_path`: from now on `send` asks for the state of the transaction. `delivery_error`: why batches that
         `flush` waits for were not delivered yet.
@@ -98,7 +98,7 @@ class Transactions:
     def may_send(self, tp: TopicPartition) -> bool:
         return tp in self._partitions
 
-    def next_look_ms(self) -> int:
+    def next_check_ms(self) -> int:
         return NEVER_MS
 
     def last_error(self) -> str:

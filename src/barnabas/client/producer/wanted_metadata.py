@@ -21,7 +21,7 @@ class WantedMetadata:
         *,
         on_done: Callable[[], None],
     ) -> None:
-        """`on_done` follows every answer, good or not."""
+        """`on_done` is called after every response, good or not."""
         self._pause_ms = max(1, options.retry_backoff_ms)
         self._client = client
         self._background = background
@@ -34,10 +34,10 @@ class WantedMetadata:
     def want(self, topics: Iterable[str]) -> None:
         self._topics.update(topics)
 
-    def next_look_ms(self) -> int:
+    def next_check_ms(self) -> int:
         return self._not_before_ms if self._topics else NEVER_MS
 
-    def maybe_ask(self, now_ms: int) -> None:
+    def maybe_refresh(self, now_ms: int) -> None:
         if self._topics and now_ms >= self._not_before_ms:
             topics, self._topics = self._topics, set()
             self._not_before_ms = now_ms + self._pause_ms

@@ -1,4 +1,4 @@
-"""What must never leave a producer waiting for ever.
+"""What must never leave a producer waiting forever.
 
 Wake-ups between two looks, answers that cannot be read, batches that were given up while their request was still on its
 way, callbacks that exit, loops of users that ended, coordinators that are gone.
