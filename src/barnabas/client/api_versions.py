@@ -32,6 +32,8 @@ class Requests(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerVersions:
+    """The versions that one broker supports."""
+
     address: str
     ranges: Mapping[int, tuple[int, int]]
     """API key -> lowest and highest version."""

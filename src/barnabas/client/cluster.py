@@ -40,6 +40,8 @@ DEFAULT_TIMEOUT_MS = 60_000
 
 
 class ClusterClient:
+    """Sends requests to the nodes of one cluster."""
+
     def __init__(
         self,
         options: CommonOptions,

@@ -27,6 +27,8 @@ CLOSED_IN_HANDSHAKE = (
 
 
 class Connector:
+    """Opens connections: address, TLS, versions, SASL."""
+
     def __init__(self, options: CommonOptions, network: Network | None = None) -> None:
         self._options = options
         self._network: Network = network or environment().network

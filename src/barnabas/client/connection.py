@@ -58,6 +58,8 @@ class InFlight:
 
 
 class Connection:
+    """One connection to one broker."""
+
     __slots__ = (
         "_client_id",
         "_correlation_id",

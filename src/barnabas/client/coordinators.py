@@ -1,4 +1,4 @@
-"""Which broker coordinates a group or a transactional id: asked once, remembered until somebody finds it wrong."""
+"""Which broker coordinates a group or a transactional id: looked up once, remembered until it proves wrong."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from enum import IntEnum

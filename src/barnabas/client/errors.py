@@ -106,6 +106,8 @@ class DeserializationError(ClientError):
 
 
 class RecordTooLargeError(ClientError):
+    """The record is larger than the producer or the topic allows."""
+
     default_code = ErrorCode.MESSAGE_TOO_LARGE
 
 

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 
 class IoThread:
+    """A daemon thread with one asyncio loop."""
+
     def __init__(self, name: str) -> None:
         self.loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
         self._pid = os.getpid()

@@ -16,6 +16,8 @@ from barnabas.types import NO_LEADER, NO_LEADER_EPOCH, NO_TOPIC_ID, TopicId, Top
 
 
 class Node(NamedTuple):
+    """The address of a broker."""
+
     id: int
     host: str
     port: int
@@ -34,6 +36,8 @@ class NodeAndEpoch(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
+    """A partition with its leader and replicas."""
+
     partition: int
     leader: int = NO_LEADER
     leader_epoch: int = NO_LEADER_EPOCH
@@ -45,6 +49,8 @@ class PartitionMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
+    """A topic with its partitions."""
+
     name: str
     topic_id: TopicId = NO_TOPIC_ID
     partitions: tuple[PartitionMetadata, ...] = ()
@@ -59,6 +65,8 @@ class TopicMetadata:
 
 
 class MetadataCache:
+    """What is known of the cluster."""
+
     __slots__ = ("brokers", "cluster_id", "controller_id", "invalid_topics", "names", "topics", "version")
 
     def __init__(self) -> None:

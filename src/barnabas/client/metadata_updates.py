@@ -1,8 +1,8 @@
-"""Asking for metadata: whom, for which topics, and once foreverybody who wants it at the same time.
+"""Refreshing metadata: from which node, for which topics, and once for all that need it at the same time.
 
-A round is one Metadata request. Whoever asks while a round is on its way joins the next one, so a hundred partitions
-that lose their leader cost two requests. Known brokers are asked first, the least busy before the others; where none
-responds, the bootstrap servers are asked again (KIP-899).
+A round is one Metadata request. A refresh requested while a round is in flight joins the next one, so a hundred
+partitions that lose their leader cost two requests. Known brokers are asked first, the least busy before the others;
+where none responds, the bootstrap servers are asked again (KIP-899).
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class MetadataUpdates:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        # Others who ask in the same turn of the loop come along.
+        # Refreshes requested in the same turn of the loop share the round.
         await asyncio.sleep(0)
         while self._waiting:
             allow = next(iter(self._waiting))

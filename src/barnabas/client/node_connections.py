@@ -53,6 +53,8 @@ class NodeLink:
 
 
 class NodeConnections:
+    """One connection per node, opened when it is needed."""
+
     def __init__(
         self, options: CommonOptions, clock: Clock, find_node: Callable[[int], Node | None], connector: Connector
     ) -> None:

@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 
 class UserSide(Protocol):
+    """How the code of a client waits in the caller."""
+
     def notify(self) -> None:
         """Something has changed: whoever waits checks again."""
         ...
@@ -56,6 +58,8 @@ class UserSide(Protocol):
 
 
 class BlockingSide:
+    """The caller is a thread."""
+
     def __init__(self) -> None:
         self._event = threading.Event()
 
@@ -105,7 +109,7 @@ class AsyncSide:
         self._lock = threading.Lock()
 
     def notify(self) -> None:
-        # Under the lock nobody can begin to wait between the look at the loop and the event.
+        # Under the lock nobody can begin to wait between reading the loop and setting the event.
         with self._lock:
             loop, event = self._loop, self._event
             if loop is None:

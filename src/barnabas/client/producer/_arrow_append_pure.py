@@ -10,6 +10,8 @@ Spans = dict[Any, list[int]]
 
 
 class RowAppender:
+    """Appends the rows of one RecordBatch."""
+
     __slots__ = ("_columns", "_topic")
 
     def __init__(self, columns: dict[str, Any], topic: str | None) -> None:

@@ -1,7 +1,7 @@
 # cython: language_level=3, binding=True
 """The fast path of a record into its batch, and the handle it leaves behind, compiled; the twin is `_fast_pure.py`.
 
-`SendPath.send` takes no lock: from the look at a batch's limit to the end of the append nothing here runs Python code,
+`SendPath.send` takes no lock: from reading a batch's limit to the end of the append nothing here runs Python code,
 so with the GIL it is one step for all other threads. Whoever closes a batch sets its limit first and reads its size
 afterwards. What takes longer is in `delivery` and in the slow path, which both twins share.
 """
@@ -30,7 +30,7 @@ cdef inline long long now_ms() noexcept:
 
 
 cdef class BatchSlot:
-    """The part of a batch that the fast path looks at."""
+    """The part of a batch that the fast path uses."""
 
     cdef public object buffer
     cdef public Py_ssize_t limit

@@ -16,13 +16,13 @@ from barnabas.records.codec import BatchBuffer, partition_for_key
 
 
 class BatchSlot:
-    """The part of a batch that the fast path looks at."""
+    """The part of a batch that the fast path uses."""
 
     __slots__ = ("buffer", "limit")
 
     buffer: BatchBuffer | None
     limit: int
-    """How large the batch may become before the accumulator has to look at it again."""
+    """How large the batch may become before the accumulator has to check it again."""
 
 
 class PartitionSlot:

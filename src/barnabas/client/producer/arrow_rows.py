@@ -1,4 +1,4 @@
-"""The columns of a RecordBatch that is to be sent, checked and brought into few forms; no row is looked at here.
+"""The columns of a RecordBatch that is to be sent, checked and brought into few forms; no row is read here.
 
 key, value     binary (or text, which goes as UTF-8); value is required
 headers        list of struct(key, value); null is none

@@ -1,9 +1,9 @@
 """`send_arrow`: the rows of a RecordBatch, without an object for each of them, and one handle for all.
 
 Rows go straight into the open batches of their partitions, by the compiled appender if it is there. A row that finds
-none, or no room, goes the slow path of `send`, which opens the next batch, waits for metadata and memory, looks at the
+none, or no room, takes the slow path of `send`, which opens the next batch, waits for metadata and memory, checks the
 transaction and says what is wrong with a record; it is one in some hundred. Where each record has to be seen by Python
-code (interceptors, serializers, another partitioner) every row goes the slow path.
+code (interceptors, serializers, another partitioner) every row takes the slow path.
 """
 
 import asyncio

@@ -47,6 +47,8 @@ class SendOrder(Protocol):
 
 
 class BatchQueues:
+    """All batches that are not finished, in queues per partition. Not safe for threads."""
+
     def __init__(
         self,
         limits: Limits,

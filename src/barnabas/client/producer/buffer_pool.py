@@ -22,6 +22,8 @@ _HEADER_OVERHEAD: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """The options that bound batches and memory."""
+
     batch_size: int
     linger_ms: int
     buffer_memory: int
@@ -55,6 +57,8 @@ class MemoryWaiter:
 
 
 class BufferPool:
+    """How much of buffer.memory is left, and who waits for it."""
+
     __slots__ = ("_waiters", "available_bytes", "total_bytes")
 
     def __init__(self, total_bytes: int) -> None:

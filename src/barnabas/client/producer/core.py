@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 
 class ProducerCore:
+    """One producer on its I/O thread."""
+
     def __init__(
         self,
         options: ProducerOptions,

@@ -21,6 +21,8 @@ UNKNOWN_OFFSET: Final = -1
 
 
 class RecordMetadata(NamedTuple):
+    """Where a record was written: topic, partition, offset and timestamp."""
+
     topic: str
     partition: int
     offset: int

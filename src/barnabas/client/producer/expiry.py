@@ -16,6 +16,8 @@ from barnabas.errors import KafkaError
 
 
 class Expiry:
+    """Fails batches that are too old."""
+
     def __init__(
         self,
         options: ProducerOptions,

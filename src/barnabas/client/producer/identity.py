@@ -20,6 +20,8 @@ NO_PRODUCER: Final = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 class ProducerIdentity:
+    """The producer id and epoch, and the sequences of each partition."""
+
     def __init__(self, *, transactional: bool) -> None:
         self.transactional = transactional
         self.producer: tuple[int, int] = NO_PRODUCER

@@ -24,6 +24,8 @@ _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 class Outcomes:
+    """Decides what happens to a batch after its request."""
+
     def __init__(
         self,
         options: ProducerOptions,
@@ -129,7 +131,7 @@ class Outcomes:
         self._accumulator.put_back([batch])
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Half the size, from now on forevery batch of the topic: the broker has said what it takes."""
+        """Half the size, from now on for every batch of the topic: the broker has said what it takes."""
         target = max(1, batch.size // 2)
         logger.info("%s: a batch of %d bytes is too large for the topic, sending it in parts", batch.tp, batch.size)
         self._meters.split()

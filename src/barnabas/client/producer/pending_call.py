@@ -14,6 +14,8 @@ from barnabas.client.retry import last_error_suffix
 
 
 class PendingCall:
+    """The one call of a transaction that has not finished."""
+
     def __init__(self, max_block_ms: int, last_error: Callable[[], str]) -> None:
         """`last_error`: why the last attempt came to nothing, if it did."""
         self._max_block_ms = max_block_ms

@@ -22,7 +22,7 @@ from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 
 class Posted(NamedTuple):
-    """A request on its way."""
+    """A request that was sent."""
 
     node_id: int
     version: int
@@ -32,12 +32,16 @@ class Posted(NamedTuple):
 
 
 class Produced(NamedTuple):
+    """The response to a Produce request, by partition; None with acks=0."""
+
     size: int
     response: ProduceResponse | None
     partitions: dict[TopicPartition, PartitionProduceResponse]
 
 
 class ProduceClient:
+    """Sends Produce requests and decodes their responses."""
+
     def __init__(self, options: ProducerOptions, cluster: ClusterClient) -> None:
         self._options = options
         self._cluster = cluster

@@ -24,6 +24,8 @@ _PARTITION = struct.Struct(">ii")
 
 
 class TopicBatches(NamedTuple):
+    """The batches of one topic in a request."""
+
     topic_id: TopicId
     partitions: Sequence[tuple[int, memoryview]]
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 class PartitionQueue(PartitionSlot):
+    """The batches of one partition that wait to be sent."""
+
     __slots__ = ("accumulator", "batches", "gone", "leader", "muted", "topic", "tp")
 
     open: "ProducerBatch | None"
@@ -56,6 +58,8 @@ class PartitionQueue(PartitionSlot):
 
 
 class TopicQueues(TopicSlot):
+    """The queues of one topic."""
+
     __slots__ = (
         "_mark",
         "_replaced_id",

@@ -48,6 +48,8 @@ _STALE_METADATA = {
 
 
 class Sender:
+    """Sends batches until it is stopped."""
+
     def __init__(
         self,
         options: ProducerOptions,
@@ -278,7 +280,7 @@ class Sender:
             self._outcomes.give_up(batch, error, leaves_gap=True)
 
     def _update_load(self, now_ms: int) -> None:
-        """Not at each turn: a topic may have thousands of partitions to look at."""
+        """Not at each turn: a topic may have thousands of partitions."""
         if now_ms < self._load_not_before_ms:
             return
         self._load_not_before_ms = now_ms + LOAD_INTERVAL_MS

@@ -48,6 +48,8 @@ class GroupMetadata(Protocol):
 
 
 class TransactionRequests:
+    """Requests of one transactional id."""
+
     def __init__(self, transactional_id: str, cluster: ClusterClient, options: ProducerOptions) -> None:
         self._transactional_id = transactional_id
         self._cluster = cluster

@@ -41,6 +41,8 @@ _FIRST_PARTITIONS_PAUSE_MS = 20
 
 
 class Transactions:
+    """The transactions of one producer, one after the other."""
+
     def __init__(
         self,
         options: ProducerOptions,
@@ -55,7 +57,7 @@ class Transactions:
         end_fast_path: Callable[[], None],
         delivery_error: Callable[[], str],
     ) -> None:
-        """`flush` waits forevery batch; `on_protocol` is called with whether writing adds partitions by itself.
+        """`flush` waits for every batch; `on_protocol` is called with whether writing adds partitions by itself.
 
         `end_fast_path`: from now on `send` asks for the state of the transaction. `delivery_error`: why batches that
         `flush` waits for were not delivered yet.
@@ -246,7 +248,7 @@ class Transactions:
             await self._bump_epoch()  # the coordinator has no such transaction any more: a new epoch is a new start
 
     async def _bump_epoch(self) -> None:
-        """The coordinator gives a new epoch to who has the current one, and fences who has an older (KIP-360)."""
+        """The coordinator gives a new epoch for the current one, and fences a producer with an older one (KIP-360)."""
         producer = await self._requests.init_producer_id(*self._identity.producer)
         self._identity.assign(*producer)
         self._identity.reset_sequences()

@@ -45,12 +45,16 @@ def _on_io(
 
 
 class Unsent(NamedTuple):
+    """A record that could not be appended yet."""
+
     record: PreparedRecord
     missing: int | None
     """Bytes of memory, or None for metadata of the topic."""
 
 
 class ProducerCalls:
+    """The calls of one producer, on one user side."""
+
     def __init__(self, core: ProducerCore, side: UserSide) -> None:
         self.core = core
         self.side = side
@@ -183,7 +187,7 @@ class ProducerCalls:
         io.stop()
 
     async def _abort_quietly(self) -> None:
-        """The exception on its way says more than one from the abort; the next call raises a fatal error anyway."""
+        """The exception being raised says more than one from the abort; the next call raises a fatal error anyway."""
         with contextlib.suppress(KafkaError):
             await self.abort_transaction()
 

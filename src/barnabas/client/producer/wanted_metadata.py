@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 
 
 class WantedMetadata:
+    """Refreshes metadata of the topics that the sender needs."""
+
     def __init__(
         self,
         options: ProducerOptions,

@@ -1,4 +1,4 @@
-"""Keyless records: the same number of bytes forevery partition, fewer for those that lag."""
+"""Keyless records: the same number of bytes for every partition, fewer for those that lag."""
 
 from __future__ import annotations
 
