@@ -5,15 +5,16 @@ transaction in step with the decision; does no I/O itself.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from barnabas.client.errors import ClientTimeoutError, error_code, error_for
+from barnabas.client.errors import ClientTimeoutError, UnknownTopicError, error_code, error_for
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
-from barnabas.client.retry import retry_backoff
+from barnabas.client.retry import last_error_suffix, retry_backoff
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import PartitionProduceResponse
@@ -154,6 +155,45 @@ class Outcomes:
             self._accumulator.finish(batch)
 
 
+class Expiry:
+    """Fails batches that are older than delivery.timeout.ms, or whose partition is gone. The error says why."""
+
+    def __init__(
+        self,
+        options: ProducerOptions,
+        accumulator: Accumulator,
+        outcomes: Outcomes,
+        *,
+        in_flight: Collection[ProducerBatch],
+        last_error: Callable[[ProducerBatch], str],
+    ) -> None:
+        """`last_error`: why nothing came of a batch so far, as far as it is known."""
+        self._timeout_ms = options.delivery_timeout_ms
+        self._accumulator = accumulator
+        self._outcomes = outcomes
+        self._in_flight = in_flight
+        self._last_error = last_error
+
+    def expire(self, now_ms: int) -> None:
+        for batch in self._accumulator.remove_expired(now_ms):
+            if batch.queue.gone:
+                self._outcomes.give_up(batch, _gone(batch), leaves_gap=False)
+                continue
+            waiting_for = "" if batch.queue.leader >= 0 else ", no leader of the partition is known"
+            self._outcomes.expire(batch, waiting_for, last_error_suffix(self._last_error(batch)))
+        oldest = now_ms - self._timeout_ms
+        for batch in [each for each in self._in_flight if each.created_ms <= oldest and not each.done]:
+            self._outcomes.expire(
+                batch, ", the last without a response so far", last_error_suffix(self._last_error(batch))
+            )
+
+    def next_check_ms(self) -> int:
+        """When the oldest batch fails at the latest."""
+        oldest = self._accumulator.oldest_created_ms()
+        oldest += [batch.created_ms for batch in self._in_flight if not batch.done]
+        return min(oldest, default=NEVER_MS) + self._timeout_ms
+
+
 def _record_errors(batch: ProducerBatch, response: PartitionProduceResponse | None) -> dict[int, KafkaError] | None:
     """Which records the broker refused (KIP-467): those carry its message, the others say that they were with them."""
     if response is None or not response.record_errors:
@@ -165,3 +205,12 @@ def _record_errors(batch: ProducerBatch, response: PartitionProduceResponse | No
         message = refused.batch_index_error_message or response.error_message
         errors[refused.batch_index] = error_for(response.error_code, message, topic=topic, partition=partition)
     return errors
+
+
+def _gone(batch: ProducerBatch) -> KafkaError:
+    topic, partition = batch.tp
+    count = len(batch.queue.topic.partitions)
+    return UnknownTopicError(
+        f"topic {topic} was created again with {count} partitions, and {topic}-{partition} does not exist any more:"
+        " send the record again"
+    )

@@ -1,13 +1,16 @@
 """The producer's requests: Produce, and what its responses say about leaders. On the I/O thread."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.client.producer.produce_request import (
     FIRST_WITH_TOPIC_IDS,
     LAST_BEFORE_TRANSACTIONS_V2,
@@ -19,6 +22,8 @@ from barnabas.protocol import ApiKey, decode
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
 from barnabas.records.compression import CompressionType
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
+
+logger = logging.getLogger(__name__)
 
 
 class Posted(NamedTuple):
@@ -122,6 +127,54 @@ class ProduceClient:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} is not known any more")
             found[name] = TopicBatches(known.topic_id or NO_TOPIC_ID, partitions)
         return found
+
+
+class WantedMetadata:
+    """Topics whose leaders the sender needs: refreshed, at most every retry.backoff.ms."""
+
+    def __init__(
+        self,
+        options: ProducerOptions,
+        client: ProduceClient,
+        background: Background,
+        *,
+        on_done: Callable[[], None],
+    ) -> None:
+        """`on_done` is called after every response, good or not."""
+        self._pause_ms = max(1, options.retry_backoff_ms)
+        self._client = client
+        self._background = background
+        self._on_done = on_done
+        self._topics: set[str] = set()
+        self._not_before_ms = 0
+        self.last_error = ""
+        """Why the last attempt failed, if it did."""
+
+    def want(self, topics: Iterable[str]) -> None:
+        self._topics.update(topics)
+
+    def next_check_ms(self) -> int:
+        return self._not_before_ms if self._topics else NEVER_MS
+
+    def maybe_refresh(self, now_ms: int) -> None:
+        if self._topics and now_ms >= self._not_before_ms:
+            topics, self._topics = self._topics, set()
+            self._not_before_ms = now_ms + self._pause_ms
+            self._background.start("refreshing metadata", self._ask(topics), self._on_failure)
+
+    async def _ask(self, topics: set[str]) -> None:
+        try:
+            await self._client.refresh_metadata(topics)
+            self.last_error = ""
+        except KafkaError as error:
+            logger.info("metadata of %s: %s", ", ".join(sorted(topics)), error.message)
+            self.last_error = error.message
+        self._on_done()
+
+    def _on_failure(self, error: KafkaError) -> None:
+        """The next turn of the sender asks again, after a pause."""
+        self.last_error = error.message
+        self._on_done()
 
 
 def _by_partition(

@@ -18,14 +18,12 @@ from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.batch_queues import NEVER_MS
-from barnabas.client.producer.expiry import Expiry
 from barnabas.client.producer.gates import Gate, SendOrder
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
 from barnabas.client.producer.node_states import NodeState, NodeStates
-from barnabas.client.producer.outcomes import Outcomes
-from barnabas.client.producer.produce_client import Posted, ProduceClient, Produced
-from barnabas.client.producer.wanted_metadata import WantedMetadata
+from barnabas.client.producer.outcomes import Expiry, Outcomes
+from barnabas.client.producer.produce_client import Posted, ProduceClient, Produced, WantedMetadata
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
