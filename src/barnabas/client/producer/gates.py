@@ -106,7 +106,7 @@ class IdempotenceGate:
         if self._identity.maybe_bump() and self._identity.known:
             return True
         if self._task is None and self._accumulator.batches.active:
-            self._task = self._background.start("asking for a producer id", self._ask(), self._fail_waiting)
+            self._task = self._background.start("getting a producer id", self._get_producer_id(), self._fail_waiting)
         return False
 
     def may_send(self, tp: TopicPartition) -> bool:
@@ -118,12 +118,12 @@ class IdempotenceGate:
     def last_error(self) -> str:
         return self._last_error
 
-    async def _ask(self) -> None:
+    async def _get_producer_id(self) -> None:
         backoff = retry_backoff(self._options)
         try:
             while self._accumulator.batches.active:
                 try:
-                    await self._ask_once()
+                    await self._init_producer_id()
                     break
                 except KafkaError as error:
                     if not error.retriable:
@@ -136,7 +136,7 @@ class IdempotenceGate:
             self._task = None
             self._wake()
 
-    async def _ask_once(self) -> None:
+    async def _init_producer_id(self) -> None:
         request = InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=self._options.transaction_timeout_ms
         )

@@ -45,7 +45,7 @@ class Outcomes:
         self._meters = meters
         self._on_given_up = on_given_up
 
-    def on_answer(self, batch: ProducerBatch, response: PartitionProduceResponse, *, leader_is_new: bool) -> None:
+    def on_response(self, batch: ProducerBatch, response: PartitionProduceResponse, *, leader_is_new: bool) -> None:
         code = error_code(response.error_code)
         if batch.done:
             self._on_late_response(batch, code, response.base_offset)

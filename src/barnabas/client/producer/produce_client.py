@@ -160,9 +160,9 @@ class WantedMetadata:
         if self._topics and now_ms >= self._not_before_ms:
             topics, self._topics = self._topics, set()
             self._not_before_ms = now_ms + self._pause_ms
-            self._background.start("refreshing metadata", self._ask(topics), self._on_failure)
+            self._background.start("refreshing metadata", self._refresh(topics), self._on_failure)
 
-    async def _ask(self, topics: set[str]) -> None:
+    async def _refresh(self, topics: set[str]) -> None:
         try:
             await self._client.refresh_metadata(topics)
             self.last_error = ""

@@ -268,7 +268,7 @@ class Sender:
                 if not moved:
                     self._metadata.want((batch.tp.topic,))
             any_moved = any_moved or moved
-            self._outcomes.on_answer(batch, part, leader_is_new=moved)
+            self._outcomes.on_response(batch, part, leader_is_new=moved)
         if any_moved:
             self.on_metadata(self._client.metadata)
 

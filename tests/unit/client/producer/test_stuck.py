@@ -225,13 +225,13 @@ class TestTransactions:
         made.io.wait(made.core.close(), 10)
 
 
-@pytest.mark.parametrize("where", ["on_answer", "take_hint"])
+@pytest.mark.parametrize("where", ["on_response", "take_hint"])
 def test_a_response_that_cannot_be_taken_in_leaves_no_record_waiting(
     cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = sending(cluster)
     made.send("t", b"0", partition=0).result(10)
-    owner = made.core._outcomes if where == "on_answer" else made.core._client
+    owner = made.core._outcomes if where == "on_response" else made.core._client
 
     def fail(*_: Any, **__: Any) -> None:
         raise KeyError("no such thing")
