@@ -167,7 +167,7 @@ class Expiry:
         in_flight: Collection[ProducerBatch],
         last_error: Callable[[ProducerBatch], str],
     ) -> None:
-        """`last_error`: why nothing came of a batch so far, as far as it is known."""
+        """`last_error`: the last known cause why a batch was not delivered."""
         self._timeout_ms = options.delivery_timeout_ms
         self._accumulator = accumulator
         self._outcomes = outcomes

@@ -132,7 +132,7 @@ class TopicQueues(TopicSlot):
     def _shrink(self, partition_count: int) -> list[PartitionQueue]:
         gone = self.partitions[partition_count:]
         if gone:
-            # In one step: who sends without the lock reads the count and then the queue of a lower number.
+            # In one step: the fast path, which takes no lock, reads the count and then the queue of a lower number.
             del self.partitions[partition_count:]
             self.sticky.update_load(())
         for queue in gone:

@@ -158,7 +158,7 @@ class Transactions:
             if self.state.status not in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
                 raise IllegalStateError(f"there is no transaction to abort: the producer is {self.state.status.value}")
         if self._pending.is_("send_offsets"):
-            self._pending.forget()  # they are of no use any more; the abort waits for the attempt that is on its way
+            self._pending.forget()  # not needed any more; the abort waits for the attempt in flight
         await self._pending.run("abort_transaction", self._abort)
 
     async def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> None:
