@@ -18,7 +18,9 @@ from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.record import ProducerRecord
+from barnabas.client.producer.user_calls import ProducerCalls
 from barnabas.client.retry import Deadline
+from barnabas.client.user_side import AsyncSide, BlockingSide
 
 
 class Sending:
@@ -42,16 +44,14 @@ class Sending:
     def producer(self) -> Producer:
         """The blocking class over this core."""
         made = Producer.__new__(Producer)
-        made._io, made._core, made._intake = self.io, self.core, self.core.intake
-        made._max_block_ms = self.core.options.max_block_ms
-        self.core.accumulator.open_path(made)
+        side = BlockingSide()
+        made._use(ProducerCalls(self.core, side), side)
         return made
 
     def aio_producer(self) -> aio.Producer:
         """The asyncio class over this core."""
         made = aio.Producer.__new__(aio.Producer)
-        made._io, made._core = self.io, self.core
-        made._max_block_ms = self.core.options.max_block_ms
+        made._core = ProducerCalls(self.core, AsyncSide())
         return made
 
     def publish(self) -> None:

@@ -1,7 +1,7 @@
 """Which APIs and versions a broker speaks: asked once on each new connection, before anything else (KIP-511, KIP-584).
 
-A broker that does not know our version of ApiVersions answers in version 0 with UNSUPPORTED_VERSION, and from Kafka 2.4
-on with the range it knows; then it is asked again in the newest version that both know.
+A broker that does not know our version of ApiVersions responds in version 0 with UNSUPPORTED_VERSION, and from Kafka
+2.4 on with the range it knows; then it is asked again in the newest version that both know.
 """
 
 from collections.abc import Mapping
@@ -32,6 +32,8 @@ class Requests(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerVersions:
+    """The versions that one broker supports."""
+
     address: str
     ranges: Mapping[int, tuple[int, int]]
     """API key -> lowest and highest version."""
@@ -72,7 +74,7 @@ class BrokerVersions:
 
 
 async def ask_versions(connection: Requests) -> BrokerVersions:
-    """Raises UnreachableError where the peer does not answer as a broker would."""
+    """Raises UnreachableError where the peer does not respond as a broker would."""
     response = await _ask(connection, NEWEST)
     if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
         own = next((api for api in response.api_keys if api.api_key == ApiKey.API_VERSIONS), None)
@@ -95,7 +97,7 @@ async def _ask(connection: Requests, version: int) -> ApiVersionsResponse:
     try:
         return decode(ApiVersionsResponse, version, body)[0]
     except ProtocolError as error:
-        raise UnreachableError(connection.address, f"the answer is not that of a Kafka broker ({error})") from error
+        raise UnreachableError(connection.address, f"the response is not that of a Kafka broker ({error})") from error
 
 
 def _later_version_holds(request: Any, version: int) -> bool:

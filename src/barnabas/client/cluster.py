@@ -2,7 +2,7 @@
 
 Lives on the client's loop; one for each Producer, Consumer and Admin, whose cores are built on it. It opens
 connections, agrees on versions, keeps the metadata fresh and finds coordinators. It never retries a request of its
-caller and never looks at the error codes in an answer: only the caller knows what they mean for it.
+caller and never reads the error codes in a response: only the caller knows what they mean for it.
 """
 
 import asyncio
@@ -40,6 +40,8 @@ DEFAULT_TIMEOUT_MS = 60_000
 
 
 class ClusterClient:
+    """Sends requests to the nodes of one cluster."""
+
     def __init__(
         self,
         options: CommonOptions,
@@ -93,7 +95,7 @@ class ClusterClient:
         await self._connections.close()
 
     def disconnect(self) -> None:
-        """Close every connection at once, with what is not written yet; requests that are not answered fail."""
+        """Close every connection at once, with what is not written yet; requests without a response fail."""
         self._connections.disconnect()
 
     async def _start(self) -> None:
@@ -127,21 +129,21 @@ class ClusterClient:
         max_version: int | None = None,
         min_version: int = 0,
     ) -> Any:
-        """The decoded answer of that node, in the newest version that both sides know.
+        """The decoded response of that node, in the newest version that both sides know.
 
         Raises UnreachableError (no connection, or it was lost), ClientTimeoutError, UnsupportedVersionError; TypeError
-        if no version can hold the request. Error codes in the answer are the caller's to look at.
+        if no version can hold the request. Error codes in the response are the caller's to check.
         """
         api_key: ApiKey = request.__schema__.api_key
         connection = await self._connection(node_id, timeout_ms)
         version = connection.versions.pick(api_key, min_version=min_version, max_version=max_version)
         body = connection.versions.encode(request, version)
-        answer = await connection.post(api_key, version, (body,), timeout_ms=timeout_ms)
+        frame = await connection.post(api_key, version, (body,), timeout_ms=timeout_ms)
         try:
-            response, _ = decode(response_type(api_key), version, answer)
+            response, _ = decode(response_type(api_key), version, frame)
         except ProtocolError as error:
-            connection.close(f"it sent an answer that cannot be read: {error}")
-            raise UnreachableError(connection.address, f"it sent an answer that cannot be read: {error}") from error
+            connection.close(f"it sent a response that cannot be read: {error}")
+            raise UnreachableError(connection.address, f"it sent a response that cannot be read: {error}") from error
         connection.throttle(getattr(response, "throttle_time_ms", 0))
         return response
 
@@ -155,10 +157,10 @@ class ClusterClient:
         timeout_ms: int | None = None,
         expect_response: bool = True,
     ) -> memoryview:
-        """The answer's body to a request whose body is encoded already; large parts are not copied.
+        """The response's body for a request whose body is encoded already; large parts are not copied.
 
-        The parts must not change until the answer is there. A throttle time in the answer is the caller's to pass on
-        (`throttle`), since nobody else reads it.
+        The parts must not change until the response is there. A throttle time in the response is the caller's to pass
+        on (`throttle`), since nobody else reads it.
         """
         connection = await self._connection(node_id, timeout_ms)
         return await connection.post(api_key, version, parts, timeout_ms=timeout_ms, expect_response=expect_response)
@@ -196,7 +198,7 @@ class ClusterClient:
         await self._connection(node_id, timeout_ms)
 
     def is_ready(self, node_id: int) -> bool:
-        """Whether a request to the node would leave at once: connected, not throttled, not authenticating anew."""
+        """Whether a request to the node would leave at once: connected, not throttled, not authenticating again."""
         return self._connections.ready(node_id) is not None
 
     def in_flight_count(self, node_id: int) -> int:
@@ -204,7 +206,7 @@ class ClusterClient:
         return 0 if connection is None else connection.in_flight_count
 
     def throttle(self, node_id: int, throttle_time_ms: int) -> None:
-        """An answer to `send_frame` said so (KIP-219): nothing is sent to that node for the time."""
+        """A response to `send_frame` said so (KIP-219): nothing is sent to that node for the time."""
         for each_id, connection in self._connections.connected():
             if each_id == node_id:
                 connection.throttle(throttle_time_ms)
@@ -240,7 +242,7 @@ class ClusterClient:
         return found
 
     def forget_coordinator(self, kind: CoordinatorKind, key: str) -> None:
-        """It was not the coordinator, or could not be reached: ask anew next time."""
+        """It was not the coordinator, or could not be reached: ask again next time."""
         self._coordinators.forget(kind, key)
 
     # --- metadata ---
@@ -250,7 +252,7 @@ class ClusterClient:
     ) -> None:
         """Ask for these topics and keep them up to date from now on; () is those that are, None all of the cluster.
 
-        Shared with everybody who asks at the same time. Raises UnreachableError if no broker answers.
+        Shared with everybody who asks at the same time. Raises UnreachableError if no broker responds.
         """
         if not self.metadata.brokers:
             await self.start()
@@ -277,7 +279,7 @@ class ClusterClient:
         self._updates.follow(topics)
 
     def on_metadata(self, callback: Callable[[MetadataCache], None]) -> None:
-        """Call this on the loop after each answer."""
+        """Call this on the loop after each response."""
         self._listeners.append(callback)
 
     def new_backoff(self) -> Backoff:
@@ -317,7 +319,7 @@ class ClusterClient:
         for node_id in self.metadata.brokers if known else self._bootstrap:
             best[node_id] = (2 if self._connections.is_backing_off(node_id) else 1), self._random.random(), node_id
         for link_id, connection in self._connections.connected():
-            # A node may have two connections, and on one of them a long poll may keep answers waiting.
+            # A node may have two connections, and on one of them a long poll may keep responses waiting.
             node_id = coordinator_id(link_id) if is_coordinator_id(link_id) else link_id
             if node_id in best:
                 best[node_id] = min(best[node_id], (0, connection.in_flight_count, link_id))
@@ -345,7 +347,7 @@ class ClusterClient:
         try:
             return await self.send(node_id, request, max_version=LAST_VERSION_WITH_ONE_KEY)
         except (UnreachableError, ClientTimeoutError):
-            # All that are known may be gone: somebody else, or a bootstrap server, tells who is there now.
+            # All that are known may be gone: somebody else, or a bootstrap server, knows who is there now.
             with contextlib.suppress(KafkaError):
                 await self._updates.refresh((), False)
             raise

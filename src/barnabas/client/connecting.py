@@ -1,7 +1,7 @@
 """From an address to a connection that is ready: look up the name, connect, TLS, versions, SASL.
 
 Every address that a name stands for is tried in turn. What is raised names the address and the reason, so that the user
-can tell a typo from a firewall from a wrong password.
+can distinguish a typo from a firewall from a wrong password.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ CLOSED_IN_HANDSHAKE = (
 
 
 class Connector:
+    """Opens connections: address, TLS, versions, SASL."""
+
     def __init__(self, options: CommonOptions, network: Network | None = None) -> None:
         self._options = options
         self._network: Network = network or environment().network
@@ -57,7 +59,7 @@ class Connector:
                 _begin_session(connection, await authenticate(connection, options))
         except ClientTimeoutError as error:
             connection.close(error.message)
-            raise UnreachableError(node.address, "it takes connections, but does not answer") from error
+            raise UnreachableError(node.address, "it takes connections, but does not respond") from error
         except BaseException:
             connection.close("the first requests on it failed")
             raise

@@ -1,8 +1,8 @@
-"""One connection to one broker: requests out, answers in, matched in the order in which they were sent.
+"""One connection to one broker: requests out, responses in, matched in the order in which they were sent.
 
 Made by `connecting`, kept by `node_connections`, used through `cluster`. All of it happens in callbacks of the loop; it
 retries nothing and knows nothing of what the bytes mean beyond their headers. Once it is closed it stays closed, and
-everything that waits for an answer hears why.
+everything that waits for a response fails with the reason.
 """
 
 import asyncio
@@ -36,20 +36,20 @@ CLOCK_RESOLUTION_S = time.get_clock_info("monotonic").resolution
 
 
 class InFlight:
-    """A request that was sent and not answered yet."""
+    """A request that was sent and has no response yet."""
 
-    __slots__ = ("answer", "api_key", "correlation_id", "deadline", "tagged_header", "timeout_s")
+    __slots__ = ("api_key", "correlation_id", "deadline", "response", "tagged_header", "timeout_s")
 
     def __init__(
         self,
-        answer: "asyncio.Future[memoryview]",
+        response: "asyncio.Future[memoryview]",
         api_key: int,
         correlation_id: int,
         tagged: bool,
         deadline: float,
         timeout_s: float,
     ) -> None:
-        self.answer = answer
+        self.response = response
         self.api_key = api_key
         self.correlation_id = correlation_id
         self.tagged_header = tagged
@@ -58,6 +58,8 @@ class InFlight:
 
 
 class Connection:
+    """One connection to one broker."""
+
     __slots__ = (
         "_client_id",
         "_correlation_id",
@@ -72,7 +74,7 @@ class Connection:
         "_throttled_until",
         "_timeout_s",
         "_timeout_timer",
-        "_unanswered",
+        "_without_response",
         "address",
         "closed",
         "gate",
@@ -89,10 +91,10 @@ class Connection:
         self._client_id = _nullable_string(client_id)
         self._timeout_s = request_timeout_ms / 1000
         self._in_flight: deque[InFlight] = deque()
-        self._unanswered: list[asyncio.Future[memoryview]] = []
-        """Requests that get no answer, until their bytes are out."""
+        self._without_response: list[asyncio.Future[memoryview]] = []
+        """Requests that get no response, until their bytes are out."""
         self._correlation_id = 0
-        self._is_proven = False  # whether anything but its versions was ever answered
+        self._is_proven = False  # whether it ever responded to anything but ApiVersions
         self._throttled_until = 0.0
         self.versions = BrokerVersions(address, {}, {})
         self.closed: KafkaError | None = None
@@ -102,7 +104,7 @@ class Connection:
         """While set, requests other than those of the one who set it wait for it."""
         self.reauthenticate_at: float | None = None
         self._timeout_timer: asyncio.TimerHandle | None = None
-        """One for all that wait, set anew when it fires: a timer for each would cost more than most requests."""
+        """One for all that wait, set again when it fires: a timer for each would cost more than most requests."""
         self._soonest_deadline = math.inf
         self._last_used = self._loop.time()
         self._max_idle_s = max_idle_ms / 1000
@@ -124,7 +126,7 @@ class Connection:
 
     @property
     def throttled_s(self) -> float:
-        """How long the broker wants to hear nothing."""
+        """How long the broker wants no requests."""
         return max(0.0, self._throttled_until - self._loop.time())
 
     @property
@@ -141,19 +143,19 @@ class Connection:
         return now >= self._throttled_until and (self.reauthenticate_at is None or now < self.reauthenticate_at)
 
     def throttle(self, throttle_time_ms: int) -> None:
-        """The broker said in an answer that a quota is used up (KIP-219)."""
+        """The broker said in a response that a quota is used up (KIP-219)."""
         if throttle_time_ms > 0:
             self._throttled_until = max(self._throttled_until, self._loop.time() + throttle_time_ms / 1000)
 
     def on_handshake_done(self, versions: BrokerVersions) -> None:
-        """It is a broker: from now on its answers may be large."""
+        """It is a broker: from now on its responses may be large."""
         self.versions = versions
         self._stream.frames.max_bytes = FRAME_MAX_BYTES
 
     # --- requests ---
 
     async def request(self, api_key: int, version: int, *parts: Memory, timeout_ms: int | None = None) -> memoryview:
-        """Send, and wait for the answer's body. Raises UnreachableError, ClientTimeoutError."""
+        """Send, and wait for the response's body. Raises UnreachableError, ClientTimeoutError."""
         return await self.post(api_key, version, parts, timeout_ms=timeout_ms)
 
     def post(
@@ -165,14 +167,14 @@ class Connection:
         timeout_ms: int | None = None,
         expect_response: bool = True,
     ) -> "asyncio.Future[memoryview]":
-        """Send now, before anything that is posted later; the future gets the body of the answer.
+        """Send now, before anything that is posted later; the future gets the body of the response.
 
         Without a response, as for Produce with acks=0, the future is done with an empty view when the bytes are out.
         """
-        answer: asyncio.Future[memoryview] = self._loop.create_future()
+        response: asyncio.Future[memoryview] = self._loop.create_future()
         if self.closed is not None:
-            answer.set_exception(self.closed)
-            return answer
+            response.set_exception(self.closed)
+            return response
         correlation_id = self._correlation_id = (self._correlation_id + 1) & CORRELATION_IDS
         timeout_s = self._timeout_s if timeout_ms is None else timeout_ms / 1000
         flexible = version >= FIRST_FLEXIBLE_VERSION.get(api_key, NEVER_FLEXIBLE)
@@ -181,17 +183,17 @@ class Connection:
         now = self._last_used = self._loop.time()
         if expect_response:
             tagged = flexible and api_key != ApiKey.API_VERSIONS
-            self._in_flight.append(InFlight(answer, api_key, correlation_id, tagged, now + timeout_s, timeout_s))
+            self._in_flight.append(InFlight(response, api_key, correlation_id, tagged, now + timeout_s, timeout_s))
             if now + timeout_s < self._soonest_deadline:
                 self._set_timeout(now + timeout_s)
         else:
-            self._unanswered.append(answer)
+            self._without_response.append(response)
             timer = self._loop.call_later(timeout_s, self._on_unsent, timeout_s)
-            answer.add_done_callback(lambda _: timer.cancel())
+            response.add_done_callback(lambda _: timer.cancel())
         self._stream.output.add((HEADER.pack(size, api_key, version, correlation_id) + client_id, *parts))
         if not self._stream.writing:
             self.on_writable()
-        return answer
+        return response
 
     def close(self, why: str = "the client closed it") -> None:
         self._end(UnreachableError(self.address, why))
@@ -204,7 +206,7 @@ class Connection:
         (correlation_id,) = CORRELATION_ID.unpack_from(frame)
         if not self._in_flight or self._in_flight[0].correlation_id != correlation_id:
             expected = self._in_flight[0].correlation_id if self._in_flight else "none"
-            self.close(f"it answered request {correlation_id}, expected was {expected}")
+            self.close(f"it responded to request {correlation_id}, expected was {expected}")
             return
         waiting = self._in_flight[0]
         try:
@@ -212,19 +214,19 @@ class Connection:
             if waiting.tagged_header:
                 position = 5 if frame[4] == 0 else skip_tagged_fields(frame, 4)
         except IndexError:
-            self.close("the header of an answer is cut short")
+            self.close("the header of a response is cut short")
             return
         self._in_flight.popleft()
         self._last_used = self._loop.time()
-        if waiting.answer.done():
+        if waiting.response.done():
             return
         self._is_proven = bool(self.versions.ranges)
-        waiting.answer.set_result(frame[position:])
+        waiting.response.set_result(frame[position:])
 
     def on_bad_size(self, size: int) -> None:
         prefix = CORRELATION_ID.pack(size)
         if prefix == b"HTTP":
-            why = "it answers in HTTP: this is not the address of a Kafka broker"
+            why = "it responds in HTTP: this is not the address of a Kafka broker"
         elif prefix[0] in (0x15, 0x16) and prefix[1] == 3:
             why = "it speaks TLS: set security_protocol to SSL or SASL_SSL"
         else:
@@ -233,7 +235,7 @@ class Connection:
         self.close(why)
 
     def on_progress(self) -> None:
-        """Only whole answers count."""
+        """Only whole responses count."""
 
     def on_received(self) -> None:
         """Requests are written when they are posted."""
@@ -245,14 +247,14 @@ class Connection:
         self.close(f"the connection was lost ({reason(error)})")
 
     def on_writable(self) -> None:
-        if self._stream.write() and self._unanswered:
-            self._settle_unanswered()
+        if self._stream.write() and self._without_response:
+            self._settle_without_response()
 
-    def _settle_unanswered(self) -> None:
-        waiting, self._unanswered = self._unanswered, []
-        for answer in waiting:
-            if not answer.done():
-                answer.set_result(memoryview(b""))
+    def _settle_without_response(self) -> None:
+        waiting, self._without_response = self._without_response, []
+        for response in waiting:
+            if not response.done():
+                response.set_result(memoryview(b""))
 
     # --- its end ---
 
@@ -263,7 +265,7 @@ class Connection:
         self._timeout_timer = self._loop.call_at(deadline, self._look_at_deadlines)
 
     def _look_at_deadlines(self) -> None:
-        """That of the timer has passed; the request that it was set for may have been answered long ago."""
+        """That of the timer has passed; the request that it was set for may have its response long ago."""
         self._timeout_timer = None
         self._soonest_deadline = math.inf
         if not self._in_flight:
@@ -278,13 +280,13 @@ class Connection:
     def _on_timeout(self, waiting: InFlight) -> None:
         """Answers come in order, so behind one that does not come there is nothing to wait for."""
         name = ApiKey(waiting.api_key).name  # type: ignore[call-arg]
-        why = f"no answer to {name} within {waiting.timeout_s * 1000:.0f} ms"
-        if not waiting.answer.done():
-            waiting.answer.set_exception(ClientTimeoutError(f"{self.address}: {why}"))
+        why = f"no response to {name} within {waiting.timeout_s * 1000:.0f} ms"
+        if not waiting.response.done():
+            waiting.response.set_exception(ClientTimeoutError(f"{self.address}: {why}"))
         self._end(UnreachableError(self.address, f"closed after there was {why}"))
 
     def _on_unsent(self, timeout_s: float) -> None:
-        """A request without an answer, and the peer does not even take its bytes."""
+        """A request without a response, and the peer does not even take its bytes."""
         self._end(UnreachableError(self.address, f"closed, it took no bytes within {timeout_s * 1000:.0f} ms"))
 
     def _on_idle(self) -> None:
@@ -303,7 +305,7 @@ class Connection:
                 " broker"
             )
         if not self._is_proven:
-            return "it told its versions and then closed the connection: it may expect SASL (security_protocol)"
+            return "it reported its versions and then closed the connection: it may expect SASL (security_protocol)"
         return "it closed the connection"
 
     def _end(self, error: KafkaError) -> None:
@@ -313,16 +315,16 @@ class Connection:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         self._stream.close()
-        unanswered, self._unanswered = self._unanswered, []
-        for answer in unanswered:
-            if not answer.done():
-                answer.set_exception(error)
+        unanswered, self._without_response = self._without_response, []
+        for response in unanswered:
+            if not response.done():
+                response.set_exception(error)
         waiting, self._in_flight = self._in_flight, deque()
         if self._timeout_timer is not None:
             self._timeout_timer.cancel()
         for each in waiting:
-            if not each.answer.done():
-                each.answer.set_exception(error)
+            if not each.response.done():
+                each.response.set_exception(error)
         if self.on_closed is not None:
             self.on_closed(self)
 

@@ -1,4 +1,4 @@
-"""Which broker coordinates a group or a transactional id: asked once, remembered until somebody finds it wrong."""
+"""Which broker coordinates a group or a transactional id: looked up once, remembered until it proves wrong."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from enum import IntEnum
@@ -20,7 +20,7 @@ class CoordinatorKind(IntEnum):
 
 
 class Coordinators:
-    """`ask(request)` sends to any broker and gives the answer."""
+    """`ask(request)` sends to any broker and returns the response."""
 
     def __init__(self, ask: Callable[[FindCoordinatorRequest], Awaitable[Any]]) -> None:
         self._ask = ask
@@ -35,12 +35,12 @@ class Coordinators:
         self._found.pop((kind, key), None)
 
     def forget_addresses(self, node_ids: Iterable[int]) -> None:
-        """Newer metadata has told where these are."""
+        """Newer metadata says where these are."""
         for node_id in node_ids:
             self.nodes.pop(node_id, None)
 
     async def find(self, kind: CoordinatorKind, key: str) -> int:
-        """Asks once. Raises what the broker answered, COORDINATOR_NOT_AVAILABLE for instance."""
+        """Asks once. Raises the error of the response, COORDINATOR_NOT_AVAILABLE for instance."""
         request = FindCoordinatorRequest(key=key, key_type=int(kind))
         response: FindCoordinatorResponse = await self._ask(request)
         if response.error_code:

@@ -28,6 +28,8 @@ def _start_io_thread(name: str) -> IoThread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
+    """Network, clock, randomness and I/O threads of the clients."""
+
     network: Network
     clock: Clock
     new_random: Callable[[], Random]

@@ -51,7 +51,7 @@ class ConfigError(ClientError, ValueError):
 
 
 class UnreachableError(ClientError):
-    """No connection to `address`, or it was lost before the answer; `why` is the reason in words."""
+    """No connection to `address`, or it was lost before the response; `why` is the reason in words."""
 
     default_code = ErrorCode.NETWORK_EXCEPTION
 
@@ -109,6 +109,8 @@ class DeserializationError(ClientError):
 
 
 class RecordTooLargeError(ClientError):
+    """The record is larger than the producer or the topic allows."""
+
     default_code = ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -441,7 +443,7 @@ def error_for(
     `message` is what the broker said, where it said something; what it is about and what to do are added.
     """
     known = error_code(code)
-    text = message or (known.text if known == code else f"the broker answered with the unknown error {code}")
+    text = message or (known.text if known == code else f"the broker responded with the unknown error {code}")
     about = _about(topic, partition, group, transactional_id)
     if about:
         text = f"{about}: {text}"

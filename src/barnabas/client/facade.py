@@ -43,6 +43,39 @@ def awaitable(
     return call
 
 
+def waiting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
+    """Of a facade with `_side`, its `BlockingSide`: the method runs in the caller's thread, which waits."""
+
+    @functools.wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = self._side.run(method(self._core, *args, **kwargs))
+        return result
+
+    return call
+
+
+def awaited(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The method runs in the caller's task."""
+
+    @functools.wraps(method)
+    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await method(self._core, *args, **kwargs)
+
+    return call
+
+
+def plain(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """The method does not wait: the same in both facades."""
+
+    @functools.wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return method(self._core, *args, **kwargs)
+
+    return call
+
+
 class NothingToAwait(Coroutine[Any, Any, None]):
     """What is done already: may be awaited, and unlike a coroutine also left alone without a warning."""
 

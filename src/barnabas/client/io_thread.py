@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 
 class IoThread:
+    """A daemon thread with one asyncio loop."""
+
     def __init__(self, name: str) -> None:
         self.loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
         self._pid = os.getpid()
@@ -134,7 +136,7 @@ class IoThread:
             self._finish()
 
     def _finish(self) -> None:
-        """End every task, so that whoever waits for one hears of it; then the loop."""
+        """End every task, so that whoever waits for one is released; then the loop."""
         try:
             # What was submitted just before the stop is still in the queue as a callback, not as a task.
             self.loop.run_until_complete(asyncio.sleep(0))

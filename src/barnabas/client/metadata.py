@@ -1,6 +1,6 @@
 """What a client knows of the cluster: brokers, topics, partitions, leaders.
 
-Written on the I/O thread only (by `cluster` and by hints in answers), read from any thread: every change puts new
+Written on the I/O thread only (by `cluster` and by hints in responses), read from any thread: every change puts new
 dictionaries in place of the old ones, and what is in them never changes.
 """
 
@@ -16,6 +16,8 @@ from barnabas.types import NO_LEADER, NO_LEADER_EPOCH, NO_TOPIC_ID, TopicId, Top
 
 
 class Node(NamedTuple):
+    """The address of a broker."""
+
     id: int
     host: str
     port: int
@@ -34,6 +36,8 @@ class NodeAndEpoch(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
+    """A partition with its leader and replicas."""
+
     partition: int
     leader: int = NO_LEADER
     leader_epoch: int = NO_LEADER_EPOCH
@@ -45,6 +49,8 @@ class PartitionMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
+    """A topic with its partitions."""
+
     name: str
     topic_id: TopicId = NO_TOPIC_ID
     partitions: tuple[PartitionMetadata, ...] = ()
@@ -59,6 +65,8 @@ class TopicMetadata:
 
 
 class MetadataCache:
+    """What is known of the cluster."""
+
     __slots__ = ("brokers", "cluster_id", "controller_id", "invalid_topics", "names", "topics", "version")
 
     def __init__(self) -> None:
@@ -68,7 +76,7 @@ class MetadataCache:
         self.topics: Mapping[str, TopicMetadata] = MappingProxyType({})
         """Topics that exist, with their partitions."""
         self.invalid_topics: Mapping[str, ErrorCode] = MappingProxyType({})
-        """Topics that were asked for and answered with an error."""
+        """Topics that were requested and came back with an error."""
         self.names: Mapping[TopicId, str] = MappingProxyType({})
         self.version = 0
         """One more at each change."""
@@ -98,7 +106,7 @@ class MetadataCache:
         }
 
     def update(self, response: MetadataResponse, *, all_topics: bool) -> None:
-        """Take over an answer. `all_topics`: a topic that it does not name is gone."""
+        """Take over a response. `all_topics`: a topic that it does not name is gone."""
         self.brokers = MappingProxyType(
             {broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack) for broker in response.brokers}
         )
@@ -106,19 +114,19 @@ class MetadataCache:
         self.controller_id = response.controller_id
         topics = {} if all_topics else dict(self.topics)
         invalid = {} if all_topics else dict(self.invalid_topics)
-        for answered in response.topics:
-            name = answered.name or self.names.get(answered.topic_id)
+        for given in response.topics:
+            name = given.name or self.names.get(given.topic_id)
             if name is None:
                 continue
-            if answered.error_code:
-                self._take_error(topics, invalid, name, error_code(answered.error_code))
+            if given.error_code:
+                self._take_error(topics, invalid, name, error_code(given.error_code))
             else:
                 invalid.pop(name, None)
-                topics[name] = _merged(self.topics.get(name), _topic(name, answered))
+                topics[name] = _merged(self.topics.get(name), _topic(name, given))
         self._put(topics, invalid)
 
     def update_leader(self, tp: TopicPartition, leader: int, leader_epoch: int) -> bool:
-        """A hint from an answer (KIP-951); taken only if it is newer than what is known. True if it was."""
+        """A hint from a response (KIP-951); taken only if it is newer than what is known. True if it was."""
         known = self.partition(tp)
         if known is None or leader not in self.brokers or leader_epoch <= known.leader_epoch:
             return False
@@ -129,7 +137,7 @@ class MetadataCache:
         return True
 
     def add_nodes(self, nodes: Iterable[Node]) -> None:
-        """Brokers named next to a hint, which may be newer than the last answer."""
+        """Brokers named next to a hint, which may be newer than the last response."""
         self.brokers = MappingProxyType({**self.brokers, **{node.id: node for node in nodes}})
         self.version += 1
 
@@ -156,8 +164,8 @@ class MetadataCache:
         self.version += 1
 
 
-def _topic(name: str, answered: MetadataResponseTopic) -> TopicMetadata:
-    by_number = {partition.partition_index: _partition(partition) for partition in answered.partitions}
+def _topic(name: str, given: MetadataResponseTopic) -> TopicMetadata:
+    by_number = {partition.partition_index: _partition(partition) for partition in given.partitions}
     count = max(by_number, default=-1) + 1
     if count > 2 * len(by_number) or min(by_number, default=0) < 0:
         raise ProtocolError(f"topic {name} is said to have {len(by_number)} partitions, numbered up to {count - 1}")
@@ -166,26 +174,26 @@ def _topic(name: str, answered: MetadataResponseTopic) -> TopicMetadata:
         for number in range(count)
     )
     return TopicMetadata(
-        name, answered.topic_id, partitions, answered.is_internal, ErrorCode.NONE, answered.topic_authorized_operations
+        name, given.topic_id, partitions, given.is_internal, ErrorCode.NONE, given.topic_authorized_operations
     )
 
 
-def _partition(answered: MetadataResponsePartition) -> PartitionMetadata:
+def _partition(given: MetadataResponsePartition) -> PartitionMetadata:
     return PartitionMetadata(
-        answered.partition_index,
-        answered.leader_id,
-        answered.leader_epoch,
-        tuple(answered.replica_nodes),
-        tuple(answered.isr_nodes),
-        tuple(answered.offline_replicas),
-        error_code(answered.error_code),
+        given.partition_index,
+        given.leader_id,
+        given.leader_epoch,
+        tuple(given.replica_nodes),
+        tuple(given.isr_nodes),
+        tuple(given.offline_replicas),
+        error_code(given.error_code),
     )
 
 
 def _merged(known: TopicMetadata | None, new: TopicMetadata) -> TopicMetadata:
-    """A broker that lags behind may answer with an older leader epoch: those partitions stay as they are.
+    """A broker that lags behind may respond with an older leader epoch: those partitions stay as they are.
 
-    Epochs are compared within one topic id only: a topic that was deleted and made again begins anew.
+    Epochs are compared within one topic id only: a topic that was deleted and made again begins again.
     """
     if known is None or known.topic_id != new.topic_id:
         return new

@@ -1,8 +1,8 @@
-"""Asking for metadata: whom, for which topics, and once for everybody who wants it at the same time.
+"""Refreshing metadata: from which node, for which topics, and once for all that need it at the same time.
 
-A round is one Metadata request. Whoever asks while a round is on its way joins the next one, so a hundred partitions
-that lose their leader cost two requests. Known brokers are asked first, the least busy before the others; where none
-answers, the bootstrap servers are asked again (KIP-899).
+A round is one Metadata request. A refresh requested while a round is in flight joins the next one, so a hundred
+partitions that lose their leader cost two requests. Known brokers are asked first, the least busy before the others;
+where none responds, the bootstrap servers are asked again (KIP-899).
 """
 
 import asyncio
@@ -95,7 +95,7 @@ class MetadataUpdates:
         await asyncio.shield(waiting.done)
 
     async def refresh_when_old(self) -> None:
-        """Runs as long as the client: asks again when metadata.max.age.ms has passed since the last answer."""
+        """Runs as long as the client: asks again when metadata.max.age.ms has passed since the last response."""
         max_age_ms = self._options.metadata_max_age_ms
         while True:
             age_ms = 0 if self.last_update_ms is None else self._clock.monotonic_ms() - self.last_update_ms
@@ -113,26 +113,26 @@ class MetadataUpdates:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        # Others who ask in the same turn of the loop come along.
+        # Refreshes requested in the same turn of the loop share the round.
         await asyncio.sleep(0)
         while self._waiting:
             allow = next(iter(self._waiting))
-            asked = self._waiting.pop(allow)
-            asked.done.add_done_callback(_retrieve)
+            round_ = self._waiting.pop(allow)
+            round_.done.add_done_callback(_retrieve)
             try:
-                await self._ask_somebody(asked, allow)
+                await self._refresh_from_any(round_, allow)
             except asyncio.CancelledError:
-                asked.done.cancel()
+                round_.done.cancel()
                 raise
             except Exception as error:
-                if not asked.done.done():
-                    asked.done.set_exception(as_failure("refreshing metadata", error))
+                if not round_.done.done():
+                    round_.done.set_exception(as_failure("refreshing metadata", error))
             else:
-                if not asked.done.done():
-                    asked.done.set_result(None)
+                if not round_.done.done():
+                    round_.done.set_result(None)
 
-    async def _ask_somebody(self, asked: Round, allow: bool) -> None:
-        request, all_topics = self._request(asked, allow)
+    async def _refresh_from_any(self, round_: Round, allow: bool) -> None:
+        request, all_topics = self._request(round_, allow)
         failures: list[KafkaError] = []
         for known in (True, False):
             if known and self._gives_up_known():
@@ -142,7 +142,7 @@ class MetadataUpdates:
                     response = await self._send(node_id, request)
                     if response.error_code:
                         raise error_for(response.error_code)
-                    self._take(node_id, response, asked, all_topics)
+                    self._take(node_id, response, round_, all_topics)
                     return
                 except KafkaError as error:
                     failures.append(error)
@@ -161,17 +161,17 @@ class MetadataUpdates:
         failing_ms = self._clock.monotonic_ms() - self._failing_since_ms
         return failing_ms >= self._options.metadata_recovery_rebootstrap_trigger_ms
 
-    def _request(self, asked: Round, allow: bool) -> tuple[MetadataRequest, bool]:
-        if asked.all_topics or (asked.followed and self._follows_all):
+    def _request(self, round_: Round, allow: bool) -> tuple[MetadataRequest, bool]:
+        if round_.all_topics or (round_.followed and self._follows_all):
             return MetadataRequest(topics=None, allow_auto_topic_creation=False), True
-        names = set(asked.topics)
-        if asked.followed:
+        names = set(round_.topics)
+        if round_.followed:
             self._expire_topics()
             names.update(self._last_used_ms)
         topics = [MetadataRequestTopic(name=name) for name in sorted(names)]
         return MetadataRequest(topics=topics, allow_auto_topic_creation=allow), False
 
-    def _take(self, node_id: int, response: MetadataResponse, asked: Round, all_topics: bool) -> None:
+    def _take(self, node_id: int, response: MetadataResponse, round_: Round, all_topics: bool) -> None:
         known_id = self._cache.cluster_id
         if known_id is not None and response.cluster_id is not None and response.cluster_id != known_id:
             logger.warning("the cluster id was %s and is %s now: is it still the same?", known_id, response.cluster_id)
@@ -182,7 +182,7 @@ class MetadataUpdates:
         except ProtocolError as error:
             raise UnreachableError("the cluster", str(error)) from error
         self._failing_since_ms = None
-        if asked.followed or all_topics or self.last_update_ms is None:
+        if round_.followed or all_topics or self.last_update_ms is None:
             self.last_update_ms = self._clock.monotonic_ms()
         self._on_updated(node_id)
 
@@ -203,7 +203,9 @@ def _all_failed(failures: list[KafkaError]) -> KafkaError:
     unreachable = {error.address: error.why for error in failures if isinstance(error, UnreachableError)}
     if len(unreachable) < 2:
         return failures[-1] if failures else UnreachableError("the cluster", "no broker is known")
-    return UnreachableError("no broker answers", "; ".join(f"{address}: {why}" for address, why in unreachable.items()))
+    return UnreachableError(
+        "no broker responds", "; ".join(f"{address}: {why}" for address, why in unreachable.items())
+    )
 
 
 def _retrieve(done: "asyncio.Future[None]") -> None:

@@ -53,6 +53,8 @@ class NodeLink:
 
 
 class NodeConnections:
+    """One connection per node, opened when it is needed."""
+
     def __init__(
         self, options: CommonOptions, clock: Clock, find_node: Callable[[int], Node | None], connector: Connector
     ) -> None:
@@ -183,7 +185,7 @@ class NodeConnections:
         if link.gone:
             connection.close(GONE)
             raise UnreachableError(link.node.address, GONE)
-        if connection.closed is not None:  # between its last answer and now
+        if connection.closed is not None:  # between its last response and now
             link.not_before_ms = self._clock.monotonic_ms() + int(link.backoff.next_ms())
             link.failure = connection.closed
             raise connection.closed

@@ -95,7 +95,7 @@ async def retrying(
 ) -> T:
     """Make the operation until it succeeds, fails for good, or the next attempt would come after the deadline.
 
-    What is raised at the deadline is the last failure itself: it says why nothing came of it.
+    What is raised at the deadline is the last failure itself: it says what went wrong.
     """
     while True:
         try:

@@ -48,8 +48,8 @@ async def _wait_for(
         except KafkaError as error:
             failure = error
         except TimeoutError:
-            # What went wrong before tells the user more than that time has run out.
-            failure = failure or ClientTimeoutError(f"{what}: no broker told about it in time")
+            # The last failure says more to the user than that the time is over.
+            failure = failure or ClientTimeoutError(f"{what}: no broker described it in time")
         else:
             found = look(cluster.metadata)
             if found is not None:

@@ -16,6 +16,8 @@ def derive(values: dict[str, Any]) -> None:
 
 @settings_table
 class AdminOptions(CommonOptions):
+    """Options of `Admin`."""
+
     rules = (address_faults, backoff_faults, sasl_faults, tls_faults)
     refused = ADMIN_REFUSED
     derived = staticmethod(derive)

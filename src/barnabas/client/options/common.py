@@ -11,11 +11,13 @@ INT32_MAX = (1 << 31) - 1
 
 @settings_area
 class CommonOptions(SecurityOptions):
+    """Options that all clients have."""
+
     __slots__ = ()
 
     bootstrap_servers: tuple[str, ...] = texts(
         (),
-        "Addresses (host:port) from which the rest of the cluster is learnt; one that answers is enough.",
+        "Addresses (host:port) from which the rest of the cluster is learnt; one that responds is enough.",
         importance=HIGH,
     )
     client_dns_lookup: str = choice(
@@ -27,7 +29,7 @@ class CommonOptions(SecurityOptions):
     client_id: str = text("", "Name of this client in the brokers' logs and quotas.")
     connections_max_idle_ms: int
     request_timeout_ms: int = int32(
-        30_000, "How long to wait for the answer to one request before the connection is given up.", at_least(0)
+        30_000, "How long to wait for the response to one request before the connection is given up.", at_least(0)
     )
     retry_backoff_ms: int = int64(
         100, "Pause before the first retry; it doubles with each one.", at_least(0), importance=LOW
@@ -48,11 +50,11 @@ class CommonOptions(SecurityOptions):
         -1, "Size of the socket's receive buffer (SO_RCVBUF); -1 leaves it to the system.", at_least(-1)
     )
     metadata_max_age_ms: int = int64(
-        300_000, "Age at which what is known of the cluster is asked for again.", at_least(0), importance=LOW
+        300_000, "Age at which metadata of the cluster is requested again.", at_least(0), importance=LOW
     )
     metadata_recovery_strategy: str = choice(
         "rebootstrap",
-        "What to do when no known broker answers: start again from the bootstrap servers, or go on trying.",
+        "What to do when no known broker responds: start again from the bootstrap servers, or go on trying.",
         "rebootstrap",
         "none",
         importance=LOW,

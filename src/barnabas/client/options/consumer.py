@@ -70,6 +70,8 @@ def fetch_faults(options: "ConsumerOptions") -> Iterator[str]:
 
 @settings_table
 class ConsumerOptions(CommonOptions):
+    """Options of `Consumer`."""
+
     rules = (address_faults, backoff_faults, sasl_faults, tls_faults, group_faults, fetch_faults)
     refused = CONSUMER_REFUSED
     derived = staticmethod(derive)
@@ -93,9 +95,9 @@ class ConsumerOptions(CommonOptions):
     )
     enable_auto_commit: bool = flag(True, "Whether positions are committed by themselves.")
     exclude_internal_topics: bool = flag(True, "Whether a pattern leaves out internal topics.")
-    fetch_max_bytes: int = int32(52_428_800, "Bytes that one answer may have.", at_least(0))
+    fetch_max_bytes: int = int32(52_428_800, "Bytes that one response may have.", at_least(0))
     fetch_max_wait_ms: int = int32(500, "How long the broker waits for fetch.min.bytes.", at_least(0), importance=LOW)
-    fetch_min_bytes: int = int32(1, "Bytes that an answer should have at least.", at_least(0), importance=HIGH)
+    fetch_min_bytes: int = int32(1, "Bytes that a response should have at least.", at_least(0), importance=HIGH)
     group_id: str | None = text(None, "Group that shares the partitions and the committed positions.", importance=HIGH)
     group_instance_id: str | None = text(
         None, "Name that keeps this member's partitions over a restart (static membership).", NOT_EMPTY
@@ -132,7 +134,7 @@ class ConsumerOptions(CommonOptions):
     )
     max_partition_fetch_bytes: int = int32(
         1_048_576,
-        "Bytes of one partition in one answer. Unless given, up to 8 MiB are asked for where few partitions are read.",
+        "Bytes of one partition in one response. Unless given, up to 8 MiB are requested if few partitions are read.",
         at_least(0),
         importance=HIGH,
     )

@@ -19,8 +19,8 @@ from barnabas.config.setting import Kind, Setting
 HEAD = """# Client options
 
 Every option of `Producer`, `Consumer` and `Admin`, with Kafka 4.1's names and defaults. Constructors take them with
-underscores (`linger_ms=5`), `from_config` with Kafka's dots (`{"linger.ms": "5"}`). All faults are told at once, in one
-`ConfigError`. How they are used: [clients](clients.md). This page is written by
+underscores (`linger_ms=5`), `from_config` with Kafka's dots (`{"linger.ms": "5"}`). All faults are reported at once, in
+one `ConfigError`. How they are used: [clients](clients.md). This page is written by
 `python -m barnabas.client.options.docs docs/`.
 """
 TABLES: Mapping[str, Mapping[str, Setting]] = MappingProxyType(

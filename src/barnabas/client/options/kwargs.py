@@ -15,6 +15,8 @@ Assignor = Literal["range", "roundrobin", "sticky", "cooperative-sticky"]
 
 
 class CommonKwargs(TypedDict, total=False):
+    """Keyword arguments that all clients take."""
+
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
     client_id: str
     connections_max_idle_ms: int
@@ -51,6 +53,8 @@ class CommonKwargs(TypedDict, total=False):
 
 
 class ProducerKwargs(CommonKwargs, total=False):
+    """Keyword arguments of `Producer`. docs/client-options.md describes each."""
+
     acks: Literal["all", "0", "1", -1, 0, 1]
     batch_size: int
     buffer_memory: int
@@ -82,6 +86,8 @@ class ProducerKwargs(CommonKwargs, total=False):
 
 
 class ConsumerKwargs(CommonKwargs, total=False):
+    """Keyword arguments of `Consumer`. docs/client-options.md describes each."""
+
     allow_auto_create_topics: bool
     auto_commit_interval_ms: int
     auto_offset_reset: str
@@ -113,5 +119,7 @@ class ConsumerKwargs(CommonKwargs, total=False):
 
 
 class AdminKwargs(CommonKwargs, total=False):
+    """Keyword arguments of `Admin`. docs/client-options.md describes each."""
+
     default_api_timeout_ms: int
     retries: int

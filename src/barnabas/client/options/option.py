@@ -17,6 +17,8 @@ INTEGERS = (Kind.INT, Kind.SHORT, Kind.LONG)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Option(Setting):
+    """One option of a table."""
+
     convert: Callable[[Any], Any] | None = None
     """For values that are more than text and numbers; raises ValueError that begins with `must`."""
 

@@ -58,13 +58,15 @@ def delivery_faults(options: "ProducerOptions") -> Iterator[str]:
 
 
 def memory_faults(options: "ProducerOptions") -> Iterator[str]:
-    """A batch reserves batch.size before its first record: with less, send() would wait for ever."""
+    """A batch reserves batch.size before its first record: with less, send() would wait forever."""
     if options.buffer_memory < options.batch_size:
         yield f"buffer_memory: must be at least batch_size ({options.batch_size}), or no batch fits into it"
 
 
 @settings_table
 class ProducerOptions(CommonOptions):
+    """Options of `Producer`."""
+
     rules = (
         address_faults,
         backoff_faults,

@@ -17,6 +17,8 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 @settings_area
 class SecurityOptions(OptionsTable):
+    """Options of TLS and SASL."""
+
     __slots__ = ()
 
     given: frozenset[str]

@@ -2,8 +2,8 @@
 
     send -> intake (serialize, partition) -> accumulator (batches) -> sender (requests) -> outcomes -> Delivery
 
-`intake` and `accumulator` run in the threads of users, the rest on the producer's own I/O thread. `identity` and
-`sequences` keep retries from doubling or reordering records, `transactions` binds them together.
+`user_calls`, `intake` and `accumulator` run in the threads of users, the rest on the producer's own I/O thread.
+`identity` and `sequences` keep retries from doubling or reordering records, `transactions` binds them together.
 """
 
 from barnabas.client.producer.delivery import RecordMetadata

@@ -120,7 +120,7 @@ cdef class OpenTopic:
                 slot.limit = batch.limit
         return slot
 
-    cdef int tell(self, dict spans) except -1:
+    cdef int report(self, dict spans) except -1:
         """Adds what went where to `spans`."""
         cdef Py_ssize_t number
         for number in range(self.count + 1):
@@ -175,7 +175,7 @@ cdef class RowAppender:
         free(self._scratch)
 
     def append(self, dict topics, Py_ssize_t start, Py_ssize_t stop, int64_t now_ms, dict spans):
-        """Appends rows up to `stop`, or to the first that needs the long way; its number. Lock held.
+        """Appends rows up to `stop`, or to the first that needs the slow path; its number. Lock held.
 
         `topics`: those whose records may go straight into an open batch.
         """
@@ -188,7 +188,7 @@ cdef class RowAppender:
         finally:
             self._last_open = None
             for each in found.values():
-                (<OpenTopic>each).tell(spans)
+                (<OpenTopic>each).report(spans)
         return row
 
     cdef bint _append_row(self, dict topics, dict found, Py_ssize_t row, int64_t now_ms) except -1:
@@ -242,7 +242,7 @@ cdef class RowAppender:
         return True
 
     cdef OpenTopic _open_topic(self, dict topics, dict found, Py_ssize_t row):
-        """None if the topic needs the long way first. The next row mostly has the topic of the last."""
+        """None if the topic needs the slow path first. The next row mostly has the topic of the last."""
         cdef const uint8_t* name = NULL
         cdef Py_ssize_t length = 0
         if self._topic is None:

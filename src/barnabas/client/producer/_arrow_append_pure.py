@@ -10,6 +10,8 @@ Spans = dict[Any, list[int]]
 
 
 class RowAppender:
+    """Appends the rows of one RecordBatch."""
+
     __slots__ = ("_columns", "_topic")
 
     def __init__(self, columns: dict[str, Any], topic: str | None) -> None:
@@ -17,7 +19,7 @@ class RowAppender:
         self._topic = topic
 
     def append(self, topics: dict[str, Any], start: int, stop: int, now_ms: int, spans: Spans) -> int:
-        """Appends rows up to `stop`, or to the first that needs the long way; its number. Lock held.
+        """Appends rows up to `stop`, or to the first that needs the slow path; its number. Lock held.
 
         `topics`: those whose records may go straight into an open batch.
         """
@@ -39,7 +41,7 @@ class RowAppender:
         try:
             index = batch.buffer.try_append(timestamp, row.get("key"), row["value"], headers, batch.limit)
         except (TypeError, ValueError):
-            return False  # the long way says what is wrong with the headers
+            return False  # the slow path says what is wrong with the headers
         if index < 0:
             return False
         spans.setdefault(batch, [index, index])[1] = index

@@ -1,9 +1,9 @@
 # cython: language_level=3, binding=True
-"""The short way of a record into its batch, and the handle it leaves behind, compiled; the twin is `_fast_pure.py`.
+"""The fast path of a record into its batch, and the handle it leaves behind, compiled; the twin is `_fast_pure.py`.
 
-`SendPath.send` takes no lock: from the look at a batch's limit to the end of the append nothing here runs Python code,
+`SendPath.send` takes no lock: from reading a batch's limit to the end of the append nothing here runs Python code,
 so with the GIL it is one step for all other threads. Whoever closes a batch sets its limit first and reads its size
-afterwards. What takes longer is in `delivery` and in the long way, which both twins share.
+afterwards. What takes longer is in `delivery` and in the slow path, which both twins share.
 """
 
 cimport cython
@@ -30,7 +30,7 @@ cdef inline long long now_ms() noexcept:
 
 
 cdef class BatchSlot:
-    """The part of a batch that the short way looks at."""
+    """The part of a batch that the fast path uses."""
 
     cdef public object buffer
     cdef public Py_ssize_t limit
@@ -123,7 +123,7 @@ cdef Delivery append(BatchSlot batch, object key, object value, object headers, 
 
 
 cdef class SendPath:
-    """Base of the blocking producer: the short way, and `_send_slowly` for all that does not fit in here."""
+    """Base of the blocking producer: the fast path, and `_send_slowly` for all that does not fit in here."""
 
     cdef dict _topics
     cdef object _lock
@@ -134,7 +134,7 @@ cdef class SendPath:
         self._lock = lock
 
     def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):
-        """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
+        """Puts a record into a batch and returns at once; the delivery reports its outcome.
 
         Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
         called with the delivery on the I/O thread. `timestamp` is in milliseconds.
@@ -166,7 +166,7 @@ cdef class SendPath:
             try:
                 delivery = append(batch, key, value, headers, timestamp)
             except (TypeError, ValueError):
-                return None  # the long way says what is wrong with them
+                return None  # the slow path says what is wrong with them
             if delivery is not None and on_delivery is not None:
                 batch.add_callback(delivery, on_delivery)
         return delivery

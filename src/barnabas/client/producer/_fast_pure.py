@@ -1,7 +1,7 @@
-"""The short way of a record into its batch, and the handle it leaves behind; the twin of `_fast.pyx`.
+"""The fast path of a record into its batch, and the handle it leaves behind; the twin of `_fast.pyx`.
 
 A handle is made for each record, so it holds no more than its batch, its place there and its time stamp. What takes
-longer is in `delivery` and in the long way, which both twins share.
+longer is in `delivery` and in the slow path, which both twins share.
 """
 
 import threading
@@ -16,13 +16,13 @@ from barnabas.records.codec import BatchBuffer, partition_for_key
 
 
 class BatchSlot:
-    """The part of a batch that the short way looks at."""
+    """The part of a batch that the fast path uses."""
 
     __slots__ = ("buffer", "limit")
 
     buffer: BatchBuffer | None
     limit: int
-    """How large the batch may become before the accumulator has to look at it again."""
+    """How large the batch may become before the accumulator has to check it again."""
 
 
 class PartitionSlot:
@@ -76,7 +76,7 @@ class Delivery:
 
 
 class SendPath:
-    """Base of the blocking producer: the short way, and `_send_slowly` for all that does not fit in here."""
+    """Base of the blocking producer: the fast path, and `_send_slowly` for all that does not fit in here."""
 
     __slots__ = ("_path_lock", "_topics")
 
@@ -96,7 +96,7 @@ class SendPath:
         headers: Sequence[tuple[str, bytes | None]] | None = None,
         on_delivery: Callable[[Delivery], object] | None = None,
     ) -> Delivery:
-        """Puts a record into a batch and returns at once; the delivery tells what becomes of it.
+        """Puts a record into a batch and returns at once; the delivery reports its outcome.
 
         Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
         called with the delivery on the I/O thread. `timestamp` is in milliseconds.
@@ -153,5 +153,5 @@ def _append(
     try:
         index = batch.buffer.try_append(timestamp, key, value, headers, batch.limit)
     except (TypeError, ValueError):
-        return None  # the long way says what is wrong with the headers
+        return None  # the slow path says what is wrong with the headers
     return Delivery(batch, index, timestamp) if index >= 0 else None

@@ -33,6 +33,8 @@ class RowAppender(Protocol):
 
 
 class Accumulator:
+    """The batches of one producer and the lock that guards them."""
+
     def __init__(
         self,
         limits: Limits,

@@ -1,4 +1,4 @@
-"""The columns of a RecordBatch that is to be sent, checked and brought into few forms; no row is looked at here.
+"""The columns of a RecordBatch that is to be sent, checked and brought into few forms; no row is read here.
 
 key, value     binary (or text, which goes as UTF-8); value is required
 headers        list of struct(key, value); null is none
@@ -45,7 +45,7 @@ class ArrowRows:
             _check_topics(self.columns["topic"])
 
     def record(self, row: int) -> ProducerRecord:
-        """One row for the long way."""
+        """One row for the slow path."""
         cells: list[Any] = [self.columns[name][row].as_py() if name in self.columns else None for name in _KNOWN]
         key, value, headers, topic, partition, timestamp = cells
         return ProducerRecord(

@@ -1,9 +1,9 @@
 """`send_arrow`: the rows of a RecordBatch, without an object for each of them, and one handle for all.
 
 Rows go straight into the open batches of their partitions, by the compiled appender if it is there. A row that finds
-none, or no room, goes the long way of `send`, which opens the next batch, waits for metadata and memory, looks at the
+none, or no room, takes the slow path of `send`, which opens the next batch, waits for metadata and memory, checks the
 transaction and says what is wrong with a record; it is one in some hundred. Where each record has to be seen by Python
-code (interceptors, serializers, another partitioner) every row goes the long way.
+code (interceptors, serializers, another partitioner) every row takes the slow path.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class RowsDelivery:
 
 
 class ArrowSending:
-    """One `send_arrow` on its way. The producer asks for the next row that needs the long way until there is none."""
+    """One `send_arrow` on its way. The producer asks for the next row that needs the slow path until there is none."""
 
     def __init__(self, rows: Any, topic: str | None, core: "ProducerCore") -> None:
         core.accumulator.check_open()
@@ -109,7 +109,7 @@ class ArrowSending:
         return self._next == self._rows.num_rows
 
     def append(self) -> ProducerRecord | None:
-        """Appends at most ROWS_AT_ONCE rows; the record that is to be sent next the long way, if one has to be."""
+        """Appends at most ROWS_AT_ONCE rows; the record that is to be sent next the slow path, if one has to be."""
         stop = min(self._next + ROWS_AT_ONCE, self._rows.num_rows)
         now_ms = time.time_ns() // 1_000_000
         self._next = self._accumulator.append_rows(self._appender, self._next, stop, now_ms, self._spans)

@@ -55,6 +55,8 @@ class FlushGroup:
 
 
 class ProducerBatch(BatchSlot):
+    """Records of one partition that are sent together, from the first append to their outcome."""
+
     __slots__ = (
         "_callbacks",
         "_event",

@@ -47,6 +47,8 @@ class SendOrder(Protocol):
 
 
 class BatchQueues:
+    """All batches that are not finished, in queues per partition. Not safe for threads."""
+
     def __init__(
         self,
         limits: Limits,
@@ -298,7 +300,7 @@ class BatchQueues:
         return until_ms
 
     def update_load(self, unavailable: Iterable[int]) -> None:
-        """Partitions whose queues are long, or whose node does not answer, get fewer keyless records."""
+        """Partitions whose queues are long, or whose node does not respond, get fewer keyless records."""
         if not self.limits.adaptive_partitioning:
             return
         absent = set(unavailable)

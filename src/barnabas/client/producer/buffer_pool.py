@@ -2,7 +2,7 @@
 
 Called by the accumulator, always with its lock held. Only the count of bytes lives here; the bytes themselves belong to
 the batches. Whoever finds too little left queues a `MemoryWaiter`, and memory that comes back goes to the head of the
-queue until it is satisfied, so that a caller who needs much is not overtaken for ever by callers who need little.
+queue until it is satisfied, so that a caller who needs much is not overtaken forever by callers who need little.
 """
 
 from collections import deque
@@ -22,6 +22,8 @@ _HEADER_OVERHEAD: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """The options that bound batches and memory."""
+
     batch_size: int
     linger_ms: int
     buffer_memory: int
@@ -55,6 +57,8 @@ class MemoryWaiter:
 
 
 class BufferPool:
+    """How much of buffer.memory is left, and who waits for it."""
+
     __slots__ = ("_waiters", "available_bytes", "total_bytes")
 
     def __init__(self, total_bytes: int) -> None:

@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 
 class ProducerCore:
+    """One producer on its I/O thread."""
+
     def __init__(
         self,
         options: ProducerOptions,
@@ -150,7 +152,7 @@ class ProducerCore:
         await self._transactional().commit()
 
     async def abort_transaction(self) -> None:
-        """Nothing of this transaction is ever seen by who reads committed records only."""
+        """Ends the transaction: consumers of committed records never see its records."""
         await self._transactional().abort()
 
     async def send_offsets(

@@ -21,6 +21,8 @@ UNKNOWN_OFFSET: Final = -1
 
 
 class RecordMetadata(NamedTuple):
+    """Where a record was written: topic, partition, offset and timestamp."""
+
     topic: str
     partition: int
     offset: int
@@ -60,13 +62,13 @@ async def wait_in_loop(delivery: "Delivery") -> RecordMetadata:
         loop = asyncio.get_running_loop()
         arrived = loop.create_future()
 
-        def tell(_: Any) -> None:
+        def on_done(_: Any) -> None:
             try:
                 loop.call_soon_threadsafe(_set, arrived)
             except RuntimeError:
                 pass  # the caller's loop ended meanwhile, and with it whoever awaited
 
-        add_callback(delivery, tell)
+        add_callback(delivery, on_done)
         await arrived
     return result(delivery, 0)
 

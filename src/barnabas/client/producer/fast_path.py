@@ -1,4 +1,4 @@
-"""The short path of `send`, compiled or pure: chosen here and nowhere else."""
+"""The fast path of `send`, compiled if it could be, else in Python: chosen here and nowhere else."""
 
 from typing import TYPE_CHECKING
 

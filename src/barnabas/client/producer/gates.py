@@ -1,6 +1,6 @@
 """What has to be settled before a producer without transactions may send: nothing, or a producer id.
 
-The sender asks its gate at each turn, on the I/O thread. `transactions` has the gate of transactional producers.
+The sender checks its gate at each turn, on the I/O thread. `transactions` has the gate of transactional producers.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Gate(Protocol):
 
     def may_send(self, tp: TopicPartition) -> bool: ...
 
-    def next_look_ms(self) -> int: ...
+    def next_check_ms(self) -> int: ...
 
     def last_error(self) -> str:
         """Why it could not be settled the last time; nothing if nothing is known."""
@@ -70,7 +70,7 @@ class OpenGate:
     def may_send(self, tp: TopicPartition) -> bool:
         return True
 
-    def next_look_ms(self) -> int:
+    def next_check_ms(self) -> int:
         return NEVER_MS
 
     def last_error(self) -> str:
@@ -106,24 +106,24 @@ class IdempotenceGate:
         if self._identity.maybe_bump() and self._identity.known:
             return True
         if self._task is None and self._accumulator.batches.active:
-            self._task = self._background.start("asking for a producer id", self._ask(), self._fail_waiting)
+            self._task = self._background.start("getting a producer id", self._get_producer_id(), self._fail_waiting)
         return False
 
     def may_send(self, tp: TopicPartition) -> bool:
         return True
 
-    def next_look_ms(self) -> int:
+    def next_check_ms(self) -> int:
         return NEVER_MS
 
     def last_error(self) -> str:
         return self._last_error
 
-    async def _ask(self) -> None:
+    async def _get_producer_id(self) -> None:
         backoff = retry_backoff(self._options)
         try:
             while self._accumulator.batches.active:
                 try:
-                    await self._ask_once()
+                    await self._init_producer_id()
                     break
                 except KafkaError as error:
                     if not error.retriable:
@@ -136,15 +136,15 @@ class IdempotenceGate:
             self._task = None
             self._wake()
 
-    async def _ask_once(self) -> None:
+    async def _init_producer_id(self) -> None:
         request = InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=self._options.transaction_timeout_ms
         )
         node_id = await self._cluster.any_node()
-        answer: InitProducerIdResponse = await self._cluster.send(node_id, request)
-        if answer.error_code:
-            raise error_for(answer.error_code)
-        self._identity.assign(answer.producer_id, answer.producer_epoch)
+        response: InitProducerIdResponse = await self._cluster.send(node_id, request)
+        if response.error_code:
+            raise error_for(response.error_code)
+        self._identity.assign(response.producer_id, response.producer_epoch)
         self._identity.begin_epoch()
         self._last_error = ""
 

@@ -2,7 +2,7 @@
 
 Used by the sender on the I/O thread. It decides, for a batch that failed, whether it can be sent again without a hole
 or a double, and when a new epoch has to begin (KIP-360): the broker takes sequences from 0 with a new epoch, so after a
-loss that nobody can repair the next batches are numbered anew. A plain idempotent producer raises its epoch by itself;
+loss that nobody can repair the next batches are numbered again. A plain idempotent producer raises its epoch by itself;
 a transactional one gets it from its coordinator when the transaction ends.
 """
 
@@ -20,6 +20,8 @@ NO_PRODUCER: Final = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 class ProducerIdentity:
+    """The producer id and epoch, and the sequences of each partition."""
+
     def __init__(self, *, transactional: bool) -> None:
         self.transactional = transactional
         self.producer: tuple[int, int] = NO_PRODUCER
@@ -50,7 +52,7 @@ class ProducerIdentity:
         self._unresolved.pop(tp, None)
         self._to_rewrite.discard(tp)
 
-    def on_made_anew(self, tp: TopicPartition) -> None:
+    def on_recreated(self, tp: TopicPartition) -> None:
         """The partition is another one of the same name, which may not know the producer."""
         if tp in self.partitions:
             self.partitions[tp].is_known = False
@@ -58,9 +60,9 @@ class ProducerIdentity:
     def may_send(self, batch: ProducerBatch) -> bool:
         """Whether this batch, the first of its queue, keeps the order if it goes now.
 
-        The first of an epoch, or in a topic made anew, goes alone until it is acknowledged. A broker that does not know
-        the producer takes any sequence as its first: were this one refused for a moment and the next, already behind
-        it, taken, it could never be written any more.
+        The first of an epoch, or in a topic created again, goes alone until it is acknowledged. A broker that does not
+        know the producer takes any sequence as its first: were this one refused for a moment and the next, already
+        behind it, taken, it could never be written any more.
         """
         if not self.known or (self.bump_required and not self.transactional):
             return False  # a transactional producer settles what was sent, and gets its epoch when it has aborted
@@ -139,12 +141,12 @@ class ProducerIdentity:
         self._unresolved[batch.tp] = max(following, self._unresolved.get(batch.tp, 0))
 
     def resolve(self) -> bool:
-        """Looks at the unresolved partitions; True if records may be missing and a transaction has to be aborted."""
+        """Checks the unresolved partitions; True if records may be missing and a transaction has to be aborted."""
         abort = False
         for tp in list(self._unresolved):
             sequences = self.partitions.get(tp)
             if sequences is not None and sequences.in_flight:
-                continue  # the batches behind it will tell
+                continue  # the batches behind it will show
             del self._unresolved[tp]
             if sequences is None or sequences.is_next(sequences.next_sequence):
                 continue  # one behind it was taken, so it was as well
@@ -166,7 +168,7 @@ class ProducerIdentity:
         return True
 
     def begin_epoch(self) -> None:
-        """Batches of the partitions that lost their place are numbered anew; others go on until they have none."""
+        """Batches of the partitions that lost their place are numbered again; others go on until they have none."""
         for tp in self._to_rewrite:
             if tp in self.partitions:
                 self.partitions[tp].start_at_beginning(self.producer)
@@ -203,5 +205,5 @@ class ProducerIdentity:
         return True
 
     def _is_current(self, batch: ProducerBatch) -> bool:
-        """A late answer to an older epoch must not begin yet another."""
+        """A late response to an older epoch must not begin yet another."""
         return (batch.producer_id, batch.producer_epoch) == self.producer

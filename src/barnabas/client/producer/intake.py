@@ -24,6 +24,8 @@ _STICKY: Final = -1
 
 
 class Intake:
+    """Prepares records and appends them to batches, in the thread of the caller."""
+
     def __init__(self, options: ProducerOptions, accumulator: Accumulator) -> None:
         self.interceptors = ProducerInterceptors(options.interceptor_classes)
         self._options = options

@@ -7,6 +7,8 @@ if TYPE_CHECKING:
 
 
 class ProducerMeters:
+    """Counts since the producer was made."""
+
     __slots__ = (
         "acknowledged_bytes",
         "acknowledged_records",

@@ -12,6 +12,8 @@ from barnabas.errors import KafkaError
 
 
 class NodeState:
+    """One broker."""
+
     __slots__ = ("connecting", "failure", "failures", "in_flight", "not_before_ms", "starved_since_ms")
 
     def __init__(self) -> None:
@@ -26,6 +28,8 @@ class NodeState:
 
 
 class NodeStates:
+    """All brokers that the sender has used."""
+
     def __init__(self, options: ProducerOptions, clock: Clock) -> None:
         self._options = options
         self._clock = clock

@@ -31,7 +31,7 @@ class StickyPartition:
         self.produced_bytes = 0
 
     def draw(self, available: Sequence[int], partition_count: int) -> int:
-        """Moves to another partition (or the same again, by chance) and starts to count anew."""
+        """Moves to another partition (or the same again, at random) and starts to count again."""
         self.produced_bytes = 0
         self.partition = self._drawn(available, partition_count)
         return self.partition
@@ -39,7 +39,7 @@ class StickyPartition:
     def update_load(self, load: Sequence[tuple[int, int]]) -> None:
         """`load`: (partition, length of its queue). A queue of the longest length has weight 1, an empty one the most.
 
-        Without load, or with all alike, every available partition has the same chance.
+        Without load, or with all alike, every available partition is equally likely.
         """
         if len(load) < 2 or len({length for _, length in load}) == 1:
             self._cumulative = None

@@ -14,6 +14,8 @@ from barnabas.client.retry import last_error_suffix
 
 
 class PendingCall:
+    """The one call of a transaction that has not finished."""
+
     def __init__(self, max_block_ms: int, last_error: Callable[[], str]) -> None:
         """`last_error`: why the last attempt came to nothing, if it did."""
         self._max_block_ms = max_block_ms
@@ -27,7 +29,7 @@ class PendingCall:
         return self._task is not None and self._name == name
 
     def forget(self) -> None:
-        """Nobody wants to hear of it any more; it goes on."""
+        """Its outcome is not reported any more; it goes on."""
         self._task = None
 
     async def run(self, name: str, work: Callable[[], Coroutine[Any, Any, None]], about: object = None) -> None:
@@ -75,6 +77,6 @@ class PendingCall:
 
 
 def _take_outcome(task: asyncio.Task[None]) -> None:
-    """Not to be reported as one that nobody looked at: the state of the transaction has it."""
+    """Not to be reported as one that nobody retrieved: the state of the transaction has it."""
     if not task.cancelled():
         task.exception()

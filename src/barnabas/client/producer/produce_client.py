@@ -1,13 +1,16 @@
-"""The producer's words to a cluster: Produce requests, and what their answers say about leaders. On the I/O thread."""
+"""The producer's requests: Produce, and what its responses say about leaders. On the I/O thread."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from barnabas.client.background import Background
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.batch import ProducerBatch
+from barnabas.client.producer.batch_queues import NEVER_MS
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
@@ -21,24 +24,30 @@ from barnabas.protocol.produce_response import decode_produce_response
 from barnabas.records.compression import CompressionType
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
+logger = logging.getLogger(__name__)
+
 
 class Posted(NamedTuple):
-    """A request on its way."""
+    """A request that was sent."""
 
     node_id: int
     version: int
     size: int
     names: dict[TopicId, str]
-    answer: "asyncio.Future[memoryview]"
+    response: "asyncio.Future[memoryview]"
 
 
 class Produced(NamedTuple):
+    """The response to a Produce request, by partition; None with acks=0."""
+
     size: int
-    answer: ProduceResponse | None
+    response: ProduceResponse | None
     partitions: dict[TopicPartition, PartitionProduceResponse]
 
 
 class ProduceClient:
+    """Sends Produce requests and decodes their responses."""
+
     def __init__(self, options: ProducerOptions, cluster: ClusterClient) -> None:
         self._options = options
         self._cluster = cluster
@@ -56,19 +65,20 @@ class ProduceClient:
         await self._cluster.version_of(node_id, ApiKey.PRODUCE, max_version=self._max_version())
 
     def post(self, node_id: int, batches: Sequence[ProducerBatch]) -> Posted:
-        """Sends the batches, one a partition, on the connection that is there: calls and requests have one order.
+        """Sends the batches, one per partition, on the connection that is there: calls and requests have one order.
 
         Raises UnreachableError if there is none any more.
         """
         version = self._cluster.ready_version(node_id, ApiKey.PRODUCE, max_version=self._max_version())
         topics = self._topics(batches)
         if any(topic.topic_id == NO_TOPIC_ID for topic in topics.values()):
-            version = min(version, FIRST_TOPIC_ID_VERSION - 1)  # who told of the topic was older than its leader is
+            # The broker that described the topic is older than its leader.
+            version = min(version, FIRST_TOPIC_ID_VERSION - 1)
         self._cluster.touch(topics)
         parts = encode_produce(
             version, self._options.transactional_id, self._options.acks, self._options.request_timeout_ms, topics
         )
-        answer = self._cluster.post_frame(
+        response = self._cluster.post_frame(
             node_id,
             ApiKey.PRODUCE,
             version,
@@ -76,13 +86,13 @@ class ProduceClient:
             timeout_ms=self._options.request_timeout_ms,
             expect_response=self._options.acks != 0,
         )
-        # By the ids that were sent: a topic may have been made anew meanwhile, under another id.
+        # By the ids that were sent: a topic may have been created again meanwhile, under another id.
         names = {topic.topic_id: name for name, topic in topics.items()}
-        return Posted(node_id, version, sum(map(len, parts)), names, answer)
+        return Posted(node_id, version, sum(map(len, parts)), names, response)
 
-    async def answer_to(self, posted: Posted) -> Produced:
-        """With acks=0 nothing is answered."""
-        body = await posted.answer
+    async def response_to(self, posted: Posted) -> Produced:
+        """With acks=0 there is no response."""
+        body = await posted.response
         if self._options.acks == 0:
             return Produced(posted.size, None, {})
         response, partitions = decode_produce_response(body, posted.version, posted.names)
@@ -90,7 +100,7 @@ class ProduceClient:
         return Produced(posted.size, response, partitions)
 
     def take_hint(self, tp: TopicPartition, leader: int, leader_epoch: int, nodes: Sequence[Node]) -> bool:
-        """The new leader that an answer named (KIP-951); True if it was news."""
+        """The new leader that a response named (KIP-951); True if it was not known."""
         if leader < 0:
             return False
         if nodes:
@@ -117,6 +127,54 @@ class ProduceClient:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} is not known any more")
             found[name] = TopicBatches(known.topic_id or NO_TOPIC_ID, partitions)
         return found
+
+
+class WantedMetadata:
+    """Topics whose leaders the sender needs: refreshed, at most every retry.backoff.ms."""
+
+    def __init__(
+        self,
+        options: ProducerOptions,
+        client: ProduceClient,
+        background: Background,
+        *,
+        on_done: Callable[[], None],
+    ) -> None:
+        """`on_done` is called after every response, good or not."""
+        self._pause_ms = max(1, options.retry_backoff_ms)
+        self._client = client
+        self._background = background
+        self._on_done = on_done
+        self._topics: set[str] = set()
+        self._not_before_ms = 0
+        self.last_error = ""
+        """Why the last attempt failed, if it did."""
+
+    def want(self, topics: Iterable[str]) -> None:
+        self._topics.update(topics)
+
+    def next_check_ms(self) -> int:
+        return self._not_before_ms if self._topics else NEVER_MS
+
+    def maybe_refresh(self, now_ms: int) -> None:
+        if self._topics and now_ms >= self._not_before_ms:
+            topics, self._topics = self._topics, set()
+            self._not_before_ms = now_ms + self._pause_ms
+            self._background.start("refreshing metadata", self._refresh(topics), self._on_failure)
+
+    async def _refresh(self, topics: set[str]) -> None:
+        try:
+            await self._client.refresh_metadata(topics)
+            self.last_error = ""
+        except KafkaError as error:
+            logger.info("metadata of %s: %s", ", ".join(sorted(topics)), error.message)
+            self.last_error = error.message
+        self._on_done()
+
+    def _on_failure(self, error: KafkaError) -> None:
+        """The next turn of the sender asks again, after a pause."""
+        self.last_error = error.message
+        self._on_done()
 
 
 def _codec(options: ProducerOptions) -> tuple[CompressionType, int | None]:

@@ -1,145 +1,49 @@
-"""`barnabas.Producer`: the blocking producer. Safe to use from many threads; nobody has to poll it."""
+"""`barnabas.Producer`: the blocking producer. What its methods do is in user_calls.py, shared with the asyncio twin."""
 
 import contextlib
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from barnabas.client.environment import environment
-from barnabas.client.errors import AbortableTransactionError, ClosedError
-from barnabas.client.facade import blocking
+from barnabas.client.facade import plain, waiting
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
-from barnabas.client.plugins import configure_plugins
-from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
-from barnabas.client.producer.at_exit import finish_collected
-from barnabas.client.producer.core import ProducerCore
 from barnabas.client.producer.fast_path import Delivery, SendPath
-from barnabas.client.producer.memory_wait import wait_for_memory
-from barnabas.client.producer.record import OnDelivery, PreparedRecord, ProducerRecord
-from barnabas.client.producer.transaction_requests import GroupMetadata
-from barnabas.client.retry import Deadline
-from barnabas.client.unclosed import end_when_collected
-from barnabas.errors import KafkaError
+from barnabas.client.producer.record import OnDelivery, ProducerRecord
+from barnabas.client.producer.user_calls import ProducerCalls
+from barnabas.client.user_side import BlockingSide
 
 
 class Producer(SendPath):
-    """Sends records. Options are Kafka's, with underscores.
+    """Sends records. Safe to use from many threads; nobody has to poll it.
 
     with Producer("localhost:9092", linger_ms=5) as producer:
         producer.send("orders", b"value", key=b"42").result()
+
+    Options are Kafka's names with underscores. By default it is idempotent: a record that is retried is written once.
     """
 
     def __init__(
         self, bootstrap_servers: str | Sequence[str] | None = None, /, **options: Unpack[ProducerKwargs]
     ) -> None:
-        self._init(ProducerOptions.of(bootstrap_servers, **options))
+        """`bootstrap_servers`: "host:port,host:port" or a list. Connects when it is first used."""
+        self._start(ProducerOptions.of(bootstrap_servers, **options))
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """Options by Kafka's dotted names; numbers and truth values may be text."""
+        """Options by Kafka's dotted names, as in a producer.properties; numbers and truth values may be text."""
         producer = cls.__new__(cls)
-        producer._init(ProducerOptions.from_config(config))
+        producer._start(ProducerOptions.from_config(config))
         return producer
 
-    def _init(self, options: ProducerOptions) -> None:
-        configure_plugins(options)
-        self._io = environment().start_io(options.client_id)
-        self._core = ProducerCore(options, self._io)
-        self._intake = self._core.intake
-        self._core.accumulator.open_path(self)
-        self._max_block_ms = options.max_block_ms
-        end_when_collected(self, self._io, functools.partial(finish_collected, self._core))
+    def _start(self, options: ProducerOptions) -> None:
+        side = BlockingSide()
+        self._use(ProducerCalls.start(options, side), side)
+        self._core.end_with(self)
 
-    def send_arrow(self, rows: Any, topic: str | None = None) -> RowsDelivery:
-        """Sends every row of a pyarrow.RecordBatch, without an object for each; the handle is for all of them.
-
-        Columns as `poll_arrow` gives them: value, and optionally key, headers, topic, partition, timestamp. `topic`
-        wins over the column. Waits as `send` does. A row that is refused raises; those before it are on their way.
-        """
-        sending = ArrowSending(rows, topic, self._core)
-        while not sending.finished:
-            record = sending.append()
-            if record is not None:
-                sending.sent(
-                    self._send_slowly(
-                        record.topic, record.value, record.key, record.partition, record.timestamp, record.headers, None
-                    )
-                )
-        return sending.delivery()
-
-    flush = blocking(ProducerCore.flush)
-    partitions_for = blocking(ProducerCore.partitions_for)
-    init_transactions = blocking(ProducerCore.init_transactions)
-    begin_transaction = blocking(ProducerCore.begin_transaction)
-    commit_transaction = blocking(ProducerCore.commit_transaction)
-    abort_transaction = blocking(ProducerCore.abort_transaction)
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[Self]:
-        """Commits at the end of the block, aborts if it raises. The first one initializes the transactional id.
-
-        An end that takes longer than max.block.ms raises ClientTimeoutError and goes on; the next transaction waits
-        for it. Whether a commit was done is then told by `commit_transaction`, called again, or by the next
-        transaction: it raises AbortableTransactionError if not.
-        """
-        try:
-            self.begin_transaction()
-        except AbortableTransactionError:  # the last one, whose commit took too long
-            self._abort_quietly()
-            raise
-        except KeyboardInterrupt:  # it may have begun at the very moment
-            self._io.call(self._core.abandon_transaction)
-            raise
-        try:
-            yield self
-        except BaseException:
-            self._abort_quietly()
-            raise
-        try:
-            self.commit_transaction()
-        except KafkaError:
-            self._abort_quietly()
-            raise
-
-    def send_offsets(self, source: Any, group_metadata: GroupMetadata | None = None) -> None:
-        """Commits what was read as a part of the transaction.
-
-        `source`: a consumer, for the positions it has reached, with their leader epochs; or offsets by partition (the
-        next to read), with the `group_metadata()` of the consumer.
-        """
-        if group_metadata is None:
-            group_metadata = source.group_metadata()
-            source = source.consumed()
-        self._io.wait(self._core.send_offsets(source, group_metadata))
-
-    def metrics(self) -> dict[str, float]:
-        """What this producer has counted since it was made, by Kafka's names."""
-        return self._core.metrics()
-
-    def close(self, timeout: float | None = None) -> None:
-        """Sends what is buffered and ends. After `timeout` seconds the rest fails. May be called again.
-
-        In a delivery callback it never waits: nothing more is sent, and all that is not acknowledged fails with
-        ClosedError, as after `close(0)`. In a child process it does nothing: what is buffered is the parent's to send.
-        """
-        if self._io.is_forked:
-            return
-        if self._io.is_current:
-            self._core.close_from_callback(timeout)
-            return
-        with contextlib.suppress(ClosedError):  # it has ended already
-            self._io.wait(self._core.close(timeout))
-        self._io.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+    def _use(self, calls: ProducerCalls, side: BlockingSide) -> None:
+        self._core, self._side = calls, side
+        calls.core.accumulator.open_path(self)
 
     def _send_slowly(
         self,
@@ -151,29 +55,51 @@ class Producer(SendPath):
         headers: Sequence[tuple[str, bytes | None]] | None,
         on_delivery: OnDelivery | None,
     ) -> Delivery:
-        record = self._intake.prepare(ProducerRecord(topic, value, key, partition, timestamp, headers), on_delivery)
+        record = ProducerRecord(topic, value, key, partition, timestamp, headers)
+        sent = self._core.try_send(record, on_delivery)
+        return sent if isinstance(sent, Delivery) else self._side.run(self._core.send_later(sent))
+
+    send_arrow = waiting(ProducerCalls.send_arrow)
+    """Sends every row of a pyarrow.RecordBatch; the handle is for all of them."""
+    flush = waiting(ProducerCalls.flush)
+    """Sends all that is buffered and waits until each record is acknowledged or has failed."""
+    partitions_for = waiting(ProducerCalls.partitions_for)
+    """The partitions of a topic with their leaders and replicas."""
+    init_transactions = waiting(ProducerCalls.init_transactions)
+    """Takes the transactional id over and fences an earlier producer that has it."""
+    begin_transaction = waiting(ProducerCalls.begin_transaction)
+    """Everything sent from now on belongs to one transaction."""
+    commit_transaction = waiting(ProducerCalls.commit_transaction)
+    """Sends what is buffered and makes all records of the transaction visible at once."""
+    abort_transaction = waiting(ProducerCalls.abort_transaction)
+    """Ends the transaction: consumers of committed records never see its records."""
+    send_offsets = waiting(ProducerCalls.send_offsets)
+    """Commits the positions of a consumer as a part of the transaction."""
+    metrics = plain(ProducerCalls.metrics)
+    """What this producer has counted since it was made, by Kafka's names."""
+    close = waiting(ProducerCalls.close)
+    """Sends what is buffered and ends. After `timeout` seconds the rest fails."""
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Commits at the end of the block, aborts if it raises. The first one initializes the transactional id.
+
+        An end that takes longer than max.block.ms raises ClientTimeoutError and goes on; the next transaction waits
+        for it. Whether a commit was done is reported by `commit_transaction`, called again, or by the next
+        transaction: it raises AbortableTransactionError if not.
+        """
+        self._side.run(self._core.enter_transaction())
         try:
-            return self._append(record)
-        except BaseException as error:
-            self._intake.interceptors.on_refused(error)
+            yield self
+        except BaseException:
+            self._side.run(self._core.exit_transaction(failed=True))
             raise
+        self._side.run(self._core.exit_transaction(failed=False))
 
-    def _append(self, record: PreparedRecord) -> Delivery:
-        outcome = self._intake.try_append(record)
-        if isinstance(outcome, Delivery):
-            return outcome
-        deadline = Deadline(self._max_block_ms)
-        while True:
-            granted = 0
-            if outcome is None:
-                self._io.wait(self._core.load_topic(record.topic, deadline, record.partition))
-            else:
-                granted = wait_for_memory(self._core.accumulator, outcome, deadline)
-            outcome = self._intake.try_append(record, granted)
-            if isinstance(outcome, Delivery):
-                return outcome
+    def __enter__(self) -> Self:
+        return self
 
-    def _abort_quietly(self) -> None:
-        """The exception on its way says more than one from the abort; the next call hears of a fatal error anyway."""
-        with contextlib.suppress(KafkaError):
-            self.abort_transaction()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 class PartitionQueue(PartitionSlot):
+    """The batches of one partition that wait to be sent."""
+
     __slots__ = ("accumulator", "batches", "gone", "leader", "muted", "topic", "tp")
 
     open: "ProducerBatch | None"
@@ -32,7 +34,7 @@ class PartitionQueue(PartitionSlot):
         self.open = None
         self.leader = NO_LEADER
         self.gone = False
-        """The topic was made anew and does not have this partition any more: what is here fails."""
+        """The topic was created again and does not have this partition any more: what is here fails."""
         self.muted = False
         """A batch is on its way and the next must not overtake it (no idempotence, one request in flight)."""
 
@@ -56,6 +58,8 @@ class PartitionQueue(PartitionSlot):
 
 
 class TopicQueues(TopicSlot):
+    """The queues of one topic."""
+
     __slots__ = (
         "_mark",
         "_replaced_id",
@@ -91,7 +95,7 @@ class TopicQueues(TopicSlot):
     def follow(self, known: TopicMetadata | None, brokers: Container[int]) -> list[PartitionQueue] | None:
         """Takes over leaders and the number of partitions.
 
-        If the topic was made anew, gives the queues of partitions that are not there any more, else None.
+        If the topic was created again, gives the queues of partitions that are not there any more, else None.
         Partitions are never taken away from a topic: fewer of them are a broker that lags behind, and not believed,
         unless the topic is another one of the same name. Without topic ids that is known if it was missed in between.
         """
@@ -128,7 +132,7 @@ class TopicQueues(TopicSlot):
     def _shrink(self, partition_count: int) -> list[PartitionQueue]:
         gone = self.partitions[partition_count:]
         if gone:
-            # In one step: who sends without the lock reads the count and then the queue of a lower number.
+            # In one step: the fast path, which takes no lock, reads the count and then the queue of a lower number.
             del self.partitions[partition_count:]
             self.sticky.update_load(())
         for queue in gone:

@@ -41,6 +41,8 @@ class PreparedRecord(NamedTuple):
 
 
 class ProducerInterceptors:
+    """Calls the user's interceptors in order."""
+
     def __init__(self, interceptors: Sequence[Any]) -> None:
         self._on_send = [each.on_send for each in interceptors if hasattr(each, "on_send")]
         self._on_acknowledgement = [

@@ -1,6 +1,6 @@
-"""Takes batches from the accumulator and sends them: one coroutine on the I/O thread, one task a request in flight.
+"""Takes batches from the accumulator and sends them: one coroutine on the I/O thread, one task per request in flight.
 
-A turn looks at every queue that has batches: those older than delivery.timeout.ms fail, those that may be sent are
+A turn checks every queue that has batches: those older than delivery.timeout.ms fail, those that may be sent are
 taken together by the node that leads their partitions, one batch a partition and request. Then it sleeps until the next
 of them is due, or until somebody calls `wake`. Order is kept by sequence numbers, or without idempotence and with one
 request in flight by muting a partition while its batch is on its way.
@@ -18,14 +18,12 @@ from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.batch_queues import NEVER_MS
-from barnabas.client.producer.expiry import Expiry
 from barnabas.client.producer.gates import Gate, SendOrder
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.meters import ProducerMeters
 from barnabas.client.producer.node_states import NodeState, NodeStates
-from barnabas.client.producer.outcomes import Outcomes
-from barnabas.client.producer.produce_client import Posted, ProduceClient, Produced
-from barnabas.client.producer.wanted_metadata import WantedMetadata
+from barnabas.client.producer.outcomes import Expiry, Outcomes
+from barnabas.client.producer.produce_client import Posted, ProduceClient, Produced, WantedMetadata
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
@@ -48,6 +46,8 @@ _STALE_METADATA = {
 
 
 class Sender:
+    """Sends batches until it is stopped."""
+
     def __init__(
         self,
         options: ProducerOptions,
@@ -91,11 +91,11 @@ class Sender:
             self._awake.clear()
             self._accumulator.sender_wakes()
             try:
-                next_look_ms = self._turn()
+                next_check_ms = self._turn()
             except Exception:
                 logger.exception("a turn of the sender failed, the next is in a second")
-                next_look_ms = self._clock.monotonic_ms() + 1000
-            await self._sleep_until(next_look_ms)
+                next_check_ms = self._clock.monotonic_ms() + 1000
+            await self._sleep_until(next_check_ms)
 
     async def stop(self) -> None:
         """Ends every request in flight; what was not acknowledged stays incomplete for the caller to fail."""
@@ -108,33 +108,33 @@ class Sender:
         return node or batch.last_error or self._gate.last_error() or self._metadata.last_error
 
     def on_metadata(self, metadata: MetadataCache) -> None:
-        """Leaders may have moved, topics grown, or been made anew with fewer partitions."""
+        """Leaders may have moved, topics grown, or been created again with fewer partitions."""
         for topic, gone in self._accumulator.follow(metadata):
             for queue in gone:
                 self._outcomes.forget_partition(queue.tp)
             for queue in topic.partitions:
-                self._outcomes.on_made_anew(queue.tp)
+                self._outcomes.on_recreated(queue.tp)
         self.wake()
 
     def _turn(self) -> int:
-        """Sends what can be sent; when to look again."""
+        """Sends what can be sent; when to check again."""
         now_ms = self._clock.monotonic_ms()
         self._expiry.expire(now_ms)
         if not self._gate.prepare():
-            return min(self._gate.next_look_ms(), self._expiry.next_look_ms())
-        next_look_ms, nodes = self._ready_nodes(now_ms)
+            return min(self._gate.next_check_ms(), self._expiry.next_check_ms())
+        next_check_ms, nodes = self._ready_nodes(now_ms)
         for node_id in nodes:
             self._send_to(node_id, now_ms)
         if self._halted:
             return NEVER_MS
         self._update_load(now_ms)
-        self._metadata.maybe_ask(now_ms)
+        self._metadata.maybe_refresh(now_ms)
         parts = (self._expiry, self._gate, self._metadata)
-        return min(next_look_ms, *(each.next_look_ms() for each in parts))
+        return min(next_check_ms, *(each.next_check_ms() for each in parts))
 
     def _ready_nodes(self, now_ms: int) -> tuple[int, list[int]]:
         """When the next batch is due, and which nodes can take some now. Connects to those that are not connected."""
-        next_look_ms, ready, leaderless = self._accumulator.ready(now_ms)
+        next_check_ms, ready, leaderless = self._accumulator.ready(now_ms)
         self._metadata.want(leaderless)
         due = []
         for node_id in ready:
@@ -143,7 +143,7 @@ class Sender:
                 if self._nodes.may_take_more(state):
                     due.append(node_id)
             elif state.not_before_ms > now_ms:
-                next_look_ms = min(next_look_ms, state.not_before_ms)
+                next_check_ms = min(next_check_ms, state.not_before_ms)
             elif not state.connecting:
                 state.connecting = True
                 self._background.start(
@@ -151,7 +151,7 @@ class Sender:
                     self._connect(node_id, state),
                     functools.partial(self._nodes.failed, state),
                 )
-        return next_look_ms, due
+        return next_check_ms, due
 
     def _send_to(self, node_id: int, now_ms: int) -> None:
         """Requests to one node until it has as many in flight as it may, or nothing is left."""
@@ -202,7 +202,7 @@ class Sender:
         try:
             if isinstance(posted, Exception):
                 raise posted
-            produced = await self._client.answer_to(posted)
+            produced = await self._client.response_to(posted)
             self._meters.sent(len(batches), produced.size)
             state.failure = ""
         except Exception as error:
@@ -216,24 +216,24 @@ class Sender:
                 self._in_flight.pop(batch, None)
         if failure is not None:
             self._on_failure(batches, failure)
-        elif produced is None or produced.answer is None:
+        elif produced is None or produced.response is None:
             for batch in batches:
-                self._settle_unanswered(batch)
+                self._settle_without_response(batch)
         else:
-            self._on_answer(batches, produced.answer, produced.partitions)
+            self._on_response(batches, produced.response, produced.partitions)
         self.wake()
 
     def _fail_unsettled(self, batches: list[ProducerBatch], error: KafkaError) -> None:
-        """The response could not be taken in: whatever it said, nobody may wait for these for ever."""
+        """The response could not be handled: whatever it was, nobody may wait for these forever."""
         for batch in batches:
             if not batch.done and batch.parts is None and batch not in batch.queue.batches:
                 self._outcomes.give_up(batch, error, leaves_gap=True)
         self.wake()
 
-    def _settle_unanswered(self, batch: ProducerBatch) -> None:
-        """acks=0: it is on the wire, more is never known."""
+    def _settle_without_response(self, batch: ProducerBatch) -> None:
+        """acks=0: it is on the wire, nothing more is ever known."""
         if batch.done:
-            self._outcomes.on_no_answer(batch, KafkaError(ErrorCode.REQUEST_TIMED_OUT))
+            self._outcomes.on_no_response(batch, KafkaError(ErrorCode.REQUEST_TIMED_OUT))
         else:
             self._outcomes.acknowledge(batch, -1, -1)
 
@@ -241,25 +241,25 @@ class Sender:
         logger.info("produce request failed: %s", error)
         for batch in batches:
             if error.retriable or batch.done:
-                self._outcomes.on_no_answer(batch, error)
+                self._outcomes.on_no_response(batch, error)
             else:
                 self._outcomes.give_up(batch, error, leaves_gap=True)
         if error.retriable:
             self._metadata.want(batch.tp.topic for batch in batches)
 
-    def _on_answer(
+    def _on_response(
         self,
         batches: list[ProducerBatch],
-        answer: ProduceResponse,
+        response: ProduceResponse,
         by_partition: Mapping[TopicPartition, PartitionProduceResponse],
     ) -> None:
-        nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in answer.node_endpoints]
+        nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
         any_moved = False
         for batch in batches:
             part = by_partition.get(batch.tp)
             if part is None:
-                missing = KafkaError(ErrorCode.CORRUPT_MESSAGE, f"the answer says nothing of {batch.tp}")
-                self._outcomes.on_no_answer(batch, missing)
+                missing = KafkaError(ErrorCode.CORRUPT_MESSAGE, f"the response does not contain {batch.tp}")
+                self._outcomes.on_no_response(batch, missing)
                 continue
             moved = False
             if part.error_code in _STALE_METADATA:
@@ -268,27 +268,27 @@ class Sender:
                 if not moved:
                     self._metadata.want((batch.tp.topic,))
             any_moved = any_moved or moved
-            self._outcomes.on_answer(batch, part, leader_is_new=moved)
+            self._outcomes.on_response(batch, part, leader_is_new=moved)
         if any_moved:
             self.on_metadata(self._client.metadata)
 
     def _fail_queued(self, node_id: int, error: KafkaError) -> None:
-        """The node will never take them: no use to wait for delivery.timeout.ms."""
+        """The node will never take them: no reason to wait for delivery.timeout.ms."""
         for batch in self._accumulator.remove_where(lambda batch: batch.queue.leader == node_id):
             self._outcomes.give_up(batch, error, leaves_gap=True)
 
     def _update_load(self, now_ms: int) -> None:
-        """Not at each turn: a topic may have thousands of partitions to look at."""
+        """Not at each turn: a topic may have thousands of partitions."""
         if now_ms < self._load_not_before_ms:
             return
         self._load_not_before_ms = now_ms + LOAD_INTERVAL_MS
         self._accumulator.update_load(lambda waiting: self._nodes.unavailable(waiting, now_ms))
 
-    async def _sleep_until(self, next_look_ms: int) -> None:
+    async def _sleep_until(self, next_check_ms: int) -> None:
         if self._awake.is_set():
             return
-        next_look_ms = self._accumulator.sender_sleeps(next_look_ms)
-        pause_s = None if next_look_ms >= NEVER_MS else (next_look_ms - self._clock.monotonic_ms()) / 1000
+        next_check_ms = self._accumulator.sender_sleeps(next_check_ms)
+        pause_s = None if next_check_ms >= NEVER_MS else (next_check_ms - self._clock.monotonic_ms()) / 1000
         if pause_s is None:
             await self._awake.wait()
             return
@@ -300,7 +300,7 @@ class Sender:
 
 
 def _unreadable(error: Exception) -> KafkaError:
-    """Whatever went wrong, the batches are sent again, as if no answer had come."""
+    """Whatever went wrong, the batches are sent again, as if no response had come."""
     if not isinstance(error, ProtocolError):
         error = as_failure("a Produce request", error)
-    return KafkaError(ErrorCode.NETWORK_EXCEPTION, f"the answer to a produce request cannot be read: {error}")
+    return KafkaError(ErrorCode.NETWORK_EXCEPTION, f"the response to a produce request cannot be read: {error}")

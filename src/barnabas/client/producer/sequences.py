@@ -15,6 +15,8 @@ NO_LAST_ACKED: Final = -1
 
 
 class SequencedBatch(Protocol):
+    """The part of a batch that sequences need."""
+
     record_count: int
     base_sequence: int
 
@@ -31,6 +33,8 @@ def sequence_before(sequence: int, count: int) -> int:
 
 
 class PartitionSequences:
+    """The sequence numbers of one partition."""
+
     __slots__ = ("in_flight", "is_known", "last_acked_offset", "last_acked_sequence", "next_sequence", "producer")
 
     def __init__(self, producer: tuple[int, int]) -> None:

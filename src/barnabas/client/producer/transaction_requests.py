@@ -1,4 +1,4 @@
-"""Requests to the coordinators of a transaction, each repeated until it is answered for good.
+"""Requests to the coordinators of a transaction, each repeated until its response is final.
 
 One at a time, as the coordinator expects. A coordinator that moved is looked up again. What comes back is the outcome,
 or the error as an exception; whether that ends the transaction or the producer is the caller's to decide.
@@ -48,6 +48,8 @@ class GroupMetadata(Protocol):
 
 
 class TransactionRequests:
+    """Requests of one transactional id."""
+
     def __init__(self, transactional_id: str, cluster: ClusterClient, options: ProducerOptions) -> None:
         self._transactional_id = transactional_id
         self._cluster = cluster
@@ -66,8 +68,8 @@ class TransactionRequests:
             producer_id=producer_id,
             producer_epoch=producer_epoch,
         )
-        answer = await self._to_coordinator(request, lambda given: [given.error_code])
-        return answer.producer_id, answer.producer_epoch
+        response = await self._to_coordinator(request, lambda given: [given.error_code])
+        return response.producer_id, response.producer_epoch
 
     async def end_txn(self, producer: tuple[int, int], *, committed: bool, v2: bool) -> tuple[int, int] | None:
         """The producer id and epoch to go on with, where the coordinator gives new ones."""
@@ -77,10 +79,10 @@ class TransactionRequests:
             producer_epoch=producer[1],
             committed=committed,
         )
-        answer = await self._to_coordinator(
+        response = await self._to_coordinator(
             request, lambda given: [given.error_code], max_version=None if v2 else _LAST_V1
         )
-        return (answer.producer_id, answer.producer_epoch) if answer.producer_id >= 0 else None
+        return (response.producer_id, response.producer_epoch) if response.producer_id >= 0 else None
 
     async def add_partitions(
         self,
@@ -161,12 +163,12 @@ class TransactionRequests:
         async with self._turn:
             while True:
                 try:
-                    # One look-up at a time: what it fails with is known at once, and told to who waits too long.
+                    # One look-up at a time: its failure is known at once, and reported when a wait times out.
                     node_id = await self._cluster.coordinator(kind, key, Deadline(0))
-                    answer = await self._cluster.send(node_id, request, max_version=max_version)
-                    self._check(codes(answer), group)
+                    response = await self._cluster.send(node_id, request, max_version=max_version)
+                    self._check(codes(response), group)
                     self._last_error = None
-                    return answer
+                    return response
                 except KafkaError as error:
                     if not error.code.retriable or (wanted is not None and not wanted()):
                         raise
@@ -198,10 +200,10 @@ class TransactionRequests:
         raise error_for(code, transactional_id=self._transactional_id, group=group)
 
 
-def _partition_codes(answer: Any) -> list[int]:
+def _partition_codes(response: Any) -> list[int]:
     return [
         part.partition_error_code
-        for topic in answer.results_by_topic_v3_and_below
+        for topic in response.results_by_topic_v3_and_below
         for part in topic.results_by_partition
     ]
 

@@ -12,6 +12,8 @@ from barnabas.errors import ErrorCode, KafkaError
 
 
 class TransactionStatus(Enum):
+    """The states of a transactional producer, with the words that messages use."""
+
     UNINITIALIZED = "not initialized"
     INITIALIZING = "initializing"
     READY = "ready"
@@ -47,6 +49,8 @@ _NEW_EPOCH: Final = {ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_I
 
 
 class TransactionState:
+    """The current status and the error that led to it."""
+
     __slots__ = ("error", "status")
 
     def __init__(self) -> None:

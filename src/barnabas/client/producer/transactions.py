@@ -41,6 +41,8 @@ _FIRST_PARTITIONS_PAUSE_MS = 20
 
 
 class Transactions:
+    """The transactions of one producer, one after the other."""
+
     def __init__(
         self,
         options: ProducerOptions,
@@ -55,7 +57,7 @@ class Transactions:
         end_fast_path: Callable[[], None],
         delivery_error: Callable[[], str],
     ) -> None:
-        """`flush` waits for every batch; `on_protocol` hears whether writing adds partitions by itself.
+        """`flush` waits for every batch; `on_protocol` is called with whether writing adds partitions by itself.
 
         `end_fast_path`: from now on `send` asks for the state of the transaction. `delivery_error`: why batches that
         `flush` waits for were not delivered yet.
@@ -98,7 +100,7 @@ class Transactions:
     def may_send(self, tp: TopicPartition) -> bool:
         return tp in self._partitions
 
-    def next_look_ms(self) -> int:
+    def next_check_ms(self) -> int:
         return NEVER_MS
 
     def last_error(self) -> str:
@@ -156,7 +158,7 @@ class Transactions:
             if self.state.status not in (S.IN_TRANSACTION, S.ABORTABLE_ERROR):
                 raise IllegalStateError(f"there is no transaction to abort: the producer is {self.state.status.value}")
         if self._pending.is_("send_offsets"):
-            self._pending.forget()  # they are of no use any more; the abort waits for the attempt that is on its way
+            self._pending.forget()  # not needed any more; the abort waits for the attempt in flight
         await self._pending.run("abort_transaction", self._abort)
 
     async def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> None:
@@ -246,7 +248,7 @@ class Transactions:
             await self._bump_epoch()  # the coordinator has no such transaction any more: a new epoch is a new start
 
     async def _bump_epoch(self) -> None:
-        """The coordinator gives a new epoch to who has the current one, and fences who has an older (KIP-360)."""
+        """The coordinator gives a new epoch for the current one, and fences a producer with an older one (KIP-360)."""
         producer = await self._requests.init_producer_id(*self._identity.producer)
         self._identity.assign(*producer)
         self._identity.reset_sequences()

@@ -73,7 +73,7 @@ def test_what_cannot_be_sent_after_that_is_named(
     producer.send(topic, b"arrives").result(60)
     proxy.black_hole()
     producer.send(topic, b"does not")
-    thread = producer._io._thread
+    thread = producer._core.core.io._thread
     with pytest.warns(ResourceWarning, match="unclosed Producer"):
         del producer
         gc.collect()

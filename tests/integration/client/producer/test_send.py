@@ -314,6 +314,6 @@ def test_a_child_process_does_not_wait_for_what_the_parent_sends(
     os.waitpid(child, 0)
     told = os.read(read_end, 1000)
     os.close(read_end)
-    assert b"only the parent process hears" in told
+    assert b"only the parent process learns" in told
     producer.flush(20)
     assert delivery.result(0).offset == 0

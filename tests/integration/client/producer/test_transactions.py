@@ -250,7 +250,7 @@ def test_the_protocol_before_kip_890(new_producer: NewProducer, name: str) -> No
     with Broker() as broker:
         producer = new_producer(broker.bootstrap, transactional_id=name, **QUICK)
         producer.init_transactions()
-        producer._core.cluster.features = {"transaction.version": 1}
+        producer._core.core.cluster.features = {"transaction.version": 1}
         group = SimpleNamespace(group_id=name, **NOBODY)
         for number in range(5):
             broker.fault("AddPartitionsToTxn", error="CONCURRENT_TRANSACTIONS")
@@ -263,7 +263,7 @@ def test_the_protocol_before_kip_890(new_producer: NewProducer, name: str) -> No
                 producer.send("t", b"never")
                 producer.flush(20)
                 raise RuntimeError
-        assert not producer._core.transactions._v2  # type: ignore[union-attr]
+        assert not producer._core.core.transactions._v2  # type: ignore[union-attr]
         for each in "tu":
             assert committed(broker.bootstrap, each, 5) == [b"%d" % number for number in range(5)]
         assert committed_offset(broker.bootstrap, name, "t") == 4
@@ -282,7 +282,7 @@ def test_no_record_slips_into_a_transaction_that_is_being_committed(
     producer.send(topic, b"2")
     committing = threading.Thread(target=producer.commit_transaction)
     committing.start()
-    state = producer._core.transactions.state  # type: ignore[union-attr]
+    state = producer._core.core.transactions.state  # type: ignore[union-attr]
     eventually(lambda: state.status is TransactionStatus.COMMITTING)
     with pytest.raises(IllegalStateError, match="committing"):
         producer.send(topic, b"too late")

@@ -327,7 +327,7 @@ def test_an_address_where_nobody_is(address: str, words: str) -> None:
 
 def test_all_addresses_are_named_if_none_answers() -> None:
     async def use(cluster: ClusterClient) -> None:
-        with pytest.raises(UnreachableError, match="no broker answers") as raised:
+        with pytest.raises(UnreachableError, match="no broker responds") as raised:
             await cluster.start()
         assert "127.0.0.1:1: " in str(raised.value) and "127.0.0.1:2: " in str(raised.value)
 
@@ -388,7 +388,7 @@ def test_an_answer_that_never_comes(proxy: FaultyProxy) -> None:
     async def use(cluster: ClusterClient) -> None:
         await cluster.start()
         proxy.swallow_answers("ListGroups")
-        with pytest.raises(ClientTimeoutError, match="no answer to LIST_GROUPS within 100 ms") as raised:
+        with pytest.raises(ClientTimeoutError, match="no response to LIST_GROUPS within 100 ms") as raised:
             await cluster.send(0, ListGroupsRequest(), timeout_ms=100)
         assert isinstance(raised.value, TimeoutError)
         assert (await cluster.send(0, ListGroupsRequest())).error_code == 0, "on a new connection"
@@ -418,7 +418,7 @@ def test_answers_that_come_one_byte_at_a_time(proxy: FaultyProxy) -> None:
 def test_a_broker_that_takes_connections_and_says_nothing(proxy: FaultyProxy) -> None:
     async def use(cluster: ClusterClient) -> None:
         proxy.black_hole()
-        with pytest.raises(UnreachableError, match="it takes connections, but does not answer"):
+        with pytest.raises(UnreachableError, match="it takes connections, but does not respond"):
             await cluster.start()
         proxy.heal()
         await cluster.start()

@@ -221,7 +221,7 @@ def test_tagged_fields_in_the_header_of_an_answer_are_skipped() -> None:
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
-        (struct.pack(">iiB", 5, 99, 0), "it answered request 99, expected was 1"),
+        (struct.pack(">iiB", 5, 99, 0), "it responded to request 99, expected was 1"),
         (struct.pack(">i", -1), "a frame of -1 bytes"),
         (struct.pack(">i", 3), "a frame of 3 bytes"),
         (struct.pack(">i", 1 << 30 | 1), "is it a Kafka broker"),
@@ -241,7 +241,7 @@ def test_nonsense_ends_the_connection_and_says_what_it_was(sent: bytes, words: s
         assert await peer.is_closed()
         assert words in await why(connection)
 
-    play(scene, proven=words in ("it answered request 99, expected was 1", "is it a Kafka broker", "cut short"))
+    play(scene, proven=words in ("it responded to request 99, expected was 1", "is it a Kafka broker", "cut short"))
 
 
 def test_before_it_has_shown_to_be_a_broker_little_is_believed() -> None:
@@ -283,9 +283,9 @@ def test_no_answer_in_time_ends_the_connection_for_all() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         late = connection.post(HEARTBEAT, 4, [b""], timeout_ms=20)
         behind = connection.post(HEARTBEAT, 4, [b""])
-        with pytest.raises(ClientTimeoutError, match="peer:9092: no answer to HEARTBEAT within 20 ms"):
+        with pytest.raises(ClientTimeoutError, match="peer:9092: no response to HEARTBEAT within 20 ms"):
             await late
-        with pytest.raises(UnreachableError, match="closed after there was no answer to HEARTBEAT"):
+        with pytest.raises(UnreachableError, match="closed after there was no response to HEARTBEAT"):
             await behind
         await peer.request()
         await peer.request()
@@ -307,7 +307,7 @@ def test_each_request_has_its_own_time() -> None:
         await passed.wait()
         assert connection.closed is None
         hasty = connection.post(HEARTBEAT, 4, [b""], timeout_ms=20)
-        with pytest.raises(ClientTimeoutError, match="no answer to HEARTBEAT within 20 ms"):
+        with pytest.raises(ClientTimeoutError, match="no response to HEARTBEAT within 20 ms"):
             await hasty
         with pytest.raises(UnreachableError, match="closed after"):
             await patient

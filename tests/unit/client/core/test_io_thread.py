@@ -26,7 +26,7 @@ def io() -> Iterator[IoThread]:
 
 
 class Waiting:
-    """A coroutine that waits for ever, and says when it began and how it ended."""
+    """A coroutine that waits forever, and says when it began and how it ended."""
 
     def __init__(self) -> None:
         self.began = threading.Event()

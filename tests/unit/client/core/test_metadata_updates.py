@@ -79,7 +79,7 @@ def test_all_are_named_when_nobody_answers() -> None:
     world.failures = {node_id: gone(node_id) for node_id in (1, 2, -1, -2)}
 
     async def scene(updates: MetadataUpdates) -> None:
-        with pytest.raises(UnreachableError, match="no broker answers: node 1: gone; node 2: gone; node -1: gone"):
+        with pytest.raises(UnreachableError, match="no broker responds: node 1: gone; node 2: gone; node -1: gone"):
             await updates.refresh((), False)
 
     run(world, scene)

@@ -21,7 +21,8 @@ each_client = pytest.mark.parametrize("kind", CLIENTS, ids=lambda kind: f"{kind.
 
 
 def thread_of(client: Any) -> threading.Thread:
-    io = client._core._io if "consumer" in type(client).__module__ else client._io
+    core = client._core
+    io = core.core.io if "producer" in type(client).__module__ else getattr(core, "_io", None) or client._io
     thread: threading.Thread = io._thread
     return thread
 
@@ -67,7 +68,7 @@ def test_a_listener_that_knows_its_consumer_does_not_keep_it() -> None:
 
 def test_a_copy_in_a_child_process_is_not_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
     producer = Producer("nowhere:9092")
-    io = producer._io
+    io = producer._core.core.io
     with monkeypatch.context() as in_child:
         in_child.setattr("os.getpid", lambda: -1)
         del producer

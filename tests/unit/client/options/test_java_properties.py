@@ -186,7 +186,7 @@ def test_one_that_cannot_be_configured_is_a_fault_of_the_options(kind: Any) -> N
 def test_an_encoding_of_a_properties_file() -> None:
     config = {**SERVERS, "value.serializer": JAVA + "StringSerializer", "value.serializer.encoding": "UTF-16"}
     with Producer.from_config(config) as producer:
-        serializer = producer._core.options.value_serializer
+        serializer = producer._core.core.options.value_serializer
         assert serializer is not None and serializer("A") == b"\xfe\xff\x00A"
     with pytest.raises(ConfigError, match="value_serializer: StringSerializer"):
         Producer.from_config({**config, "value.serializer.encoding": "no-such"})

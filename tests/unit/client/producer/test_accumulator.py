@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas.client.producer import accumulator
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import FlushGroup, ProducerBatch
 from barnabas.client.producer.batch_queues import NEVER_MS
@@ -261,3 +264,10 @@ def test_a_record_that_cannot_be_encoded_takes_no_memory() -> None:
     with pytest.raises(TypeError):
         world.accumulator.append(world.topic, 0, 1, None, "text", None)  # type: ignore[arg-type]
     assert world.accumulator.pool.available_bytes == 4000 and not world.accumulator.active
+
+
+def test_only_the_accumulator_takes_its_lock() -> None:
+    """The compiled fast path and its twin are handed the lock by `open_path`."""
+    folder = Path(accumulator.__file__).parent
+    takers = {path.name for path in folder.glob("*.py") if re.search(r"with [\w.]*_?lock\b", path.read_text())}
+    assert takers == {"accumulator.py", "_fast_pure.py", "at_exit.py"}

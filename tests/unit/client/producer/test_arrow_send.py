@@ -250,7 +250,7 @@ def test_serializers_and_interceptors_see_every_row() -> None:
 
 
 def test_nothing_goes_where_a_check_is_due() -> None:
-    """A transaction that ended empties the topics of the short way: the next row asks whether one is open."""
+    """A transaction that ended empties the topics of the fast path: the next row asks whether one is open."""
     world = World()
     world.send(rows_of(value=binary(b"v", b"w")), "t")
 

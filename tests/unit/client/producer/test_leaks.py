@@ -14,8 +14,8 @@ from barnabas import Producer
 
 def test_a_closed_producer_is_forgotten() -> None:
     producer = Producer("localhost:1")
-    io = weakref.ref(producer._io)
-    core = weakref.ref(producer._core)
+    io = weakref.ref(producer._core.core.io)
+    core = weakref.ref(producer._core.core)
     producer.close()
     del producer
     gc.collect()

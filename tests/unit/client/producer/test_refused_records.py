@@ -56,7 +56,7 @@ def sending() -> Iterator[Callable[..., Sending]]:
 def test_what_cannot_be_sent(
     sending: Callable[..., Sending], given: dict[str, Any], kind: type[Exception], words: str, first: bool
 ) -> None:
-    """Whether it comes first, or finds an open batch and the short way to it."""
+    """Whether it comes first, or finds an open batch and the fast path to it."""
     made = sending(linger_ms=60_000, delivery_timeout_ms=120_000)
     producer = made.producer()
     if not first:

@@ -89,8 +89,8 @@ def test_in_a_topic_made_anew_the_next_goes_alone_too(identity: ProducerIdentity
     """Its partitions do not know the producer either. The sequence goes on: the topic may be the old one after all."""
     (first,) = sent(identity, 10)
     identity.on_acked(first, 0)
-    identity.on_made_anew(TP)
-    identity.on_made_anew(TopicPartition("other", 0))
+    identity.on_recreated(TP)
+    identity.on_recreated(TopicPartition("other", 0))
     (second,) = sent(identity, 5)
     fresh: Any = Batch()
     assert second.base_sequence == 10 and not identity.may_send(fresh) and identity.may_send(second)

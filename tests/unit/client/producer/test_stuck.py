@@ -1,4 +1,4 @@
-"""What must never leave a producer waiting for ever.
+"""What must never leave a producer waiting forever.
 
 Wake-ups between two looks, answers that cannot be read, batches that were given up while their request was still on its
 way, callbacks that exit, loops of users that ended, coordinators that are gone.
@@ -26,8 +26,9 @@ from barnabas.client.errors import (
 )
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.buffer_pool import Limits, MemoryWaiter
-from barnabas.client.producer.memory_wait import memory
+from barnabas.client.producer.user_calls import wait_for_memory
 from barnabas.client.retry import Deadline
+from barnabas.client.user_side import AsyncSide
 from barnabas.clock import SystemClock
 from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.protocol import ApiKey
@@ -132,7 +133,7 @@ def test_memory_for_a_loop_that_has_ended_goes_to_the_next() -> None:
     accumulator = Accumulator(limits, SystemClock(), wake_sender=lambda: None)
     accumulator.batches.pool.try_take(100)
     loop = asyncio.new_event_loop()
-    waiting = loop.create_task(memory(accumulator, 60, Deadline(60_000)))
+    waiting = loop.create_task(wait_for_memory(accumulator, AsyncSide(), 60, Deadline(60_000)))
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
     granted = threading.Event()
@@ -224,13 +225,13 @@ class TestTransactions:
         made.io.wait(made.core.close(), 10)
 
 
-@pytest.mark.parametrize("where", ["on_answer", "take_hint"])
+@pytest.mark.parametrize("where", ["on_response", "take_hint"])
 def test_a_response_that_cannot_be_taken_in_leaves_no_record_waiting(
     cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = sending(cluster)
     made.send("t", b"0", partition=0).result(10)
-    owner = made.core._outcomes if where == "on_answer" else made.core._client
+    owner = made.core._outcomes if where == "on_response" else made.core._client
 
     def fail(*_: Any, **__: Any) -> None:
         raise KeyError("no such thing")

@@ -215,7 +215,7 @@ def test_a_task_that_is_cancelled_just_when_it_has_begun(
 
     async def run() -> None:
         with monkeypatch.context() as crossing:
-            crossing.setattr(producer, "begin_transaction", begun_and_cancelled)
+            crossing.setattr(producer._core, "begin_transaction", begun_and_cancelled)
             with pytest.raises(asyncio.CancelledError):
                 async with producer.transaction():
                     pytest.fail("it was cancelled")
@@ -229,12 +229,12 @@ def test_a_task_that_is_cancelled_just_when_it_has_begun(
 def test_an_interrupt_just_when_a_transaction_has_begun(
     producer: Producer, made: Sending, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def begun_and_interrupted() -> None:
+    async def begun_and_interrupted() -> None:
         made.io.wait(made.core.begin_transaction())
         raise KeyboardInterrupt
 
     with monkeypatch.context() as crossing:
-        crossing.setattr(producer, "begin_transaction", begun_and_interrupted)
+        crossing.setattr(producer._core, "begin_transaction", begun_and_interrupted)
         with pytest.raises(KeyboardInterrupt), producer.transaction():
             pytest.fail("it was interrupted")
     with producer.transaction():
@@ -245,13 +245,13 @@ def test_an_interrupt_just_when_a_transaction_has_begun(
 def test_an_interrupt_does_not_end_a_transaction_that_is_another_ones(
     producer: Producer, made: Sending, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted() -> None:
+    async def interrupted() -> None:
         raise KeyboardInterrupt
 
     with producer.transaction():
         producer.send("t", b"0")
         with monkeypatch.context() as crossing:
-            crossing.setattr(producer, "begin_transaction", interrupted)
+            crossing.setattr(producer._core, "begin_transaction", interrupted)
             with pytest.raises(KeyboardInterrupt), producer.transaction():
                 pytest.fail("it was interrupted")
     assert coordinator.ends == [True]

@@ -89,7 +89,7 @@ def test_what_is_queued_for_a_partition_that_is_gone_fails_at_once(
     cluster.add_topic("t", 2, topic_id=ANEW)
     made.publish()
     error = waiting.exception(20)
-    assert isinstance(error, UnknownTopicError) and "t-5" in str(error) and "made anew with 2" in str(error)
+    assert isinstance(error, UnknownTopicError) and "t-5" in str(error) and "created again with 2" in str(error)
     cluster.add_topic("t", 6, topic_id=ANEW)
     made.publish()
     assert made.send("t", b"y", partition=5).result(20).offset == 0
