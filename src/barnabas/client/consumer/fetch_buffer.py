@@ -48,7 +48,7 @@ class CompletedFetch:
         self.records = records
         self.size = len(records)
         self.first_offset = state.fetch_offset
-        """What was asked for. Records before it may have come with their batch."""
+        """The offset requested. Records before it may have come with their batch."""
         self.next_offset = next_offset
         self.aborted = aborted
         self.error = error

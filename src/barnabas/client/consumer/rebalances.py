@@ -32,7 +32,7 @@ class Rebalances:
         self.listener: RebalanceListener | None = None
 
     async def handle(self, event: RebalanceEvent) -> None:
-        """What the listener raises is raised by poll, after the membership has been told."""
+        """What the listener raises is raised by poll, after the membership was notified."""
         error: BaseException | None = None
         try:
             if isinstance(event, Revoked):

@@ -47,7 +47,7 @@ class OffsetCommitter:
 
     @property
     def failure(self) -> KafkaError | None:
-        """Why the coordinator could not be found or asked last time; None after an answer. From any thread."""
+        """The last error in finding or reaching the coordinator; None after a response. From any thread."""
         return self._link.failure
 
     async def commit(
@@ -115,7 +115,7 @@ class OffsetCommitter:
         found: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
         for partition, code, committed in fetched_offsets(response):
             if partition not in found:
-                continue  # not asked for
+                continue  # not requested
             if code:
                 raise error_for(code, topic=partition.topic, partition=partition.partition, group=options.group_id)
             found[partition] = committed

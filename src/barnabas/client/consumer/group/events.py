@@ -1,4 +1,4 @@
-"""What a rebalance tells the consumer, taken by poll in the user's thread.
+"""What a rebalance reports to the consumer, taken by poll in the user's thread.
 
 The membership waits for `done` before it goes on: nothing is given up or taken over while the user's callback runs,
 and heartbeats go on meanwhile. At most one event is out at a time.
@@ -42,7 +42,7 @@ class Assigned(RebalanceEvent):
 
 
 class Lost(RebalanceEvent):
-    """Gone without being asked for: somebody else may read them already, a commit would be refused."""
+    """Gone without notice: somebody else may read them already, a commit would be refused."""
 
     __slots__ = ()
 

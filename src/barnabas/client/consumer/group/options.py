@@ -1,4 +1,4 @@
-"""The options of a consumer that its group membership looks at, with Kafka's defaults; the consumer fills them in."""
+"""The options of a consumer that its group membership uses, with Kafka's defaults; the consumer fills them in."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
