@@ -30,16 +30,22 @@ Submit = Callable[[Coroutine[Any, Any, None]], "concurrent.futures.Future[None]"
 
 
 class Committer(Protocol):
+    """Sends a commit, on the I/O thread."""
+
     async def commit(self, offsets: Offsets, *, timeout_ms: int | None = None) -> None: ...
 
 
 class PendingCommit(NamedTuple):
+    """A commit that was sent, until its callback has run."""
+
     offsets: Offsets
     future: "concurrent.futures.Future[None]"
     callback: CommitCallback | None
 
 
 class Commits:
+    """Sends commits, automatic ones too, and runs their callbacks in order."""
+
     def __init__(
         self,
         subscription: SubscriptionState,

@@ -67,6 +67,8 @@ class CompletedFetch:
 
 
 class FetchBuffer:
+    """Completed fetches in their order, from the I/O thread to the user's thread."""
+
     def __init__(self, subscription: SubscriptionState) -> None:
         self._lock = subscription.lock
         self._fetches: deque[CompletedFetch] = deque()

@@ -41,6 +41,8 @@ _WITH_LEADER_HINT: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCod
 
 
 class FetchErrors:
+    """Decides what an error in a Fetch response means: retry, new metadata, or an error for poll."""
+
     def __init__(
         self,
         cluster: ClusterClient,

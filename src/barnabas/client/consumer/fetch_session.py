@@ -30,12 +30,16 @@ class SessionPartition(NamedTuple):
 
 
 class ForgottenPartition(NamedTuple):
+    """A partition to remove from the fetch session."""
+
     topic_id: TopicId
     topic: str
     partition: int
 
 
 class FetchPlan(NamedTuple):
+    """What the next Fetch request of a session contains."""
+
     session_id: int
     epoch: int
     send: dict[TopicPartition, SessionPartition]
@@ -44,6 +48,8 @@ class FetchPlan(NamedTuple):
 
 
 class FetchSession:
+    """The fetch session with one broker (KIP-227)."""
+
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
         self.session_id = NO_SESSION

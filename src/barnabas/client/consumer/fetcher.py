@@ -43,11 +43,15 @@ BUFFERED_RESPONSES: Final = 2
 
 
 class Wanted(NamedTuple):
+    """A partition to request, with its version at that time."""
+
     state: PartitionState
     version: int
 
 
 class Fetcher:
+    """Sends Fetch requests and buffers what arrives. On the I/O thread."""
+
     def __init__(
         self,
         cluster: ClusterClient,

@@ -33,6 +33,8 @@ UNKNOWN_OFFSET: Final = -1
 
 
 class LookupOptions(Protocol):
+    """The options that a lookup uses."""
+
     @property
     def request_timeout_ms(self) -> int: ...
     @property
@@ -42,12 +44,16 @@ class LookupOptions(Protocol):
 
 
 class FoundOffset(NamedTuple):
+    """An offset as ListOffsets returns it."""
+
     offset: int
     timestamp: int
     leader_epoch: int
 
 
 class EpochEnd(NamedTuple):
+    """The end offset of a leader epoch."""
+
     leader_epoch: int
     end_offset: int
 
@@ -61,6 +67,8 @@ class EpochRequest(NamedTuple):
 
 
 class OffsetLookup:
+    """Looks up offsets at the leaders of partitions. On the I/O thread."""
+
     def __init__(self, cluster: ClusterClient, options: LookupOptions, *, read_committed: bool) -> None:
         self._cluster = cluster
         self._options = options

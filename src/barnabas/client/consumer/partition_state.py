@@ -19,6 +19,8 @@ UNKNOWN_OFFSET = -1
 
 
 class FetchState(Enum):
+    """What a partition needs before it can be fetched."""
+
     INITIALIZING = "initializing"
     FETCHING = "fetching"
     AWAIT_RESET = "await_reset"
@@ -34,6 +36,8 @@ class Truncation(NamedTuple):
 
 
 class PartitionState:
+    """One assigned partition: position, leader, what is buffered. Guarded by the subscription's lock."""
+
     __slots__ = (
         "blocked",
         "buffered_bytes",

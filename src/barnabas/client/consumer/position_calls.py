@@ -14,6 +14,8 @@ from barnabas.types import TopicPartition
 
 
 class PositionCalls:
+    """The calls of the consumer about positions."""
+
     def __init__(
         self, calls: UserCalls, subscription: SubscriptionState, runtime: ConsumerRuntime, lookups: LookupCalls
     ) -> None:

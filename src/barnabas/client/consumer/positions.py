@@ -32,12 +32,16 @@ logger = logging.getLogger("barnabas.client.consumer")
 
 
 class CommittedOffsets(Protocol):
+    """Reads the committed offsets of the group."""
+
     async def fetch(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, OffsetAndMetadata | None]: ...
 
 
 class PositionKeeper:
+    """Initializes, resets and validates positions. On the I/O thread."""
+
     def __init__(
         self,
         cluster: ClusterClient,

@@ -17,6 +17,8 @@ logger = logging.getLogger("barnabas.client.consumer")
 
 
 class Rebalances:
+    """Carries out revocations, losses and assignments, with the user's listener."""
+
     def __init__(
         self,
         subscription: SubscriptionState,

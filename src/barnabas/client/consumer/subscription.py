@@ -19,6 +19,8 @@ Pattern = re.Pattern[str] | SubscriptionPattern
 
 
 class SubscriptionKind(Enum):
+    """How the user chooses partitions."""
+
     NONE = "none"
     TOPICS = "topics"
     PATTERN = "pattern"
@@ -26,6 +28,8 @@ class SubscriptionKind(Enum):
 
 
 class SubscriptionState:
+    """The subscription and the state of each assigned partition, under one lock."""
+
     def __init__(self, default_reset: OffsetReset) -> None:
         self.lock = threading.RLock()
         self.default_reset = default_reset

@@ -74,6 +74,8 @@ class _BuiltIn:
 
 
 class RangeAssignor(_BuiltIn):
+    """Per topic: consecutive partitions for each member."""
+
     name = "range"
 
     def assign(self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription]) -> Assignments:
@@ -86,6 +88,8 @@ class RangeAssignor(_BuiltIn):
 
 
 class RoundRobinAssignor(_BuiltIn):
+    """All partitions of all topics in turn."""
+
     name = "roundrobin"
 
     def assign(self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription]) -> Assignments:
@@ -117,6 +121,8 @@ class StickyAssignor(_BuiltIn):
 
 
 class CooperativeStickyAssignor(_BuiltIn):
+    """As sticky; members keep their partitions during the rebalance."""
+
     name = "cooperative-sticky"
     cooperative = True
 

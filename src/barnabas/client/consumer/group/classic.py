@@ -29,6 +29,8 @@ NO_LONGER_A_MEMBER = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_G
 
 
 class ClassicMachine(ClassicMember):
+    """The classic protocol: reacts to responses, failures and timers."""
+
     def next_deadline_ms(self) -> int | None:
         if self.phase in (Phase.AWAY, Phase.FAILED):
             return None

@@ -39,6 +39,8 @@ LATE_EPOCH = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 
 class OffsetCommitter:
+    """Commits and fetches the offsets of the group, with retries. On the I/O loop."""
+
     def __init__(self, cluster: ClusterClient, options: GroupOptions, membership: MembershipDriver | None) -> None:
         self._link = CoordinatorLink(cluster, options)
         self._options = options

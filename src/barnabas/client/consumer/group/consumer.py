@@ -40,6 +40,8 @@ class Phase(Enum):
 
 
 class ConsumerMachine(MemberMachine):
+    """The consumer protocol: reacts to responses, failures and timers."""
+
     def __init__(self, options: GroupOptions, member_id: str) -> None:
         super().__init__(options)
         self.phase = Phase.OUT

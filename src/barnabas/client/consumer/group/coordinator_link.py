@@ -28,6 +28,8 @@ NO_ANSWER = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT}
 
 
 class CoordinatorLink:
+    """Finds the coordinator and sends the requests of one member."""
+
     def __init__(self, cluster: ClusterClient, options: GroupOptions) -> None:
         self._cluster = cluster
         self._options = options

@@ -40,6 +40,8 @@ logger = logging.getLogger("barnabas.client.consumer.group")
 
 
 class MembershipDriver:
+    """Runs a membership machine on the I/O loop: requests, timers, events."""
+
     def __init__(
         self,
         cluster: ClusterClient,

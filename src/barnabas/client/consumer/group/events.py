@@ -10,6 +10,8 @@ from barnabas.types import TopicPartition
 
 
 class RebalanceEvent:
+    """A change of the assignment that the consumer has to carry out."""
+
     __slots__ = ("_on_done", "partitions")
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:

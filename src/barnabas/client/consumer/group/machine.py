@@ -41,6 +41,8 @@ class GroupMetadata(NamedTuple):
 
 
 class MemberMachine(ABC):
+    """What both group protocols share: subscription, owned partitions, events, timers."""
+
     def __init__(self, options: GroupOptions) -> None:
         self.options = options
         self.subscription: Subscription | None = None

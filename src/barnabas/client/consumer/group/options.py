@@ -12,6 +12,8 @@ CONSUMER = "consumer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOptions:
+    """The group options of one consumer."""
+
     group_id: str
     group_protocol: str = CLASSIC
     group_instance_id: str | None = None

@@ -36,6 +36,8 @@ class MemberSubscription(NamedTuple):
 
 
 class MemberAssignment(NamedTuple):
+    """What a member of a classic group is assigned."""
+
     partitions: tuple[TopicPartition, ...] = ()
     user_data: bytes | None = None
 
