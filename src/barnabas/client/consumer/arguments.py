@@ -2,7 +2,7 @@
 
 Used by the consumer, the admin client and a transaction's `send_offsets`. What is wrong must not get any further: sent
 to a broker it could not be encoded, and looked like a broker that is too old; kept as a partition or a position it
-would be asked for again and again, without a word. A wrong type is a TypeError, a number out of range a ValueError.
+would be requested again and again, silently. A wrong type is a TypeError, a number out of range a ValueError.
 """
 
 import operator
@@ -19,7 +19,7 @@ MIN_INT32, MAX_INT32 = -(1 << 31), (1 << 31) - 1
 MIN_INT64, MAX_INT64 = -(1 << 63), (1 << 63) - 1
 
 Partition = TopicPartition | tuple[str, int]
-"""Wherever a partition is asked for, a plain tuple will do."""
+"""Wherever a partition is expected, a plain tuple will do."""
 
 
 def whole_number(given: Any, what: str, *, highest: int = MAX_INT64, lowest: int = 0, hint: str = "") -> int:

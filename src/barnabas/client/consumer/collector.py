@@ -36,6 +36,8 @@ class Chunk(NamedTuple):
 
 
 class Collector:
+    """Turns buffered fetches into what poll and poll_arrow return. In the user's thread."""
+
     def __init__(
         self,
         subscription: SubscriptionState,

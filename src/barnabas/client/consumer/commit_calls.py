@@ -21,6 +21,8 @@ NO_RESPONSE = "got no response in time: it may or may not have been stored"
 
 
 class CommitCalls:
+    """The calls of the consumer about committed offsets."""
+
     def __init__(
         self,
         calls: UserCalls,

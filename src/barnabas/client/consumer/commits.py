@@ -1,8 +1,8 @@
-"""Commits of a consumer: those the user asks for, those made by themselves, and the callbacks of both.
+"""Commits of a consumer: those of the user, automatic ones, and the callbacks of both.
 
 In the user's thread; the request itself runs on the I/O thread. Automatic commits happen within poll, before it gives
 out anything new: what the last poll returned counts as done when the next one is called. Callbacks and interceptors run
-in the user's thread too, in the order in which commits were asked for.
+in the user's thread too, in the order of the commits.
 """
 
 import concurrent.futures
@@ -30,16 +30,22 @@ Submit = Callable[[Coroutine[Any, Any, None]], "concurrent.futures.Future[None]"
 
 
 class Committer(Protocol):
+    """Sends a commit, on the I/O thread."""
+
     async def commit(self, offsets: Offsets, *, timeout_ms: int | None = None) -> None: ...
 
 
 class PendingCommit(NamedTuple):
+    """A commit that was sent, until its callback has run."""
+
     offsets: Offsets
     future: "concurrent.futures.Future[None]"
     callback: CommitCallback | None
 
 
 class Commits:
+    """Sends commits, automatic ones too, and runs their callbacks in order."""
+
     def __init__(
         self,
         subscription: SubscriptionState,
@@ -64,7 +70,7 @@ class Commits:
     def start(
         self, offsets: Offsets, callback: CommitCallback | None = None, *, timeout_ms: int | None = None
     ) -> PendingCommit:
-        """Sends a commit. Whoever called looks at the future; `run_callbacks` does the rest."""
+        """Sends a commit. The caller checks the future; `run_callbacks` does the rest."""
         if self._committer is None:
             raise IllegalStateError("there is no group to commit to: give the consumer a group_id")
         future = self._submit(self._committer.commit(offsets, timeout_ms=timeout_ms))
@@ -84,10 +90,10 @@ class Commits:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a commit has not been answered, or its callback has not run."""
+        """Whether a commit has no response yet, or its callback has not run."""
         return bool(self._pending)
 
-    # by themselves
+    # automatic
 
     @property
     def auto_due_in_ms(self) -> int | None:
@@ -97,7 +103,7 @@ class Commits:
         return max(0, self._auto_at_ms - self._clock.monotonic_ms())
 
     def maybe_auto_commit(self, *, now: bool = False) -> PendingCommit | None:
-        """If the time has come, or `now`. The answer is looked at by a later poll."""
+        """If the time has come, or `now`. A later poll checks the response."""
         due_in_ms = self.auto_due_in_ms
         if not self._options.enable_auto_commit or not (now or due_in_ms == 0):
             return None
@@ -122,6 +128,6 @@ class Commits:
 def error_of(future: "concurrent.futures.Future[None]") -> KafkaError | None:
     """How a finished commit ended."""
     if future.cancelled():
-        return ClosedError("the consumer was closed before the commit was answered")
+        return ClosedError("the consumer was closed before the commit had a response")
     error = future.exception()
     return as_failure("a commit", error) if isinstance(error, Exception) else None

@@ -43,6 +43,8 @@ CLOSE_TIMEOUT_S = 30.0
 
 
 class ConsumerCore:
+    """One consumer: its parts, put together when it is made and closed in order."""
+
     def __init__(
         self,
         options: ConsumerOptions,

@@ -14,6 +14,8 @@ from barnabas.records.codec import ConsumerRecord
 
 
 class RecordCursor:
+    """Records that are iterated over; each moves the position of its partition."""
+
     def __init__(self, subscription: SubscriptionState) -> None:
         self._lock = subscription.lock
         self._chunks: deque[Chunk] = deque()

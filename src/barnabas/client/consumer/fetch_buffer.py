@@ -48,7 +48,7 @@ class CompletedFetch:
         self.records = records
         self.size = len(records)
         self.first_offset = state.fetch_offset
-        """What was asked for. Records before it may have come with their batch."""
+        """The offset requested. Records before it may have come with their batch."""
         self.next_offset = next_offset
         self.aborted = aborted
         self.error = error
@@ -67,6 +67,8 @@ class CompletedFetch:
 
 
 class FetchBuffer:
+    """Completed fetches in their order, from the I/O thread to the user's thread."""
+
     def __init__(self, subscription: SubscriptionState) -> None:
         self._lock = subscription.lock
         self._fetches: deque[CompletedFetch] = deque()

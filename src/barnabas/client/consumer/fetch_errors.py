@@ -41,6 +41,8 @@ _WITH_LEADER_HINT: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCod
 
 
 class FetchErrors:
+    """Decides what an error in a Fetch response means: retry, new metadata, or an error for poll."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -74,7 +76,7 @@ class FetchErrors:
         )
 
     def _follow_hint(self, state: PartitionState, fetched: FetchedPartition, nodes: Sequence[Node]) -> None:
-        """The answer may name the new leader (KIP-951): no need to wait for metadata then."""
+        """The response may name the new leader (KIP-951): no need to wait for metadata then."""
         if fetched.error_code not in _WITH_LEADER_HINT or fetched.leader_id < 0 or fetched.leader_epoch < 0:
             return
         if nodes:
@@ -103,7 +105,7 @@ class FetchErrors:
         )
 
     def on_session_error(self, code: int, states: Sequence[PartitionState]) -> None:
-        """A whole response that is of no use. A lost session is begun anew at once; anything else after a pause."""
+        """A whole response that is of no use. A lost session is started again at once; anything else after a pause."""
         if code in _SESSION_GONE or not code:
             return
         retry_at_ms = self._clock.monotonic_ms() + self._options.retry_backoff_ms
@@ -113,15 +115,15 @@ class FetchErrors:
         self._on_stale_metadata()
 
     def report(self, error: KafkaError, states: Sequence[PartitionState], buffer: FetchBuffer) -> None:
-        """One that concerns a whole broker: the user hears of it once, then all its partitions are tried again."""
+        """One that concerns a whole broker: poll raises it once, then all its partitions are retried."""
 
         untold = [error]
 
-        def tell(_: PartitionState) -> KafkaError | None:
+        def raised_once(_: PartitionState) -> KafkaError | None:
             return untold.pop() if untold else None
 
         with self._subscription.lock:
             for state in states:
                 # Each has its own: a seek or a rebalance makes that of one void, and must not hold up the others.
                 state.blocked = True
-                buffer.add(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=tell))
+                buffer.add(CompletedFetch(state, memoryview(b""), state.fetch_offset, error=raised_once))

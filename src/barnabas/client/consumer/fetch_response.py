@@ -31,6 +31,8 @@ _EMPTY: Final = memoryview(b"")
 
 
 class FetchedPartition(NamedTuple):
+    """One partition of a Fetch response."""
+
     topic: str | bytes
     """A name up to v12, an id from v13 on."""
     partition: int
@@ -47,6 +49,8 @@ class FetchedPartition(NamedTuple):
 
 
 class FetchNode(NamedTuple):
+    """The address of a broker, as a Fetch response carries it (KIP-951)."""
+
     node_id: int
     host: str
     port: int
@@ -54,6 +58,8 @@ class FetchNode(NamedTuple):
 
 
 class DecodedFetch(NamedTuple):
+    """A Fetch response; records are views of its body."""
+
     throttle_time_ms: int
     error_code: int
     session_id: int

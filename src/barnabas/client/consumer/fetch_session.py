@@ -1,8 +1,8 @@
 """Incremental fetch sessions (KIP-227), the client's half, for one broker.
 
-Pure: the fetcher asks `build` what to put into the next request and tells `handle_response` or `handle_failure` what
+Pure: `build` returns what to put into the next request; `handle_response` or `handle_failure` is called with what
 came of it. The broker remembers the partitions of a session, so a request names only those that are new, changed or
-gone, and a response only those with something to say. Whenever the two sides may disagree the session starts anew.
+gone, and a response only those with something to say. Whenever the two sides may disagree the session starts again.
 """
 
 import logging
@@ -30,12 +30,16 @@ class SessionPartition(NamedTuple):
 
 
 class ForgottenPartition(NamedTuple):
+    """A partition to remove from the fetch session."""
+
     topic_id: TopicId
     topic: str
     partition: int
 
 
 class FetchPlan(NamedTuple):
+    """What the next Fetch request of a session contains."""
+
     session_id: int
     epoch: int
     send: dict[TopicPartition, SessionPartition]
@@ -44,6 +48,8 @@ class FetchPlan(NamedTuple):
 
 
 class FetchSession:
+    """The fetch session with one broker (KIP-227)."""
+
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
         self.session_id = NO_SESSION
@@ -70,7 +76,7 @@ class FetchSession:
                 forget.append(ForgottenPartition(previous.topic_id, *topic_partition))
                 uses_topic_ids = uses_topic_ids and previous.topic_id != NO_TOPIC_ID
             elif entry.topic_id != previous.topic_id and NO_TOPIC_ID not in (entry.topic_id, previous.topic_id):
-                # The topic was made anew: the broker knows the old one by its id only, and must drop that.
+                # The topic was created again: the broker knows the old one by its id only, and must drop that.
                 forget.append(ForgottenPartition(previous.topic_id, *topic_partition))
         for topic_partition, entry in wanted.items():
             if self.partitions.get(topic_partition) != entry:
@@ -90,13 +96,13 @@ class FetchSession:
             missing = len(partitions) - len(unknown) != len(self.partitions)
             if unknown or missing:
                 if partitions or not throttle_time_ms:
-                    logger.info("node %d answered a full fetch with other partitions than asked for", self.node_id)
+                    logger.info("node %d responded to a full fetch with other partitions than requested", self.node_id)
                 self._start(NO_SESSION, INITIAL_EPOCH)
                 return False
             self._start(session_id, INITIAL_EPOCH if session_id == NO_SESSION else 1)
             return True
         if unknown:
-            logger.info("node %d answered with partitions that are not in its session: %s", self.node_id, unknown)
+            logger.info("node %d responded with partitions that are not in its session: %s", self.node_id, unknown)
             self.epoch = INITIAL_EPOCH
             return False
         if session_id == NO_SESSION:
@@ -106,7 +112,7 @@ class FetchSession:
         return True
 
     def handle_failure(self) -> None:
-        """No answer: the broker may or may not have seen the request. Closes the old session with the next one."""
+        """No response: the broker may or may not have seen the request. Closes the old session with the next one."""
         self.epoch = INITIAL_EPOCH
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
 """Fetches ahead: one request at a time to each broker, the next one sent as soon as a response is in.
 
-On the I/O thread. A broker is asked for all partitions that may be fetched from it, within a fetch session; it is left
-alone while one of them has enough buffered, because a request that leaves that one out could wait half a second for
-the others while the user has long emptied the buffer. `kick` starts whatever can be started; the user's thread calls
-for it when it has made room.
+On the I/O thread. A request covers all partitions that may be fetched from the broker, within a fetch session. None is
+sent while one of them has enough buffered: a request without that one could wait half a second for the others while
+the user has long emptied the buffer. `kick` starts whatever can be started; the user's thread calls it after making
+room.
 """
 
 import asyncio
@@ -36,18 +36,22 @@ logger = logging.getLogger("barnabas.client.consumer")
 LAST_VERSION_WITH_NAMES: Final = 12
 LAST_VERSION: Final = 18
 BUFFERED_FETCHES: Final = 4
-"""So many times max.partition.fetch.bytes may be buffered of a partition before it is not asked for any more."""
+"""A partition is not requested while it has more than this many times max.partition.fetch.bytes buffered."""
 
 BUFFERED_RESPONSES: Final = 2
-"""Or so many of the largest answers. Of all partitions together one of these is enough to keep the user going."""
+"""Or this many of the largest responses. For all partitions together, one of these keeps the user busy."""
 
 
 class Wanted(NamedTuple):
+    """A partition to request, with its version at that time."""
+
     state: PartitionState
     version: int
 
 
 class Fetcher:
+    """Sends Fetch requests and buffers what arrives. On the I/O thread."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -76,14 +80,14 @@ class Fetcher:
         self._total_bound = min(options.fetch_max_bytes // 2, LARGEST_BYTES)
         self._rows_ahead = RowsAhead(buffer, check_crcs=options.check_crcs)
         self._arrived: list[CompletedFetch] = []
-        """What came in the last answer, until the next request is out."""
+        """What came in the last response, until the next request is sent."""
         self._background = Background()
         self._closing = False
         self.fetch_count = 0
         self.bytes_fetched = 0
 
     def kick(self) -> None:
-        """Starts a request to each broker that has something for us and is not being asked already."""
+        """Starts a request to each broker that serves a fetchable partition and has no request in flight."""
         if self._closing:
             return
         now_ms = self._clock.monotonic_ms()
@@ -104,12 +108,12 @@ class Fetcher:
             del self._active[node_id]
 
     async def close(self) -> None:
-        """Nothing more is asked for; what is in flight is given up."""
+        """Sends nothing more; what is in flight is given up."""
         self._closing = True
         await self._background.close()
 
     async def end_sessions(self) -> None:
-        """The last thing on these connections: the answers are not waited for, and would be taken for others."""
+        """Must be the last on these connections: nobody reads the responses, which would be taken for others."""
         sessions = [
             each for each in self._sessions.values() if each.session_id and self._cluster.is_ready(each.node_id)
         ]
@@ -123,14 +127,14 @@ class Fetcher:
         await self._cluster.send_frame(session.node_id, ApiKey.FETCH, version, [request], expect_response=False)
 
     async def _serve(self, node_id: int) -> None:
-        """Requests to one broker, one after the other, as long as there is something to ask for."""
+        """Requests to one broker, one after the other, as long as there is something to fetch."""
         session = self._sessions.setdefault(node_id, FetchSession(node_id))
         while not self._closing:
             wanted, pause_ms = self._wanted(node_id)
             if not wanted:
                 self._hand_over()
                 if pause_ms is None:
-                    # Here and not when the task is done: a kick in between would find the broker still being asked.
+                    # Here and not when the task is done: a kick in between would find the request still active.
                     self._active.pop(node_id, None)
                     return
                 await asyncio.sleep(pause_ms / 1000)
@@ -155,23 +159,25 @@ class Fetcher:
         version = self._cluster.ready_version(node_id, ApiKey.FETCH, max_version=last_version)
         request = encode(fetch_request(plan, version, self._options), version)
         sent_ms = self._clock.monotonic_ms()
-        answered = self._cluster.post_frame(node_id, ApiKey.FETCH, version, [request])
+        pending = self._cluster.post_frame(node_id, ApiKey.FETCH, version, [request])
         # The next request goes first: rows take their time, and the user's thread, once awake, would keep this one from
         # the GIL.
         self._hand_over()
-        body = await answered
+        body = await pending
         size.on_response(len(body), self._clock.monotonic_ms() - sent_ms)
         self.fetch_count += 1
         self.bytes_fetched += len(body)
         try:
-            answer = read_fetch_response(body, version)
+            response = read_fetch_response(body, version)
         except ProtocolError as error:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"node {node_id} sent an unreadable answer: {error}") from error
-        if answer.throttle_time_ms:
-            self._cluster.throttle(node_id, answer.throttle_time_ms)
-        self._take(node_id, session, wanted, answer)
+            raise KafkaError(
+                ErrorCode.CORRUPT_MESSAGE, f"node {node_id} sent an unreadable response: {error}"
+            ) from error
+        if response.throttle_time_ms:
+            self._cluster.throttle(node_id, response.throttle_time_ms)
+        self._take(node_id, session, wanted, response)
 
-    # what to ask for
+    # what to request
 
     def _node_of(self, state: PartitionState, now_ms: int) -> int:
         """Where to fetch from: a follower only as long as the cluster knows it."""
@@ -182,13 +188,13 @@ class Fetcher:
         return node_id
 
     def _wanted(self, node_id: int) -> tuple[dict[TopicPartition, Wanted], int | None]:
-        """The partitions to ask this broker for; none while enough is buffered. If all of them wait: for how long."""
+        """The partitions to request from this broker; none while enough is buffered. If all back off: for how long."""
         now_ms = self._clock.monotonic_ms()
         wanted: dict[TopicPartition, Wanted] = {}
         pauses: list[int] = []
         with self._subscription.lock:
             states = self._subscription.states()
-            # What is paused does not count: it may lie there for ever, and must not keep others from being fetched.
+            # What is paused does not count: it may stay buffered forever, and must not keep others from being fetched.
             ready_bytes = sum(state.buffered_bytes for state in states if state.is_deliverable)
             enough = ready_bytes > self._total_bound
             for state in states:
@@ -203,43 +209,45 @@ class Fetcher:
                     wanted[state.topic_partition] = Wanted(state, state.version)
         return wanted, min(pauses, default=None)
 
-    # what came
+    # what arrived
 
     def _take(
         self,
         node_id: int,
         session: FetchSession,
         wanted: dict[TopicPartition, Wanted],
-        answer: DecodedFetch,
+        response: DecodedFetch,
     ) -> None:
         names = {entry.topic_id: where.topic for where, entry in session.partitions.items()}
-        answered: dict[TopicPartition, FetchedPartition] = {}
-        for fetched in answer.partitions:
+        by_partition: dict[TopicPartition, FetchedPartition] = {}
+        for fetched in response.partitions:
             name = fetched.topic if isinstance(fetched.topic, str) else names.get(fetched.topic, "")
-            answered[TopicPartition(name, fetched.partition)] = fetched
-        asked = session.partitions
-        if not session.handle_response(answer.error_code, answer.session_id, answered.keys(), answer.throttle_time_ms):
-            self._errors.on_session_error(answer.error_code, [each.state for each in wanted.values()])
+            by_partition[TopicPartition(name, fetched.partition)] = fetched
+        requested = session.partitions
+        if not session.handle_response(
+            response.error_code, response.session_id, by_partition.keys(), response.throttle_time_ms
+        ):
+            self._errors.on_session_error(response.error_code, [each.state for each in wanted.values()])
             return
         with self._subscription.lock:
-            for where, fetched in answered.items():
+            for where, fetched in by_partition.items():
                 state, version = wanted[where]
-                if state.version != version or state.fetch_offset != asked[where].fetch_offset:
+                if state.version != version or state.fetch_offset != requested[where].fetch_offset:
                     continue  # the user has gone elsewhere meanwhile
                 if state.state is not FetchState.FETCHING:
                     continue  # the leader has changed meanwhile: what the old one says may not be in the log any more
-                self._take_partition(node_id, state, fetched, answer)
+                self._take_partition(node_id, state, fetched, response)
 
     def _take_partition(
         self,
         node_id: int,
         state: PartitionState,
         fetched: FetchedPartition,
-        answer: DecodedFetch,
+        response: DecodedFetch,
     ) -> None:
         if fetched.error_code:
-            asyncio.get_running_loop().call_soon(self.kick)  # it may be asked of another node now
-            hints = [Node(*node) for node in answer.nodes]
+            asyncio.get_running_loop().call_soon(self.kick)  # another node may serve it now
+            hints = [Node(*node) for node in response.nodes]
             handler = self._errors.on_error(state, fetched, hints)
             if handler is not None:
                 state.blocked = True
@@ -265,7 +273,7 @@ class Fetcher:
         state.on_fetched(next_offset, leader_epoch, len(fetched.records))
 
     def _hand_over(self) -> None:
-        """What has arrived, in its order, to the user."""
+        """Passes what has arrived to the user's thread, in order."""
         if not self._arrived:
             return
         made = [(fetch, self._rows_ahead.make(fetch)) for fetch in self._arrived]
@@ -299,7 +307,7 @@ class Fetcher:
         self._on_arrival()
 
     def _on_failure(self, node_id: int, wanted: dict[TopicPartition, Wanted], error: KafkaError) -> None:
-        """No answer from a broker: after a pause it is tried again, or whoever leads its partitions by then."""
+        """No response from a broker: after a pause it is retried, or whichever broker leads its partitions by then."""
         logger.info("fetching from node %d failed: %s", node_id, error)
         with self._subscription.lock:
             for state, _ in wanted.values():

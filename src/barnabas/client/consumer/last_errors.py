@@ -16,6 +16,8 @@ logger = logging.getLogger("barnabas.client.consumer")
 
 
 class LastErrors:
+    """The last error per partition without a position."""
+
     def __init__(self, subscription: SubscriptionState) -> None:
         self._subscription = subscription
         self._errors: dict[TopicPartition, KafkaError] = {}

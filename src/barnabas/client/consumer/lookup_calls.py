@@ -12,6 +12,8 @@ from barnabas.types import TopicPartition
 
 
 class LookupCalls:
+    """The calls of the consumer that only look something up."""
+
     def __init__(self, calls: UserCalls, runtime: ConsumerRuntime) -> None:
         self._calls = calls
         self._runtime = runtime

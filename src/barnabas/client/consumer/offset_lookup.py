@@ -1,7 +1,7 @@
-"""ListOffsets and OffsetForLeaderEpoch for many partitions: each leader is asked once, what can be retried is.
+"""ListOffsets and OffsetForLeaderEpoch for many partitions: one request per leader, retriable errors are retried.
 
 On the I/O thread. Used for beginning, end and time look-ups of the user, for resets and for validation; what the
-answers mean for positions is decided in positions.py.
+responses mean for positions is decided in positions.py.
 """
 
 import asyncio
@@ -33,6 +33,8 @@ UNKNOWN_OFFSET: Final = -1
 
 
 class LookupOptions(Protocol):
+    """The options that a lookup uses."""
+
     @property
     def request_timeout_ms(self) -> int: ...
     @property
@@ -42,17 +44,21 @@ class LookupOptions(Protocol):
 
 
 class FoundOffset(NamedTuple):
+    """An offset as ListOffsets returns it."""
+
     offset: int
     timestamp: int
     leader_epoch: int
 
 
 class EpochEnd(NamedTuple):
+    """The end offset of a leader epoch."""
+
     leader_epoch: int
     end_offset: int
 
 
-class EpochQuestion(NamedTuple):
+class EpochRequest(NamedTuple):
     """Where does `epoch` end? Asked of a node that should lead in `leader_epoch`."""
 
     leader: int
@@ -61,6 +67,8 @@ class EpochQuestion(NamedTuple):
 
 
 class OffsetLookup:
+    """Looks up offsets at the leaders of partitions. On the I/O thread."""
+
     def __init__(self, cluster: ClusterClient, options: LookupOptions, *, read_committed: bool) -> None:
         self._cluster = cluster
         self._options = options
@@ -69,13 +77,13 @@ class OffsetLookup:
     async def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], deadline: Deadline
     ) -> dict[TopicPartition, FoundOffset]:
-        """For every partition, retried until the deadline; one without an answer for its time has offset -1."""
+        """For every partition, retried until the deadline; one without a record at or after its time has offset -1."""
         found: dict[TopicPartition, FoundOffset] = {}
         backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
         while True:
             missing = {entry: timestamp for entry, timestamp in timestamps.items() if entry not in found}
-            answered, failed = await self.list_offsets_once(missing)
-            found.update(answered)
+            results, failed = await self.list_offsets_once(missing)
+            found.update(results)
             if not failed:
                 return found
             for error in failed.values():
@@ -102,16 +110,18 @@ class OffsetLookup:
             else:
                 by_node.setdefault(leader.node_id, {})[entry] = (leader.leader_epoch, timestamp)
         found: dict[TopicPartition, FoundOffset] = {}
-        for answered, refused in await asyncio.gather(*(self._ask(node, asked) for node, asked in by_node.items())):
-            found.update(answered)
+        for results, refused in await asyncio.gather(
+            *(self._send_list_offsets(node, requested) for node, requested in by_node.items())
+        ):
+            found.update(results)
             failed.update(refused)
         return found, failed
 
-    async def _ask(
-        self, node_id: int, asked: dict[TopicPartition, tuple[int, int]]
+    async def _send_list_offsets(
+        self, node_id: int, requested: dict[TopicPartition, tuple[int, int]]
     ) -> tuple[dict[TopicPartition, FoundOffset], dict[TopicPartition, KafkaError]]:
         topics: dict[str, list[ListOffsetsPartition]] = {}
-        for (topic, partition), (leader_epoch, timestamp) in asked.items():
+        for (topic, partition), (leader_epoch, timestamp) in requested.items():
             topics.setdefault(topic, []).append(
                 ListOffsetsPartition(partition_index=partition, current_leader_epoch=leader_epoch, timestamp=timestamp)
             )
@@ -125,34 +135,34 @@ class OffsetLookup:
         try:
             response: ListOffsetsResponse = await self._cluster.send(node_id, request, min_version=min_version)
         except KafkaError as error:
-            return {}, dict.fromkeys(asked, error)
-        return _read_list_offsets(node_id, response, asked)
+            return {}, dict.fromkeys(requested, error)
+        return _read_list_offsets(node_id, response, requested)
 
     async def epoch_ends(
-        self, questions: Mapping[TopicPartition, EpochQuestion]
+        self, requested: Mapping[TopicPartition, EpochRequest]
     ) -> tuple[dict[TopicPartition, EpochEnd], dict[TopicPartition, KafkaError]]:
         """One attempt at each leader."""
-        by_node: dict[int, dict[TopicPartition, EpochQuestion]] = {}
-        for entry, question in questions.items():
-            by_node.setdefault(question.leader, {})[entry] = question
+        by_node: dict[int, dict[TopicPartition, EpochRequest]] = {}
+        for entry, epoch_request in requested.items():
+            by_node.setdefault(epoch_request.leader, {})[entry] = epoch_request
         found: dict[TopicPartition, EpochEnd] = {}
         failed: dict[TopicPartition, KafkaError] = {}
-        asked = [self._ask_epochs(node, entries) for node, entries in by_node.items()]
-        for answered, refused in await asyncio.gather(*asked):
-            found.update(answered)
+        sending = [self._send_epochs(node, entries) for node, entries in by_node.items()]
+        for results, refused in await asyncio.gather(*sending):
+            found.update(results)
             failed.update(refused)
         return found, failed
 
-    async def _ask_epochs(
-        self, node_id: int, asked: dict[TopicPartition, EpochQuestion]
+    async def _send_epochs(
+        self, node_id: int, requested: dict[TopicPartition, EpochRequest]
     ) -> tuple[dict[TopicPartition, EpochEnd], dict[TopicPartition, KafkaError]]:
         topics: dict[str, list[OffsetForLeaderPartition]] = {}
-        for (topic, partition), question in asked.items():
+        for (topic, partition), epoch_request in requested.items():
             topics.setdefault(topic, []).append(
                 OffsetForLeaderPartition(
                     partition=partition,
-                    current_leader_epoch=question.leader_epoch,
-                    leader_epoch=question.epoch,
+                    current_leader_epoch=epoch_request.leader_epoch,
+                    leader_epoch=epoch_request.epoch,
                 )
             )
         request = OffsetForLeaderEpochRequest(
@@ -160,24 +170,24 @@ class OffsetLookup:
             topics=[OffsetForLeaderTopic(topic=topic, partitions=entries) for topic, entries in topics.items()],
         )
         try:
-            # Before v3 only brokers may ask, which a consumer would hear as an authorization error.
+            # Before v3 only brokers may send this: a consumer would get an authorization error.
             response: OffsetForLeaderEpochResponse = await self._cluster.send(node_id, request, min_version=3)
         except KafkaError as error:
-            return {}, dict.fromkeys(asked, error)
+            return {}, dict.fromkeys(requested, error)
         found, failed = {}, {}
         for topic_result in response.topics:
-            for answer in topic_result.partitions:
-                entry = TopicPartition(topic_result.topic, answer.partition)
-                if entry not in asked:
+            for result in topic_result.partitions:
+                entry = TopicPartition(topic_result.topic, result.partition)
+                if entry not in requested:
                     _log_not_asked(node_id, entry)
-                elif answer.error_code:
-                    failed[entry] = error_for(answer.error_code, topic=entry.topic, partition=entry.partition)
+                elif result.error_code:
+                    failed[entry] = error_for(result.error_code, topic=entry.topic, partition=entry.partition)
                 else:
-                    found[entry] = EpochEnd(answer.leader_epoch, answer.end_offset)
+                    found[entry] = EpochEnd(result.leader_epoch, result.end_offset)
         return found, failed
 
     def no_leader(self, entry: TopicPartition) -> KafkaError:
-        """Why nobody can be asked about the partition, as far as the metadata tell."""
+        """Why no broker can serve the partition, according to metadata."""
         topic = self._cluster.metadata.topic(entry.topic)
         refused = self._cluster.metadata.invalid_topics.get(entry.topic)
         if topic is None and refused is not None and not refused.retriable:
@@ -202,29 +212,29 @@ class OffsetLookup:
 
 
 def _read_list_offsets(
-    node_id: int, response: ListOffsetsResponse, asked: Mapping[TopicPartition, object]
+    node_id: int, response: ListOffsetsResponse, requested: Mapping[TopicPartition, object]
 ) -> tuple[dict[TopicPartition, FoundOffset], dict[TopicPartition, KafkaError]]:
     found: dict[TopicPartition, FoundOffset] = {}
     failed: dict[TopicPartition, KafkaError] = {}
     for topic in response.topics:
-        for answer in topic.partitions:
-            entry = TopicPartition(topic.name, answer.partition_index)
-            if entry not in asked:
+        for result in topic.partitions:
+            entry = TopicPartition(topic.name, result.partition_index)
+            if entry not in requested:
                 _log_not_asked(node_id, entry)
-            elif answer.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
+            elif result.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
                 found[entry] = FoundOffset(UNKNOWN_OFFSET, -1, -1)
-            elif answer.error_code:
-                failed[entry] = error_for(answer.error_code, topic=entry.topic, partition=entry.partition)
+            elif result.error_code:
+                failed[entry] = error_for(result.error_code, topic=entry.topic, partition=entry.partition)
             else:
-                found[entry] = FoundOffset(answer.offset, answer.timestamp, answer.leader_epoch)
-    for entry in asked:
+                found[entry] = FoundOffset(result.offset, result.timestamp, result.leader_epoch)
+    for entry in requested:
         if entry not in found and entry not in failed:
-            failed[entry] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker left {entry} out of its answer")
+            failed[entry] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker left {entry} out of its response")
     return found, failed
 
 
 def _log_not_asked(node_id: int, entry: TopicPartition) -> None:
-    logger.warning("node %d sent an offset of %s, which it was not asked for: passed over", node_id, entry)
+    logger.warning("node %d sent an offset of %s, which was not requested: ignored", node_id, entry)
 
 
 def _timed_out(failed: Mapping[TopicPartition, KafkaError]) -> KafkaError:

@@ -21,7 +21,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """The first record at or after the time asked for."""
+    """The first record at or after the given time."""
 
     offset: int
     timestamp: int

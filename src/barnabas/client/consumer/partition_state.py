@@ -3,9 +3,9 @@
 Pure. `SubscriptionState` owns these and holds its lock around every call: the user's thread seeks, pauses and consumes,
 the I/O thread fetches, resets and validates. Two offsets are kept apart: `offset` is what the user has been given
 (position, commit, lag), `fetch_offset` is what to ask the broker for next and runs ahead by what is buffered. `version`
-counts the jumps; whatever was asked for under an older version is void when it arrives.
+counts the jumps; whatever was requested under an older version is void when it arrives.
 
-    INITIALIZING --> FETCHING <--> AWAIT_VALIDATION     AWAIT_RESET: the broker is asked for an offset
+    INITIALIZING --> FETCHING <--> AWAIT_VALIDATION     AWAIT_RESET: the broker looks up an offset
           \\------> AWAIT_RESET <-------/                AWAIT_VALIDATION: does the leader's log still hold our offset?
 """
 
@@ -19,6 +19,8 @@ UNKNOWN_OFFSET = -1
 
 
 class FetchState(Enum):
+    """What a partition needs before it can be fetched."""
+
     INITIALIZING = "initializing"
     FETCHING = "fetching"
     AWAIT_RESET = "await_reset"
@@ -34,6 +36,8 @@ class Truncation(NamedTuple):
 
 
 class PartitionState:
+    """One assigned partition: position, leader, what is buffered. Guarded by the subscription's lock."""
+
     __slots__ = (
         "blocked",
         "buffered_bytes",
@@ -76,7 +80,7 @@ class PartitionState:
         self.blocked = False
         """An error from its last fetch waits in the buffer for the user."""
         self.parked = False
-        """The user has to be told of an error before anything is tried again."""
+        """poll must raise an error before anything is tried again."""
         self.retry_at_ms = 0
         self.high_watermark = UNKNOWN_OFFSET
         self.last_stable_offset = UNKNOWN_OFFSET
@@ -129,7 +133,7 @@ class PartitionState:
         self.offset_epoch = self.fetch_epoch = NO_LEADER_EPOCH
 
     def complete_reset(self, reset: OffsetReset, offset: int) -> bool:
-        """Takes the offset the broker gave, unless the user has gone elsewhere or asked for another reset since."""
+        """Takes the offset the broker gave, unless the user has gone elsewhere or requested another reset since."""
         if self.state is not FetchState.AWAIT_RESET or self.reset != reset:
             return False
         self.seek(offset)
@@ -138,7 +142,7 @@ class PartitionState:
     def check_leader(self, leader: int, leader_epoch: int, topic_id: TopicId) -> bool:
         """Follows a change of leader; a position whose epoch is known must then be validated (KIP-320).
 
-        True if the topic was deleted and made anew: then the offset says nothing about the new one.
+        True if the topic was deleted and created again: then the offset says nothing about the new one.
         """
         recreated = self.topic_id not in (NO_TOPIC_ID, topic_id) and topic_id != NO_TOPIC_ID
         if topic_id != NO_TOPIC_ID:
@@ -155,7 +159,7 @@ class PartitionState:
     def complete_validation(
         self, version: int, fetch_offset: int, end_offset: int, end_epoch: int, reset: OffsetReset
     ) -> Truncation | None:
-        """The leader's answer for the epoch at `fetch_offset`: it ends at `end_offset` (-1: it knows no such epoch)."""
+        """The leader's response for the epoch at `fetch_offset`: it ends at `end_offset` (-1: epoch unknown)."""
         if self.state is not FetchState.AWAIT_VALIDATION or (version, fetch_offset) != (
             self.version,
             self.fetch_offset,
@@ -185,7 +189,7 @@ class PartitionState:
         self.fetch_offset, self.fetch_epoch = self.offset, self.offset_epoch
 
     def _rewind_to_position(self) -> None:
-        """Only what was buffered is cut off: nothing the user has seen, so it is fetched again and nobody is told."""
+        """Only what was buffered is cut off: nothing the user has seen, so it is fetched again silently."""
         self.fetch_again()
         self.state = FetchState.AWAIT_VALIDATION if self.fetch_epoch >= 0 else FetchState.FETCHING
 

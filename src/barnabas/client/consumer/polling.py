@@ -28,6 +28,8 @@ ARROW_MAX_BYTES = 64 << 20
 
 
 class Polling:
+    """The calls of the consumer that return records."""
+
     def __init__(
         self,
         calls: UserCalls,

@@ -14,6 +14,8 @@ from barnabas.types import TopicPartition
 
 
 class PositionCalls:
+    """The calls of the consumer about positions."""
+
     def __init__(
         self, calls: UserCalls, subscription: SubscriptionState, runtime: ConsumerRuntime, lookups: LookupCalls
     ) -> None:
@@ -80,7 +82,7 @@ class PositionCalls:
     async def lag(
         self, partitions: Iterable[Partition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """How far the positions are behind the end, asked of the brokers now; of all assigned if left out."""
+        """How far the positions are behind the end, looked up at the brokers now; of all assigned if left out."""
         with self._calls.guard:
             chosen = self._subscription.chosen(partitions)
             deadline = self._calls.deadline(timeout)

@@ -1,9 +1,8 @@
 """Gives every assigned partition a valid position: committed offset, else reset; validated after a change of leader.
 
-On the I/O thread, started anew by `kick` whenever something changed: assignment, seek, metadata, an error the user has
-been told of. Each kind of question runs in a task of its own, so that a coordinator that does not answer keeps no
-reset waiting. Errors that retrying does not mend are handed to poll; their partitions stand still until the user has
-seen them.
+On the I/O thread. `kick` starts it again whenever something changed: assignment, seek, metadata, an error that poll has
+raised. Each kind of lookup runs in a task of its own, so that a coordinator that does not respond delays no reset.
+Permanent errors are passed to poll; their partitions are parked until the user has seen them.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from typing import Any, Protocol
 from barnabas.client.background import Background, as_failure
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.last_errors import LastErrors
-from barnabas.client.consumer.offset_lookup import EpochQuestion, OffsetLookup
+from barnabas.client.consumer.offset_lookup import EpochRequest, OffsetLookup
 from barnabas.client.consumer.offsets import OffsetAndMetadata, OffsetReset
 from barnabas.client.consumer.partition_state import FetchState, PartitionState, Truncation
 from barnabas.client.consumer.subscription import SubscriptionState
@@ -33,12 +32,16 @@ logger = logging.getLogger("barnabas.client.consumer")
 
 
 class CommittedOffsets(Protocol):
+    """Reads the committed offsets of the group."""
+
     async def fetch(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, OffsetAndMetadata | None]: ...
 
 
 class PositionKeeper:
+    """Initializes, resets and validates positions. On the I/O thread."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -65,11 +68,11 @@ class PositionKeeper:
         self.last_errors = LastErrors(subscription)
 
     def kick(self) -> None:
-        """Looks at every partition and starts what is missing. Nothing is awaited here."""
+        """Checks every partition and starts what is missing. Nothing is awaited here."""
         try:
             self._kick()
         except Exception as error:
-            self._fail(as_failure("looking at positions", error), self._subscription.states())
+            self._fail(as_failure("checking positions", error), self._subscription.states())
 
     def _kick(self) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -81,18 +84,18 @@ class PositionKeeper:
         ):
             for states in self._by_node(self._subscription.in_state(fetch_state, now_ms)):
                 for state in states:
-                    state.retry_at_ms = now_ms + self._options.default_api_timeout_ms  # while it is being asked for
+                    state.retry_at_ms = now_ms + self._options.default_api_timeout_ms  # while it is in flight
                 self._start(self._guarded(work, states), states)
         self._refresh_if_leaderless()
         self._on_ready()
         self._set_timer(now_ms)
 
     def _by_node(self, states: Sequence[PartitionState]) -> list[list[PartitionState]]:
-        """By whom their questions go to, so that a broker that does not answer holds up its own partitions only."""
+        """By the node that serves them, so that a broker that does not respond delays its own partitions only."""
         groups: dict[int, list[PartitionState]] = {}
         for state in states:
             node_id = NO_LEADER
-            if state.state is not FetchState.INITIALIZING:  # which is asked of the group's coordinator
+            if state.state is not FetchState.INITIALIZING:  # the group's coordinator serves those
                 leader = self._cluster.metadata.leader(state.topic_partition)
                 node_id = NO_LEADER if leader is None else leader.node_id
             groups.setdefault(node_id, []).append(state)
@@ -167,49 +170,48 @@ class PositionKeeper:
 
     async def _reset(self, states: Sequence[PartitionState]) -> None:
         now_ms = self._clock.now_ms()
-        asked: dict[TopicPartition, tuple[PartitionState, OffsetReset]] = {}
+        requested: dict[TopicPartition, tuple[PartitionState, OffsetReset]] = {}
         for state in states:
             if state.reset is not None:
-                asked[state.topic_partition] = (state, state.reset)
+                requested[state.topic_partition] = (state, state.reset)
         found, failed = await self._lookup.list_offsets_once(
-            {entry: reset.timestamp(now_ms) for entry, (_, reset) in asked.items()}
+            {entry: reset.timestamp(now_ms) for entry, (_, reset) in requested.items()}
         )
         past_the_end = []
         with self._subscription.lock:
-            for entry, answer in found.items():
-                state, reset = asked[entry]
-                if answer.offset < 0:
+            for entry, result in found.items():
+                state, reset = requested[entry]
+                if result.offset < 0:
                     past_the_end.append((state, reset))
-                elif state.complete_reset(reset, answer.offset):
-                    logger.info("%s: position reset to offset %d (%s)", entry, answer.offset, reset.name)
+                elif state.complete_reset(reset, result.offset):
+                    logger.info("%s: position reset to offset %d (%s)", entry, result.offset, reset.name)
         if past_the_end:
             await self._reset_to_end(past_the_end)
-        self._retry_later(failed, {entry: state for entry, (state, _) in asked.items()})
+        self._retry_later(failed, {entry: state for entry, (state, _) in requested.items()})
 
     async def _reset_to_end(self, states: Sequence[tuple[PartitionState, OffsetReset]]) -> None:
         """by_duration found no record that young: what comes next is the first."""
-        asked = {state.topic_partition: (state, reset) for state, reset in states}
-        found, failed = await self._lookup.list_offsets_once(dict.fromkeys(asked, -1))
+        requested = {state.topic_partition: (state, reset) for state, reset in states}
+        found, failed = await self._lookup.list_offsets_once(dict.fromkeys(requested, -1))
         with self._subscription.lock:
-            for entry, answer in found.items():
-                state, reset = asked[entry]
-                state.complete_reset(reset, answer.offset)
-        self._retry_later(failed, {entry: state for entry, (state, _) in asked.items()})
+            for entry, result in found.items():
+                state, reset = requested[entry]
+                state.complete_reset(reset, result.offset)
+        self._retry_later(failed, {entry: state for entry, (state, _) in requested.items()})
 
     async def _validate(self, states: Sequence[PartitionState]) -> None:
-        asked = {state.topic_partition: (state, state.version, state.fetch_offset) for state in states}
+        requested = {state.topic_partition: (state, state.version, state.fetch_offset) for state in states}
         leaders = {state.topic_partition: (state.leader, state.leader_epoch) for state in states}
         questions = {
-            state.topic_partition: EpochQuestion(state.leader, state.leader_epoch, state.fetch_epoch)
-            for state in states
+            state.topic_partition: EpochRequest(state.leader, state.leader_epoch, state.fetch_epoch) for state in states
         }
         found, failed = await self._lookup.epoch_ends(questions)
         truncated: list[Truncation] = []
         with self._subscription.lock:
             for entry, end in found.items():
-                state, version, offset = asked[entry]
+                state, version, offset = requested[entry]
                 if (state.leader, state.leader_epoch) != leaders[entry]:
-                    continue  # the next leader is being asked
+                    continue  # a lookup at the next leader is in flight
                 truncation = state.complete_validation(
                     version, offset, end.end_offset, end.leader_epoch, self._subscription.default_reset
                 )
@@ -218,13 +220,13 @@ class PositionKeeper:
                 elif end.end_offset < offset:
                     logger.warning("%s was truncated at offset %d, position was %d", entry, end.end_offset, offset)
             for entry in [entry for entry, error in failed.items() if isinstance(error, UnsupportedVersionError)]:
-                state = asked[entry][0]
+                state = requested[entry][0]
                 del failed[entry]
                 if state.state is FetchState.AWAIT_VALIDATION:
                     state.state = FetchState.FETCHING  # the broker is too old to say
         if truncated:
-            self._fail(_truncation_error(truncated), [asked[each.topic_partition][0] for each in truncated])
-        self._retry_later(failed, {entry: state for entry, (state, _, _) in asked.items()})
+            self._fail(_truncation_error(truncated), [requested[each.topic_partition][0] for each in truncated])
+        self._retry_later(failed, {entry: state for entry, (state, _, _) in requested.items()})
 
     # what goes wrong
 
@@ -239,7 +241,7 @@ class PositionKeeper:
                 {state.topic_partition: error for state in states}, {s.topic_partition: s for s in states}
             )
         else:
-            # What was not answered, and did not fail, may be asked for again soon; what moved on, at once.
+            # Without a result or an error: looked up again soon. What moved on: at once.
             soon_ms = self._clock.monotonic_ms() + self._options.retry_backoff_ms
             for state, was, version in before:
                 moved_on = (state.state, state.version) != (was, version)

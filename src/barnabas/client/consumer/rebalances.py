@@ -17,6 +17,8 @@ logger = logging.getLogger("barnabas.client.consumer")
 
 
 class Rebalances:
+    """Carries out revocations, losses and assignments, with the user's listener."""
+
     def __init__(
         self,
         subscription: SubscriptionState,
@@ -32,7 +34,7 @@ class Rebalances:
         self.listener: RebalanceListener | None = None
 
     async def handle(self, event: RebalanceEvent) -> None:
-        """What the listener raises is raised by poll, after the membership has been told."""
+        """What the listener raises is raised by poll, after the membership was notified."""
         error: BaseException | None = None
         try:
             if isinstance(event, Revoked):

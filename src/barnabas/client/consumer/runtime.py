@@ -29,6 +29,8 @@ logger = logging.getLogger("barnabas.client.consumer")
 
 
 class ConsumerRuntime:
+    """The parts of a consumer that live on the I/O thread."""
+
     def __init__(
         self,
         options: ConsumerOptions,

@@ -1,4 +1,4 @@
-"""What the consumer reads: the topics, pattern or partitions the user asked for, and the state of each partition.
+"""What the consumer reads: the topics, pattern or partitions that the user chose, and the state of each partition.
 
 Shared by the user's thread (subscribe, seek, pause, poll) and the I/O thread (fetch, reset, validate, rebalance); every
 method takes the lock, none waits for anything else. The three ways to choose partitions exclude each other.
@@ -19,6 +19,8 @@ Pattern = re.Pattern[str] | SubscriptionPattern
 
 
 class SubscriptionKind(Enum):
+    """How the user chooses partitions."""
+
     NONE = "none"
     TOPICS = "topics"
     PATTERN = "pattern"
@@ -26,6 +28,8 @@ class SubscriptionKind(Enum):
 
 
 class SubscriptionState:
+    """The subscription and the state of each assigned partition, under one lock."""
+
     def __init__(self, default_reset: OffsetReset) -> None:
         self.lock = threading.RLock()
         self.default_reset = default_reset
@@ -103,7 +107,7 @@ class SubscriptionState:
             if topic_partition not in self._partitions:
                 state.void()
 
-    # looking at it
+    # reading it
 
     @property
     def uses_group(self) -> bool:
@@ -171,7 +175,7 @@ class SubscriptionState:
                 state.paused = paused
 
     def unpark(self) -> None:
-        """The user has been told: what stood still for an error may be tried again."""
+        """poll has raised the error: parked partitions may be tried again."""
         with self.lock:
             for state in self._partitions.values():
                 state.parked = False

@@ -18,6 +18,8 @@ from barnabas.types import TopicPartition
 
 
 class SubscriptionCalls:
+    """The calls of the consumer about what it reads, and about its group."""
+
     def __init__(
         self,
         calls: UserCalls,

@@ -22,6 +22,8 @@ GRACE_MS = 1000
 
 
 class UserCalls:
+    """The state that all calls of one consumer share."""
+
     def __init__(self, options: ConsumerOptions, side: UserSide, io: IoThread, clock: Clock) -> None:
         self.options = options
         self.side = side

@@ -5,6 +5,8 @@ from enum import IntEnum
 
 
 class ResourceType(IntEnum):
+    """What an access rule is about."""
+
     UNKNOWN = 0
     ANY = 1
     TOPIC = 2
@@ -34,6 +36,8 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
+    """What an access rule allows or denies."""
+
     UNKNOWN = 0
     ANY = 1
     ALL = 2
@@ -57,6 +61,8 @@ class AclOperation(IntEnum):
 
 
 class AclPermission(IntEnum):
+    """Whether an access rule allows or denies; ANY is for filters."""
+
     UNKNOWN = 0
     ANY = 1
     DENY = 2
@@ -67,12 +73,12 @@ class AclPermission(IntEnum):
         return cls.UNKNOWN
 
 
-NO_OPERATIONS_TOLD = -(2**31)
+OPERATIONS_NOT_REPORTED = -(2**31)
 
 
 def authorized_operations(bits: int) -> frozenset[AclOperation] | None:
-    """The operations in a bit field of the protocol; None where the broker was not asked, or does not tell."""
-    if bits == NO_OPERATIONS_TOLD:
+    """The operations in a bit field of the protocol; None if not requested, or not reported by the broker."""
+    if bits == OPERATIONS_NOT_REPORTED:
         return None
     named = {operation for operation in AclOperation if bits >> operation & 1}
     return frozenset(named - {AclOperation.UNKNOWN, AclOperation.ANY, AclOperation.ALL})

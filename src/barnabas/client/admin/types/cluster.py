@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 
 class FeatureRange(NamedTuple):
+    """The lowest and the highest level or version, both included."""
+
     min_version: int
     max_version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureMetadata:
-    """Levels in force across the cluster, and what the broker that answered could do.
+    """Levels in force across the cluster, and what the broker that responded supports.
 
     `api_versions`: the requests it takes by their numbers, with the oldest and the latest version.
     """
@@ -25,6 +27,8 @@ class FeatureMetadata:
 
 
 class FeatureUpgradeType(IntEnum):
+    """Which changes of a feature level are allowed: up only, or down, safe or unsafe."""
+
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
     UNSAFE_DOWNGRADE = 3
@@ -40,7 +44,7 @@ class FeatureUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumReplica:
-    """Times are None where they are not known: of the leader, or told by an old broker."""
+    """Times are None where they are not known: of the leader, or from an old broker."""
 
     replica_id: int
     directory_id: str | None
@@ -62,6 +66,8 @@ class QuorumInfo:
 
 
 class ScramMechanism(IntEnum):
+    """The hash of a SCRAM credential."""
+
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
@@ -92,6 +98,8 @@ class ScramUpsertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScramDeletion:
+    """Delete the credential of a user for one mechanism."""
+
     user: str
     mechanism: ScramMechanism
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 
 class ConfigResourceType(IntEnum):
+    """What has settings: a topic, a broker, a group, a client's metrics."""
+
     UNKNOWN = 0
     TOPIC = 2
     BROKER = 4
@@ -43,6 +45,8 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSource(IntEnum):
+    """Where the value of a setting comes from."""
+
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
     DYNAMIC_BROKER_CONFIG = 2
@@ -59,6 +63,8 @@ class ConfigSource(IntEnum):
 
 
 class ConfigType(IntEnum):
+    """The type of the value of a setting."""
+
     UNKNOWN = 0
     BOOLEAN = 1
     STRING = 2

@@ -11,6 +11,8 @@ from barnabas.types import TopicPartition
 
 
 class GroupState(StrEnum):
+    """The state of a group, of any protocol. Also made from its name in any spelling."""
+
     UNKNOWN = "Unknown"
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
@@ -28,6 +30,8 @@ class GroupState(StrEnum):
 
 
 class GroupType(StrEnum):
+    """The protocol of a group."""
+
     UNKNOWN = "Unknown"
     CLASSIC = "Classic"
     CONSUMER = "Consumer"
@@ -111,4 +115,4 @@ class MemberToRemove:
 
 
 GroupOffsets = Mapping[TopicPartition, OffsetAndMetadata | None]
-"""None: nothing is committed for that partition (only for partitions that were asked for by name)."""
+"""None: nothing is committed for that partition (only for partitions that were requested by name)."""

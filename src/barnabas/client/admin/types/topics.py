@@ -32,16 +32,18 @@ class CreatedTopic:
     replication_factor: int | None
     config: Mapping[str, ConfigEntry] | None = field(repr=False)
     existed: bool = False
-    """True if `if_not_exists` was asked for and the topic was there already, with counts and settings of its own."""
+    """True if `if_not_exists` was given and the topic was there already, with counts and settings of its own."""
 
     @classmethod
     def of_name(cls, name: str, *, existed: bool = False) -> "CreatedTopic":
-        """A topic of which the answer did not come, or did not tell more."""
+        """A topic whose response did not come, or had no more."""
         return cls(name=name, topic_id=None, partitions=None, replication_factor=None, config=None, existed=existed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicListing:
+    """A topic as list_topics returns it."""
+
     name: str
     topic_id: str | None
     is_internal: bool
@@ -51,7 +53,7 @@ class TopicListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionDescription:
-    """`leader` is None while there is none. Eligible leader replicas are None where the broker does not tell them."""
+    """`leader` is None while there is none. Eligible leader replicas are None where the broker does not report them."""
 
     partition: int
     leader: int | None
@@ -69,6 +71,8 @@ class PartitionDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDescription:
+    """A topic with its partitions."""
+
     name: str
     topic_id: str | None
     is_internal: bool
@@ -81,7 +85,7 @@ class TopicDescription:
 
 
 class OffsetSpec(IntEnum):
-    """Which offset of a partition is asked for; any number from 0 on is a timestamp in milliseconds."""
+    """Which offset of a partition to look up; any number from 0 on is a timestamp in milliseconds."""
 
     LATEST = -1
     EARLIEST = -2
@@ -92,7 +96,7 @@ class OffsetSpec(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffset:
-    """`offset` is -1 if no record is as late as the timestamp asked for; `timestamp` is -1 unless one was found."""
+    """`offset` is -1 if no record is as late as the given timestamp; `timestamp` is -1 unless one was found."""
 
     offset: int
     timestamp: int
@@ -110,7 +114,7 @@ class ReplicaInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirDescription:
-    """A log directory of a broker; bytes of the volume are None where the broker does not tell them."""
+    """A log directory of a broker; bytes of the volume are None where the broker does not report them."""
 
     path: str
     error: KafkaError | None
@@ -121,6 +125,8 @@ class LogDirDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReassignment:
+    """A reassignment under way: all replicas, those being added and those being removed."""
+
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...]
     removing_replicas: tuple[int, ...]
@@ -128,6 +134,8 @@ class PartitionReassignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerDescription:
+    """A broker, and whether the controller has fenced it."""
+
     node: Node
     is_fenced: bool = False
 

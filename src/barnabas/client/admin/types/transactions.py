@@ -7,6 +7,8 @@ from barnabas.types import TopicPartition
 
 
 class TransactionState(StrEnum):
+    """The state of a transaction at its coordinator. Also made from its name in any spelling."""
+
     UNKNOWN = "Unknown"
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -25,6 +27,8 @@ class TransactionState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionListing:
+    """A transactional id as list_transactions returns it."""
+
     transactional_id: str
     producer_id: int
     state: TransactionState

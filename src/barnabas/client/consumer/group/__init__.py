@@ -1,11 +1,11 @@
 """A consumer's place in its group: membership in both protocols, rebalances, and the group's offsets.
 
-    events       what a rebalance tells the user's thread
+    events       what a rebalance reports to the user's thread
     machine      what `classic` and `consumer` (KIP-848), the pure machines, share
     driver       runs a machine on the I/O loop
     commits      offsets of the group
 
-The consumer owns positions and callbacks; it takes events from here and answers them with `done`.
+The consumer owns positions and callbacks; it takes events from here and finishes them with `done`.
 """
 
 from barnabas.client.consumer.group.assignors import Assignor

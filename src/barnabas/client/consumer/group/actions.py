@@ -1,4 +1,4 @@
-"""What a membership machine asks its driver to do. The machine goes on when the driver reports back."""
+"""What a membership machine requests from its driver. The machine goes on when the driver reports back."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from barnabas.types import TopicId
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Send:
-    """To the group's coordinator, once; answered by `on_response` or `on_failure`."""
+    """To the group's coordinator, once; then `on_response` or `on_failure` is called."""
 
     request: Any
     timeout_ms: int
@@ -22,7 +22,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leave:
-    """Tell the coordinator that the member is gone. Nobody waits for the answer but `close`."""
+    """Report to the coordinator that the member is gone. Only `close` waits for the response."""
 
     request: Any
 
@@ -34,21 +34,21 @@ class Forget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refresh:
-    """Bring metadata of these topics (None: all) up to date; answered by `on_refreshed`."""
+    """Bring metadata of these topics (None: all) up to date; then `on_refreshed` is called."""
 
     topics: frozenset[str] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deliver:
-    """Queue for the user's thread; answered by `on_done`."""
+    """Queue for the user's thread; then `on_done` is called."""
 
     event: RebalanceEvent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Withdraw:
-    """Take it back if nobody has taken it yet; answered at once by `on_withdrawn`, or later by `on_done`."""
+    """Take it back if nobody has taken it yet: `on_withdrawn` is called at once, or `on_done` later."""
 
     event: RebalanceEvent
 
@@ -79,6 +79,6 @@ class TopicView:
     names: Mapping[TopicId, str] = field(default_factory=dict)
     internal: frozenset[str] = frozenset()
     errors: Mapping[str, ErrorCode] = field(default_factory=dict)
-    """Why a topic that was asked for is not there."""
+    """Why a requested topic is not there."""
     racks: Mapping[str, Sequence[frozenset[str]]] = field(default_factory=dict)
     """Per partition where its replicas are; empty if the brokers have no racks."""

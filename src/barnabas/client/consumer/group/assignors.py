@@ -34,9 +34,9 @@ Assignments = Mapping[str, "MemberAssignment | Collection[TopicPartition]"]
 class Assignor(Protocol):
     """What an object in `partition_assignment_strategy` must offer.
 
-    Two more attributes are looked at where they exist: `cooperative = True` lets members keep their partitions during
+    Two more attributes are used where they exist: `cooperative = True` lets members keep their partitions during
     a rebalance (`assign` must then leave out a partition that is still owned by another member), and
-    `on_assignment(assignment, generation)` is told what this member was given.
+    `on_assignment(assignment, generation)` is called with what this member was given.
     """
 
     @property
@@ -53,7 +53,7 @@ class Assignor(Protocol):
 
 @runtime_checkable
 class RackAwareAssignor(Assignor, Protocol):
-    """An assignor that looks at racks (KIP-881) is asked this instead of `assign`."""
+    """An assignor that uses racks (KIP-881): this is called instead of `assign`."""
 
     def assign_with_racks(
         self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription], racks: Racks[str]
@@ -74,6 +74,8 @@ class _BuiltIn:
 
 
 class RangeAssignor(_BuiltIn):
+    """Per topic: consecutive partitions for each member."""
+
     name = "range"
 
     def assign(self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription]) -> Assignments:
@@ -86,6 +88,8 @@ class RangeAssignor(_BuiltIn):
 
 
 class RoundRobinAssignor(_BuiltIn):
+    """All partitions of all topics in turn."""
+
     name = "roundrobin"
 
     def assign(self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription]) -> Assignments:
@@ -117,6 +121,8 @@ class StickyAssignor(_BuiltIn):
 
 
 class CooperativeStickyAssignor(_BuiltIn):
+    """As sticky; members keep their partitions during the rebalance."""
+
     name = "cooperative-sticky"
     cooperative = True
 

@@ -2,10 +2,10 @@
 
 One way round: give up partitions (all, or with cooperative assignors those no longer subscribed) -> JoinGroup -> the
 leader assigns -> SyncGroup -> cooperative: give up what went elsewhere, and join once more -> take over what is new.
-Heartbeats go on all the while, except between JoinGroup and its answer, when the coordinator waits for us anyway. A
-coordinator that moves, loads or cannot be reached changes nothing but who is asked next.
+Heartbeats go on all the while, except between JoinGroup and its response, when the coordinator waits for us anyway. A
+coordinator that moves, loads or cannot be reached changes only where the next request goes.
 
-Difference from Kafka's client: the generation told with the owned partitions is the one they were given in, so a
+Difference from Kafka's client: the generation sent with the owned partitions is the one they were given in, so a
 SyncGroup that fails cannot make them look newer than they are.
 """
 
@@ -29,6 +29,8 @@ NO_LONGER_A_MEMBER = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_G
 
 
 class ClassicMachine(ClassicMember):
+    """The classic protocol: reacts to responses, failures and timers."""
+
     def next_deadline_ms(self) -> int | None:
         if self.phase in (Phase.AWAY, Phase.FAILED):
             return None
@@ -79,7 +81,7 @@ class ClassicMachine(ClassicMember):
                 self._on_synced(response, code, now_ms)
 
     def on_failure(self, request: Any, error: KafkaError, now_ms: int) -> None:
-        """No answer. The driver has forgotten the coordinator where the connection failed."""
+        """No response. The driver has forgotten the coordinator where the connection failed."""
         if isinstance(request, HeartbeatRequest):
             self._on_no_heartbeat(request, error, now_ms)
             return
@@ -224,7 +226,7 @@ class ClassicMachine(ClassicMember):
         if request is self._heartbeat:
             self._heartbeat = None
         if not self._heartbeats() or (request.generation_id, request.member_id) != (self.generation, self.member_id):
-            return  # of an earlier generation, or the answer to JoinGroup will say the same
+            return  # of an earlier generation, or the response to JoinGroup will say the same
         self._heartbeat_at_ms = now_ms + self.options.heartbeat_interval_ms
         if code is ErrorCode.NONE:
             self._failures = 0

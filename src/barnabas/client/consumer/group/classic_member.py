@@ -1,4 +1,4 @@
-"""A member of a classic group and the steps it can take; `classic` decides by the coordinator's answers which.
+"""A member of a classic group and the steps it can take; `classic` decides by the coordinator's responses which.
 
 `_advance` is the heart: it takes the next step that neither a request nor the user stands in the way of.
 """
@@ -22,7 +22,7 @@ from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.types import TopicPartition
 
 JOIN_GRACE_MS = 5000
-"""How much longer than the rebalance itself may take the answer to JoinGroup is waited for."""
+"""The response to JoinGroup is waited for this much longer than the rebalance itself may take."""
 MISSING_TOPIC_REFRESH_MS = 1000
 
 
@@ -54,7 +54,7 @@ class ClassicMember(MemberMachine):
         """The same, of a static member that dropped out: it is let in again without a rebalance, so it must ask."""
         self._join_delay_ms = 0
         self._awaited: Any = None
-        """The request or refresh whose answer counts; the answer to any other came too late."""
+        """The request or refresh whose response counts; the response to any other came too late."""
         self._target: frozenset[TopicPartition] | None = None
         self._leadership: Leadership | None = None
         self._heartbeat: HeartbeatRequest | None = None
@@ -117,11 +117,11 @@ class ClassicMember(MemberMachine):
         if added or self._rejoin is None:
             self._deliver(Assigned(added))
         else:
-            self._advance()  # nothing to tell, and the others wait for what was given up
+            self._advance()  # nothing to report, and the others wait for what was given up
 
     def _prepare_and_join(self, subscription: Subscription) -> None:
         if not subscription.is_resolved:
-            return  # the refresh under way will tell
+            return  # the refresh under way will show
         if self.cooperative:
             revoked = {each for each in self.owned if not subscription.includes(each.topic)}
         else:

@@ -34,14 +34,14 @@ class ClassicRequests:
         topics = tuple(sorted(subscription.topics))
         protocols = []
         for assignor in assignors:
-            told = MemberSubscription(
+            member = MemberSubscription(
                 topics,
                 assignor.subscription_user_data(subscription.topics),
                 tuple(sorted(owned)),
                 owned_generation,
                 options.client_rack or None,
             )
-            protocols.append(JoinGroupRequestProtocol(name=assignor.name, metadata=encode_subscription(told)))
+            protocols.append(JoinGroupRequestProtocol(name=assignor.name, metadata=encode_subscription(member)))
         return JoinGroupRequest(
             group_id=options.group_id,
             session_timeout_ms=options.session_timeout_ms,

@@ -1,8 +1,7 @@
 """The order of a group's commits: of two for a partition the later one is made, and the earlier one waits for it.
 
 Used by the committer, on the I/O loop. If the later one is stored, the earlier one is done too: offsets do not go back.
-If it came to nothing, refused or given up, it is the earlier one's turn again, since nobody may hear of a success when
-nothing was stored.
+If it failed or was given up, it is the earlier one's turn again: no success is reported unless something was stored.
 """
 
 import asyncio
@@ -36,12 +35,12 @@ class CommitOrder:
             numbers.discard(number)
             if not numbers:
                 del self._under_way[partition]
-        self._tell()
+        self._notify()
 
     def stored(self, number: int, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             self._stored[partition] = max(number, self._stored.get(partition, 0))
-        self._tell()
+        self._notify()
 
     def is_outdated(self, number: int, partition: TopicPartition) -> bool:
         """Whether a later commit of the partition has been stored."""
@@ -58,9 +57,9 @@ class CommitOrder:
                 await self._changed.wait()
         except TimeoutError:
             raise ClientTimeoutError(
-                "left to a later commit of the same partitions, which was not answered in time either"
+                "left to a later commit of the same partitions, which got no response in time either"
             ) from None
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()

@@ -28,7 +28,7 @@ def moved_on(options: GroupOptions, sent: GroupMetadata, code: ErrorCode) -> Com
 
 
 def rebalancing(options: GroupOptions, failure: KafkaError | None = None) -> RebalanceInProgressError:
-    """`failure`: why the coordinator was not heard of, if that is what the rebalance waits for."""
+    """`failure`: why the coordinator did not respond, if that is what the rebalance waits for."""
     why = "the group is rebalancing" if failure is None else f"this consumer could not join yet ({failure.message})"
     return RebalanceInProgressError(
         f"group {options.group_id}: the offsets were not committed, because {why}. Call poll, which takes part in the "

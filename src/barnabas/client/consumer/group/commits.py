@@ -39,6 +39,8 @@ LATE_EPOCH = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 
 class OffsetCommitter:
+    """Commits and fetches the offsets of the group, with retries. On the I/O loop."""
+
     def __init__(self, cluster: ClusterClient, options: GroupOptions, membership: MembershipDriver | None) -> None:
         self._link = CoordinatorLink(cluster, options)
         self._options = options
@@ -47,7 +49,7 @@ class OffsetCommitter:
 
     @property
     def failure(self) -> KafkaError | None:
-        """Why the coordinator could not be found or asked last time; None after an answer. From any thread."""
+        """The last error in finding or reaching the coordinator; None after a response. From any thread."""
         return self._link.failure
 
     async def commit(
@@ -115,7 +117,7 @@ class OffsetCommitter:
         found: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
         for partition, code, committed in fetched_offsets(response):
             if partition not in found:
-                continue  # not asked for
+                continue  # not requested
             if code:
                 raise error_for(code, topic=partition.topic, partition=partition.partition, group=options.group_id)
             found[partition] = committed

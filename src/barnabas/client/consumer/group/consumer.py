@@ -1,9 +1,9 @@
-"""The consumer group protocol (KIP-848) as a machine: one request, ConsumerGroupHeartbeat, says and hears everything.
+"""The consumer group protocol (KIP-848) as a machine: one request, ConsumerGroupHeartbeat, for everything.
 
 The coordinator assigns; the member brings what it has in line step by step: give up -> say so -> take over -> say so. A
-heartbeat carries only what has changed since the last one that was answered, and everything after a failure, because
-nobody knows what the coordinator has heard. Its interval is the coordinator's. Owned partitions are known by topic id,
-so a topic that was deleted and made again is given up and taken over like any other change.
+heartbeat carries only what has changed since the last one with a response, and everything after a failure, because it
+is unknown what the coordinator has received. Its interval is the coordinator's. Owned partitions are known by topic
+id, so a topic that was deleted and made again is given up and taken over like any other change.
 """
 
 from enum import Enum, auto
@@ -32,7 +32,7 @@ NO_EPOCH = -1
 class Phase(Enum):
     OUT = auto()
     JOINING = auto()
-    """Epoch 0 until the first answer."""
+    """Epoch 0 until the first response."""
     MEMBER = auto()
     AWAY = auto()
     """Left because nobody polled."""
@@ -40,6 +40,8 @@ class Phase(Enum):
 
 
 class ConsumerMachine(MemberMachine):
+    """The consumer protocol: reacts to responses, failures and timers."""
+
     def __init__(self, options: GroupOptions, member_id: str) -> None:
         super().__init__(options)
         self.phase = Phase.OUT
@@ -101,11 +103,11 @@ class ConsumerMachine(MemberMachine):
             self._advance()
 
     def request_rejoin(self, reason: str, now_ms: int) -> None:
-        """There is nothing to join again: the coordinator assigns on its own. A heartbeat asks for news."""
+        """There is nothing to join again: the coordinator assigns on its own. A heartbeat fetches the news."""
         self._heartbeat_at_ms = 0
 
     def on_commit_refused(self, identity: GroupMetadata, now_ms: int) -> None:
-        """The next heartbeat will tell what has become of the member."""
+        """The next heartbeat will show what has become of the member."""
         if identity == self.identity:
             self._heartbeat_at_ms = 0
 
@@ -198,7 +200,7 @@ class ConsumerMachine(MemberMachine):
 
     def _join(self, subscription: Subscription) -> None:
         if not subscription.is_resolved:
-            return  # the refresh under way will tell
+            return  # the refresh under way will show
         self._say(INFO, f"joins for {subscription}")
         self.phase = Phase.JOINING
         self._is_new = True
@@ -319,7 +321,7 @@ class ConsumerMachine(MemberMachine):
         return {topic_id for topic_id in wanted if topic_id not in view.names and topic_id not in self._names}
 
     def _look_up_topics(self) -> None:
-        """Names for ids. What the coordinator matches is not known here, so then all topics are asked for."""
+        """Names for ids. What the coordinator matches is not known here, so then all topics are requested."""
         if self._looking_up is None and self._look_up_at_ms is None and self.subscription is not None:
             by_name = self.subscription.pattern is None and self.subscription.remote_pattern is None
             self._looking_up = Refresh(self.subscription.topics if by_name else None)

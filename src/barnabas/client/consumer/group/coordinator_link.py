@@ -1,8 +1,8 @@
-"""The way from a member to its group's coordinator, and to metadata: asks, and forgets a coordinator that fails.
+"""The way from a member to its group's coordinator, and to metadata: sends, and forgets a coordinator that fails.
 
-Requests of the group go over a connection of their own, because the coordinator holds the answer to JoinGroup back, and
-with it everything behind it. Only leaving takes the common one while something is on its way there, so that it never
-waits for a JoinGroup; otherwise it does not, because on the common one a long poll may be in front of it.
+Requests of the group go over a connection of their own, because the coordinator delays the response to JoinGroup, and
+with it everything behind it. Only leaving uses the shared one while something is on its way there, so that it never
+waits for a JoinGroup; otherwise it does not, because on the shared one a long poll may be in front of it.
 """
 
 import asyncio
@@ -28,11 +28,13 @@ NO_ANSWER = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT}
 
 
 class CoordinatorLink:
+    """Finds the coordinator and sends the requests of one member."""
+
     def __init__(self, cluster: ClusterClient, options: GroupOptions) -> None:
         self._cluster = cluster
         self._options = options
         self.failure: KafkaError | None = None
-        """Why the coordinator could not be found or asked last time; None after an answer."""
+        """The last error in finding or reaching the coordinator; None after a response."""
 
     async def send(
         self,
@@ -43,7 +45,7 @@ class CoordinatorLink:
         max_version: int | None = None,
         deadline: Deadline | None = None,
     ) -> Any:
-        """Once. The deadline is for finding the coordinator, the time-out for its answer."""
+        """Once. The deadline is for finding the coordinator, the time-out for its response."""
         node_id = await self._coordinator(deadline)
         with self._noting_failure():
             return await self._cluster.send(
@@ -65,7 +67,7 @@ class CoordinatorLink:
         self._cluster.forget_coordinator(CoordinatorKind.GROUP, self._options.group_id)
 
     async def leave(self, request: Any) -> None:
-        """Once, and not for long: who does not hear of it finds out when the session ends."""
+        """Once, and not for long: a coordinator that does not receive it notices when the session ends."""
         try:
             async with asyncio.timeout(LEAVE_TIMEOUT_MS / 1000):
                 node_id = await self._coordinator(None)
@@ -100,7 +102,7 @@ class CoordinatorLink:
         )
 
     async def _find_coordinator(self) -> int:
-        """Once, so that whoever asks meanwhile hears why it takes so long."""
+        """Once, so that callers can report meanwhile why it takes so long."""
         with self._noting_failure():
             return await self._cluster.coordinator(CoordinatorKind.GROUP, self._options.group_id, Deadline(0))
 

@@ -40,6 +40,8 @@ logger = logging.getLogger("barnabas.client.consumer.group")
 
 
 class MembershipDriver:
+    """Runs a membership machine on the I/O loop: requests, timers, events."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -76,7 +78,7 @@ class MembershipDriver:
 
     @property
     def failure(self) -> KafkaError | None:
-        """Why the coordinator could not be found or asked last time; None after an answer."""
+        """The last error in finding or reaching the coordinator; None after a response."""
         return self._link.failure
 
     @property
@@ -89,7 +91,7 @@ class MembershipDriver:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is an event that the consumer has not answered."""
+        """Whether there is an event that the consumer has not finished."""
         return self._machine.is_waiting
 
     @property
@@ -103,14 +105,14 @@ class MembershipDriver:
 
     @property
     def owes_events(self) -> bool:
-        """Whether there is something that the consumer has to give up, or an event that it has not answered."""
+        """Whether there is something that the consumer has to give up, or an event that it has not finished."""
         return bool(self._machine.owned) or self._machine.is_waiting
 
     def owns(self, partitions: Collection[TopicPartition]) -> bool:
         return self._machine.owned.issuperset(partitions)
 
     def group_metadata(self) -> GroupMetadata:
-        """One value of one moment, also for a thread that asks while the member id and the generation change.
+        """One value of one moment, also for a thread that reads while the member id and the generation change.
 
         Of somebody who is not a member any more it is the last one.
         """
@@ -199,7 +201,7 @@ class MembershipDriver:
 
     def _carry_out(self) -> None:
         while actions := self._machine.take_actions():
-            self._take_identity()  # before anybody hears of what came with it
+            self._take_identity()  # before anybody sees what came with it
             for action in actions:
                 self._do(action)
         self._take_identity()

@@ -1,4 +1,4 @@
-"""What a rebalance tells the consumer, taken by poll in the user's thread.
+"""What a rebalance reports to the consumer, taken by poll in the user's thread.
 
 The membership waits for `done` before it goes on: nothing is given up or taken over while the user's callback runs,
 and heartbeats go on meanwhile. At most one event is out at a time.
@@ -10,6 +10,8 @@ from barnabas.types import TopicPartition
 
 
 class RebalanceEvent:
+    """A change of the assignment that the consumer has to carry out."""
+
     __slots__ = ("_on_done", "partitions")
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:
@@ -42,7 +44,7 @@ class Assigned(RebalanceEvent):
 
 
 class Lost(RebalanceEvent):
-    """Gone without being asked for: somebody else may read them already, a commit would be refused."""
+    """Gone without notice: somebody else may read them already, a commit would be refused."""
 
     __slots__ = ()
 

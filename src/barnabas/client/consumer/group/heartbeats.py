@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat requests: each says only what has changed since the last one that was answered."""
+"""ConsumerGroupHeartbeat requests: each carries only what has changed since the last one with a response."""
 
 from collections.abc import Collection
 
@@ -22,7 +22,7 @@ class Heartbeats:
         self._sent_owned: OwnedIds | None = None
 
     def forget_sent(self) -> None:
-        """Nobody knows what the coordinator has heard: say everything again."""
+        """It is unknown what the coordinator has received: send everything again."""
         self._sent_subscription = self._sent_owned = None
 
     def must_say_owned(self) -> None:

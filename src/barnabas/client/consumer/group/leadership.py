@@ -1,6 +1,6 @@
 """The duties of the member that leads a classic group: hand out the partitions, then watch the topics.
 
-Made from the answer to JoinGroup, thrown away with the generation. `assign` runs the assignor that the group has chosen
+Made from the response to JoinGroup, dropped with the generation. `assign` runs the assignor that the group has chosen
 and checks what it gives, since a mistake here would mean two readers of one partition.
 """
 
@@ -42,7 +42,7 @@ class Leadership:
         return len(self._counts) < len(self.topics)
 
     def change_since(self, view: TopicView, *, is_fresh: bool) -> str | None:
-        """What makes a new assignment necessary. A topic that is missing is gone only if it was just asked for."""
+        """What makes a new assignment necessary. A topic that is missing is gone only if it was just requested."""
         for topic in sorted(self.topics):
             before, now = self._counts.get(topic), view.partition_counts.get(topic)
             if before == now or (now is None and not is_fresh):

@@ -1,6 +1,6 @@
 """What the machines of both group protocols share: the subscription, what is owned, events, the way to the driver.
 
-A machine has no I/O, no clock, no chance: the driver tells it what happened and the time (`now_ms`, monotonic), and
+A machine has no I/O, no clock, no randomness: the driver reports what happened and the time (`now_ms`, monotonic), and
 takes the actions that follow from it with `take_actions`. After each input `next_deadline_ms` says when `on_time` is
 due. Everything is called on one thread; `polled` is the only thing the user's thread causes directly.
 """
@@ -41,6 +41,8 @@ class GroupMetadata(NamedTuple):
 
 
 class MemberMachine(ABC):
+    """What both group protocols share: subscription, owned partitions, events, timers."""
+
     def __init__(self, options: GroupOptions) -> None:
         self.options = options
         self.subscription: Subscription | None = None
@@ -55,7 +57,7 @@ class MemberMachine(ABC):
         self._refresh_at_ms: int | None = None
         self._failures = 0
         self._missing: frozenset[str] = frozenset()
-        """Topics that the user has been told of: they do not exist."""
+        """Topics that were logged: they do not exist."""
         self._is_closed = False
 
     # What the driver and the committer look at
@@ -127,7 +129,7 @@ class MemberMachine(ABC):
         self._fail(error)
 
     def on_topics(self, view: TopicView, now_ms: int, *, is_fresh: bool = False, is_complete: bool = False) -> None:
-        """Metadata has changed. Fresh: what this member watches was asked for; complete: all topics were."""
+        """Metadata has changed. Fresh: what this member watches was requested; complete: all topics were."""
         self.view = view
         subscription = self.subscription
         if subscription is not None and subscription.pattern is not None and is_complete:
@@ -247,7 +249,7 @@ class MemberMachine(ABC):
         return f"generation {generation}: takes over {added}; reads {everything} from now on"
 
     def _withdraw_outstanding(self) -> None:
-        """What was about to be told is out of date; if the user has it already, `on_done` will come."""
+        """The event in the queue is out of date; if the user has it already, `on_done` will come."""
         if self._outstanding is not None and not isinstance(self._outstanding, Lost):
             self._actions.append(Withdraw(self._outstanding))
 

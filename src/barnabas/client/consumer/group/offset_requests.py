@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch as values: requests by partition, answers by partition.
+"""OffsetCommit and OffsetFetch as values: requests by partition, responses by partition.
 
 Both go by topic name, so at most in v9 (v10 goes by topic id). OffsetFetch has had many groups in one request since v8;
 before that it named one.

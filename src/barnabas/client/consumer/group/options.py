@@ -1,4 +1,4 @@
-"""The options of a consumer that its group membership looks at, with Kafka's defaults; the consumer fills them in."""
+"""The options of a consumer that its group membership uses, with Kafka's defaults; the consumer fills them in."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +12,8 @@ CONSUMER = "consumer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOptions:
+    """The group options of one consumer."""
+
     group_id: str
     group_protocol: str = CLASSIC
     group_instance_id: str | None = None

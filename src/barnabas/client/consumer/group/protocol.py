@@ -24,7 +24,7 @@ VERSION = 3
 
 
 class MemberSubscription(NamedTuple):
-    """What an assignor is told about a member."""
+    """What an assignor knows about a member."""
 
     topics: tuple[str, ...]
     user_data: bytes | None = None
@@ -36,6 +36,8 @@ class MemberSubscription(NamedTuple):
 
 
 class MemberAssignment(NamedTuple):
+    """What a member of a classic group is assigned."""
+
     partitions: tuple[TopicPartition, ...] = ()
     user_data: bytes | None = None
 

@@ -1,15 +1,15 @@
-"""Answers of the coordinator that trying again does not mend, as exceptions that say what to do."""
+"""Permanent errors of the coordinator, as exceptions that say what to do."""
 
 from barnabas.client.consumer.group.options import GroupOptions
 from barnabas.client.errors import error_for
 from barnabas.errors import ErrorCode, KafkaError
 
 MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
-"""Another broker has to be asked."""
+"""Another broker is the coordinator now."""
 
 
 def refusal(code: ErrorCode, options: GroupOptions, said: str | None = None) -> KafkaError:
-    """`said` is what the coordinator had to say about it."""
+    """`said` is the message of the coordinator."""
     instance_id, assignor = options.group_instance_id, options.group_remote_assignor
     advice = {
         ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "the other members offer none of this consumer's assignors: set "

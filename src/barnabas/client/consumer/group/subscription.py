@@ -13,6 +13,8 @@ from barnabas.client.consumer.offsets import SubscriptionPattern
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
+    """What a member has subscribed to."""
+
     topics: frozenset[str] = frozenset()
     pattern: re.Pattern[str] | None = None
     remote_pattern: str | None = None
