@@ -1,10 +1,13 @@
 """Names for ids that travel between packages."""
 
 import base64
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 TopicId = bytes
 """Sixteen raw bytes: compared and hashed on every fetch, so never wrapped in uuid.UUID."""
+
+NodeId = NewType("NodeId", int)
+"""A broker's id (node.id). NewTypes cost nothing at run time: they exist for signatures."""
 
 NO_TOPIC_ID: TopicId = bytes(16)
 NO_LEADER = -1

@@ -17,6 +17,8 @@ from barnabas.errors import ErrorCode
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.protocol.api import ApiKey
 from barnabas.server.broker import Broker as ServerBroker
+from barnabas.server.broker import make_parts
+from barnabas.server.process import new_event_loop
 from barnabas.server.request_faults import RequestFault
 from barnabas.types import TopicPartition
 
@@ -61,7 +63,7 @@ class Broker:
             raise RuntimeError("the broker runs already")
         if self._data_dir is None and self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True)
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas-broker", daemon=True)
         self._thread.start()
         try:
@@ -142,7 +144,7 @@ class Broker:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
         given = {**DEFAULTS, "log.dirs": str(directory), **self._settings}
         given["listeners"] = re.sub(r":0$", f":{self._port}", given["listeners"])
-        server = ServerBroker(BrokerConfig.parse(given), store=self._metadata)
+        server = ServerBroker(make_parts(BrokerConfig.parse(given), store=self._metadata))
         await server.start()
         return server
 

@@ -28,7 +28,7 @@ def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) 
 async def _create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     wanted = [_new_topic(topic) for topic in request.topics]
     try:
-        results = await context.broker.cluster.create_topics(wanted, validate_only=request.validate_only)
+        results = await context.broker.controller.create_topics(wanted, validate_only=request.validate_only)
     except KafkaError as error:
         return fail_create_topics(context, request, error.code)
     return CreateTopicsResponse(topics=[_answer(context, result) for result in results])

@@ -30,7 +30,7 @@ async def _delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
             context, request, ErrorCode.TOPIC_DELETION_DISABLED if new else ErrorCode.INVALID_REQUEST
         )
     try:
-        results = await context.broker.cluster.delete_topics(_wanted(request))
+        results = await context.broker.controller.delete_topics(_wanted(request))
     except KafkaError as error:
         return fail_delete_topics(context, request, error.code)
     return DeleteTopicsResponse(

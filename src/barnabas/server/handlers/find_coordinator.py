@@ -36,8 +36,9 @@ def handle_find_coordinator(
 async def _create_and_answer(
     context: RequestContext, request: FindCoordinatorRequest, topic: str
 ) -> FindCoordinatorResponse:
-    cluster = context.broker.cluster
-    await cluster.auto_creation.create(topic_on_demand(topic, context.broker.config, len(cluster.image.brokers)))
+    broker = context.broker
+    wanted = topic_on_demand(topic, broker.config, len(broker.cluster.image.brokers))
+    await broker.auto_topic_creation.create(wanted)
     response = context.in_slices(_answer(context, request, topic))
     return await response if isinstance(response, Deferred) else response
 

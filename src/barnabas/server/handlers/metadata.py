@@ -103,7 +103,7 @@ def _missing(
         yield
     if valid and request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
         broker_count = len(broker.cluster.image.brokers)
-        broker.cluster.auto_creation.request(topic_on_demand(name, broker.config, broker_count) for name in valid)
+        broker.auto_topic_creation.request(topic_on_demand(name, broker.config, broker_count) for name in valid)
 
     def failed(name: str) -> MetadataResponseTopic:
         valid_name = name in valid

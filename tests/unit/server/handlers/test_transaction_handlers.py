@@ -593,7 +593,7 @@ def test_a_topic_deleted_within_a_transaction_does_not_hold_it_up(tmp_path: Path
         await producer.calls.make_topic("gone")
         await producer.add(0)
         await producer.add(0, topic="gone")
-        await producer.calls.broker.cluster.delete_topics([TopicToDelete(name="gone")])
+        await producer.calls.broker.controller.delete_topics([TopicToDelete(name="gone")])
         assert await producer.end() == 0
         assert (await describe(producer)).transaction_state == "CompleteCommit"
 
