@@ -105,7 +105,7 @@ def find_topics(directories: LogDirectories, config: BrokerConfig) -> tuple[Adop
 
 
 def _read_kraft(directories: LogDirectories) -> KraftMetadata:
-    """Kafka keeps its metadata log in one of the log directories, the first unless told otherwise."""
+    """Kafka keeps its metadata log in one of the log directories, the first unless configured otherwise."""
     read = [read_kraft_metadata(Files(), directory.path) for directory in directories.directories]
     return next((each for each in read if each.damage is None or each.topics), read[0])
 

@@ -81,7 +81,7 @@ class GroupCoordinator:
         self.partition_for = self.runtime.partition_for
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse | None:
-        """The answer to a member of a group at rest, without a step of the shard; None: `submit` it."""
+        """The response to a member of a group at rest, without a step of the shard; None: `submit` it."""
         shard = self.runtime.shard_of(request.group_id)
         if shard is None or not shard.is_settled:
             return None
@@ -95,7 +95,7 @@ class GroupCoordinator:
         fail: Callable[[tuple[str, ...], ErrorCode], list[Item]],
         merge: Callable[[list[Item]], Response],
     ) -> Response | Deferred[Response]:
-        """For requests that name many groups: each shard is asked once, and `merge` gets all responses in order.
+        """For requests that name many groups: each shard gets one command, and `merge` gets all responses in order.
 
         `command` makes a shard's command for some ids, whose response is a list; `fail` makes such a list for a code.
         """
@@ -103,13 +103,13 @@ class GroupCoordinator:
         order = list(group_ids)
         for group_id in dict.fromkeys(order):
             by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
-        asked = [tuple(some) for some in by_partition.values()]
-        responses = [self.submit(some[0], command(some), partial(fail, some)) for some in asked]
+        shares = [tuple(some) for some in by_partition.values()]
+        responses = [self.submit(some[0], command(some), partial(fail, some)) for some in shares]
 
         def join(lists: list[list[Item]]) -> Response:
             found = {
                 name: item
-                for some, items in zip(asked, lists, strict=True)
+                for some, items in zip(shares, lists, strict=True)
                 for name, item in zip(some, items, strict=True)
             }
             return merge([found[group_id] for group_id in order])
@@ -130,4 +130,4 @@ class GroupCoordinator:
 
 
 def _nothing_to_carry_out(partition: int, request: Any) -> None:
-    raise AssertionError(f"a group shard asked for {request!r}")
+    raise AssertionError(f"a group shard requested {request!r}")

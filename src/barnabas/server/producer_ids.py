@@ -1,6 +1,6 @@
 """Hands out producer ids from the blocks that the controller allots to this broker.
 
-A block is used up before the next is asked for; what is left of one at a stop is never used again, which keeps ids
+A block is used up before the next is requested; what is left of one at a stop is never used again, which keeps ids
 unique without a write per id.
 """
 

@@ -101,7 +101,7 @@ class Replicas:
                 self._update_config(image, topic)
 
     def on_directory_offline(self) -> None:
-        """A log directory failed: whoever waits on one of its partitions is told."""
+        """A log directory failed: requests that wait on one of its partitions fail."""
         for hosted in self:
             if hosted.log.failure is not None:
                 hosted.on_offline()

@@ -26,7 +26,7 @@ T = TypeVar("T")
 DEFAULTS: Final = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
     "node.id": "0",
-    # In a test nobody wants to wait three seconds for members that may still come.
+    # A test should not wait three seconds for members that may still come.
     "group.initial.rebalance.delay.ms": "0",
 }
 
@@ -94,10 +94,10 @@ class Broker:
         close: bool = False,
         count: int | None = 1,
     ) -> None:
-        """Lets the next `count` requests of an API ("Produce", "Fetch", ...) go wrong; None means all from now on.
+        """Makes the next `count` requests of an API ("Produce", "Fetch", ...) go wrong; None means all from now on.
 
-        error: not carried out, answered with that code. delay_ms: answered that much later. drop_answer: carried out,
-        but the connection closes instead of the answer. close: not carried out, the connection closes.
+        error: not carried out, the response has that code. delay_ms: the response is that much later. drop_answer:
+        carried out, but the connection closes instead of a response. close: not carried out, the connection closes.
         """
         if not (error or delay_ms or drop_answer or close):
             raise ValueError("a fault needs one of error, delay_ms, drop_answer, close")

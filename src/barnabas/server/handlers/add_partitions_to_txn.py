@@ -31,8 +31,8 @@ FIRST_BROKER_VERSION = 4
 def handle_add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
-    answers = [_add(context, transaction) for transaction in _transactions(context.version, request)]
-    return when_all(answers, partial(_answer, context.version))
+    added = [_add(context, transaction) for transaction in _transactions(context.version, request)]
+    return when_all(added, partial(_response, context.version))
 
 
 def _transactions(version: int, request: AddPartitionsToTxnRequest) -> list[AddPartitionsToTxnTransaction]:
@@ -103,7 +103,7 @@ def _result(
     )
 
 
-def _answer(version: int, results: list[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
+def _response(version: int, results: list[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
     if version >= FIRST_BROKER_VERSION:
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
@@ -113,7 +113,7 @@ def fail_add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest, error: ErrorCode
 ) -> AddPartitionsToTxnResponse:
     transactions = _transactions(context.version, request)
-    return _answer(context.version, [_result(each, lambda _: error) for each in transactions])
+    return _response(context.version, [_result(each, lambda _: error) for each in transactions])
 
 
 HANDLER = Handler(

@@ -1,6 +1,6 @@
 """CreatePartitions (key 37), v0-v3: raise the number of partitions of topics (KIP-195).
 
-Answered once the partitions are in the store and their logs are open here; `timeout_ms` has no effect.
+Responds once the partitions are in the store and their logs are open here; `timeout_ms` has no effect.
 """
 
 from barnabas.errors import ErrorCode, KafkaError

@@ -1,6 +1,6 @@
 """DeleteTopics (key 20), v1-v6: topics to remove, by name or id.
 
-Answered once the topic is gone from the store; its files follow in the background. v3 TOPIC_DELETION_DISABLED (before:
+Responds once the topic is gone from the store; its files follow in the background. v3 TOPIC_DELETION_DISABLED (before:
 INVALID_REQUEST); v5 error messages; v6 by topic id (KIP-516).
 """
 
