@@ -7,7 +7,9 @@ TopicId = bytes
 """Sixteen raw bytes: compared and hashed on every fetch, so never wrapped in uuid.UUID."""
 
 NodeId = NewType("NodeId", int)
-"""A broker's id (node.id). NewTypes cost nothing at run time: they exist for signatures."""
+"""A broker's id (node.id). These types only tell ids apart for the type checker."""
+ProducerId = NewType("ProducerId", int)
+LeaderEpoch = NewType("LeaderEpoch", int)
 
 NO_TOPIC_ID: TopicId = bytes(16)
 NO_LEADER = -1

@@ -27,6 +27,7 @@ from barnabas.server.coordinator_codec import CoordinatorCodec
 from barnabas.server.coordinator_shard import CoordinatorShard
 from barnabas.server.replicas import Replicas
 from barnabas.server.runtime import CoordinatorRuntime
+from barnabas.types import LeaderEpoch, NodeId
 
 CODEC = CoordinatorCodec(
     [
@@ -65,7 +66,7 @@ class GroupCoordinator:
             GROUP_METADATA_TOPIC,
             CODEC,
             self._make_machine,
-            node_id=config.node_id,
+            node_id=NodeId(config.node_id),
             replicas=replicas,
             clock=clock,
             timers=timers,
@@ -125,7 +126,7 @@ class GroupCoordinator:
     async def stop(self) -> None:
         await self.runtime.stop()
 
-    def _make_machine(self, partition: int, leader_epoch: int) -> CoordinatorMachine:
+    def _make_machine(self, partition: int, leader_epoch: LeaderEpoch) -> CoordinatorMachine:
         return GroupShard(self._settings, self._random)
 
 

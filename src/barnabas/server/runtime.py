@@ -24,10 +24,11 @@ from barnabas.server.coordinator_loader import LoadStoppedError, Replay
 from barnabas.server.coordinator_shard import CoordinatorShard, Fail, Response, ShardState
 from barnabas.server.java_hash import partition_for
 from barnabas.server.replicas import Replicas
+from barnabas.types import LeaderEpoch, NodeId
 
 logger = logging.getLogger(__name__)
 
-MakeMachine = Callable[[int, int], CoordinatorMachine]
+MakeMachine = Callable[[int, LeaderEpoch], CoordinatorMachine]
 """(partition, leader epoch) -> a machine that knows nothing yet."""
 CarryOut = Callable[[int, Any], None]
 """(partition of the coordinator, a request of its machine)"""
@@ -45,7 +46,7 @@ class CoordinatorRuntime:
         codec: CoordinatorCodec,
         make_machine: MakeMachine,
         *,
-        node_id: int,
+        node_id: NodeId,
         replicas: Replicas,
         clock: Clock,
         timers: Timers,
@@ -187,7 +188,7 @@ class CoordinatorRuntime:
         )
         self._shards[partition] = shard
         if hosted.log.log_start_offset == hosted.log.log_end_offset:
-            shard.machine = self._make_machine(partition, shard.leader_epoch)
+            shard.machine = self._make_machine(partition, LeaderEpoch(shard.leader_epoch))
             shard.activate(self._image)
         else:
             self._load_soon(shard)
@@ -213,7 +214,7 @@ class CoordinatorRuntime:
     async def _load(self, shard: CoordinatorShard) -> None:
         partition = shard.hosted.partition
         started_ms = self._clock.monotonic_ms()
-        machine = self._make_machine(partition, shard.leader_epoch)
+        machine = self._make_machine(partition, LeaderEpoch(shard.leader_epoch))
         replay = Replay(
             shard.hosted.log,
             self._codec,
