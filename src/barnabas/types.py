@@ -1,10 +1,15 @@
 """Types of ids that several packages use."""
 
 import base64
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 TopicId = bytes
 """Sixteen raw bytes: compared and hashed on every fetch, so never wrapped in uuid.UUID."""
+
+NodeId = NewType("NodeId", int)
+"""A broker's id (node.id). These types only tell ids apart for the type checker."""
+ProducerId = NewType("ProducerId", int)
+LeaderEpoch = NewType("LeaderEpoch", int)
 
 NO_TOPIC_ID: TopicId = bytes(16)
 NO_LEADER = -1

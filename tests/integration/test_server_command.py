@@ -274,6 +274,13 @@ def test_a_metadata_file_that_is_none(run: type[Command], tmp_path: Path) -> Non
     assert "metadata" in error and "Traceback" not in error
 
 
+def test_a_metadata_store_of_no_known_kind(run: type[Command], tmp_path: Path) -> None:
+    status, out, error = run("--listen", "127.0.0.1:0", "--data-dir", "data", "--metadata", "consul:host").end()
+    assert (status, out) == (2, "")
+    assert "no metadata store called 'consul'" in error and "Traceback" not in error
+    assert not (tmp_path / "data" / "barnabas-metadata.sqlite").exists()
+
+
 def test_kafkas_own_settings_file(run: type[Command], tmp_path: Path) -> None:
     (tmp_path / "server.properties").write_text(KAFKAS_OWN_FILE.format(data=tmp_path / "logs"))
     server = run("--config", "server.properties", "--set", "num.partitions=3")

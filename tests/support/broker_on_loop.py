@@ -17,7 +17,7 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.machines.controller.commands import ConfigChange, ConfigOperation, NewTopic
 from barnabas.metadata.image import ConfigResource
 from barnabas.metadata.stores.memory import MemoryStore
-from barnabas.server.broker import Broker
+from barnabas.server.broker import Broker, make_parts
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.storage.log import AppendInfo
 
@@ -37,7 +37,7 @@ def run_broker(
     given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "node.id": "0", **(settings or {})}
 
     async def main() -> None:
-        broker = Broker(BrokerConfig.parse(given), store=store or MemoryStore(), clock=clock)
+        broker = Broker(make_parts(BrokerConfig.parse(given), store=store or MemoryStore(), clock=clock))
         await broker.start()
         try:
             await scenario(broker, clock)
@@ -50,14 +50,14 @@ def run_broker(
 async def make_topic(broker: Broker, name: str, partitions: int = 1, **configs: str) -> HostedPartition:
     """Creates it and gives its first partition; settings are spelled with underscores."""
     given = tuple((key.replace("_", "."), value) for key, value in configs.items())
-    (result,) = await broker.cluster.create_topics([NewTopic(name, partitions, 1, configs=given)])
+    (result,) = await broker.controller.create_topics([NewTopic(name, partitions, 1, configs=given)])
     assert not result.error, result
     return broker.replicas.find(name, 0)
 
 
 async def set_config(broker: Broker, resource: ConfigResource, name: str, value: str | None) -> None:
     operation = ConfigOperation.DELETE if value is None else ConfigOperation.SET
-    (result,) = await broker.cluster.incremental_alter_configs([(resource, [ConfigChange(name, operation, value)])])
+    (result,) = await broker.controller.incremental_alter_configs([(resource, [ConfigChange(name, operation, value)])])
     assert not result.error, result
 
 

@@ -14,7 +14,7 @@ from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode
 from barnabas.protocol.headers import RequestHeader
-from barnabas.server.broker import Broker
+from barnabas.server.broker import Broker, make_parts
 from barnabas.server.request import RequestContext
 
 QUICK = {
@@ -32,13 +32,14 @@ class HandlerCalls:
     def __init__(self, directory: Path, *, store: MemoryStore | None = None, **settings: str) -> None:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         config = BrokerConfig.parse(QUICK | {"log.dirs": str(directory)} | given)
-        self.broker = Broker(config, store=store or MemoryStore())
+        self._config, self._store = config, store or MemoryStore()
         self.rest = Mock()
         """Called when a connection is told to rest."""
         self.pauses: list[str] = []
         """When the connection stopped reading for a long request, and when it went on."""
 
     async def __aenter__(self) -> "HandlerCalls":
+        self.broker = Broker(make_parts(self._config, store=self._store))
         await self.broker.start()
         return self
 
@@ -47,7 +48,7 @@ class HandlerCalls:
 
     async def make_topic(self, name: str, partitions: int = 2) -> bytes:
         """Gives the topic id."""
-        (result,) = await self.broker.cluster.create_topics([NewTopic(name, partitions, 1)])
+        (result,) = await self.broker.controller.create_topics([NewTopic(name, partitions, 1)])
         assert result.error is ErrorCode.NONE, result
         return self.broker.cluster.image.topics[name].topic_id
 

@@ -22,8 +22,6 @@ from barnabas.cli.exit_status import FAILED, OK, USAGE_ERROR
 from barnabas.cli.server_config import add_config_arguments, read_config
 
 if TYPE_CHECKING:
-    import asyncio
-
     from barnabas.cli.pid_file import PidFile
     from barnabas.config.broker import BrokerConfig
 
@@ -63,7 +61,11 @@ def parser(verb: str = "") -> CommandParser:
     made.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:9092)")
     made.add_argument("--node-id", metavar="N", help="this broker's id (default 0)")
     add_config_arguments(made)
-    made.add_argument("--metadata", metavar="FILE", help="metadata file shared by the brokers of one host")
+    made.add_argument(
+        "--metadata",
+        metavar="STORE",
+        help="where metadata is kept: a file, shared by the brokers of one host, or memory:",
+    )
     made.add_argument("--log-level", default="INFO", choices=LEVELS)
     made.add_argument("--daemon", action="store_true", help="run in the background; returns when the broker is ready")
     made.add_argument(
@@ -140,6 +142,7 @@ def _run(config: "BrokerConfig", options: argparse.Namespace, program: str, on_r
     import asyncio
 
     from barnabas.cli.pid_file import PidFileHeldError
+    from barnabas.server.process import new_event_loop, raise_file_limit
 
     try:
         pid_file = _acquire_pid_file(options.pid_file, config)
@@ -149,8 +152,8 @@ def _run(config: "BrokerConfig", options: argparse.Namespace, program: str, on_r
     except OSError as error:
         print(f"{program}: cannot write {options.pid_file}: {error.strerror}", file=sys.stderr)
         return FAILED
-    _raise_file_limit()
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
+    raise_file_limit()
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         status = runner.run(_serve(config, options.metadata, program, on_ready))
     if pid_file is not None:
         pid_file.remove()
@@ -199,46 +202,19 @@ def _name_settings_without_effect(config: "BrokerConfig") -> None:
         )
 
 
-def _raise_file_limit() -> None:
-    """A partition in use holds a few files open, a connection one: take all that the system allows."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _new_loop() -> "asyncio.AbstractEventLoop":
-    import asyncio
-
-    if sys.platform != "linux":
-        return asyncio.new_event_loop()
-    from barnabas.net.polling import EagerSelector
-
-    return asyncio.SelectorEventLoop(EagerSelector())
-
-
-def _settle_memory() -> None:
-    """What lives as long as the broker is set aside, so that looking for garbage costs by what comes and goes.
-
-    Requests leave no cycles behind: with the usual threshold of 700 objects a collection would run every few dozen of
-    them, over everything young, and find nothing.
-    """
-    import gc
-
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
-
-
 async def _serve(config: "BrokerConfig", metadata: str | None, program: str, on_ready: Callable[[str], None]) -> int:
     import asyncio
 
     from barnabas import __version__
     from barnabas.cli.signals import call_on_stop
-    from barnabas.server.broker import Broker, StartError
+    from barnabas.server.broker import Broker, StartError, UnknownStoreError, make_parts
+    from barnabas.server.process import tune_garbage_collection
 
-    broker = Broker(config, metadata_file=metadata)
+    try:
+        broker = Broker(make_parts(config, metadata=metadata))
+    except UnknownStoreError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return USAGE_ERROR
     stop = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), stop.set)
     try:
@@ -246,7 +222,7 @@ async def _serve(config: "BrokerConfig", metadata: str | None, program: str, on_
     except StartError as error:
         print(f"{program}: {error}", file=sys.stderr)
         return FAILED
-    _settle_memory()
+    tune_garbage_collection()
     directories = ",".join(str(each) for each in broker.data_directories)
     address = broker.address
     on_ready(f"barnabas {__version__} ready on {address} (node {config.node_id}, data {directories})")

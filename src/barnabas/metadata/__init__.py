@@ -1,1 +1,1 @@
-"""The cluster's metadata: the image every broker looks things up in, and the stores that hold it."""
+"""The cluster's metadata: the image that every broker reads, and the stores that hold it."""

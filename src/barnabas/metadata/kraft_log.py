@@ -1,6 +1,6 @@
 """Reads Kafka's metadata log, the folder `__cluster_metadata-0`: its newest snapshot and the segments after it.
 
-`server/adoption.py` asks once in the life of a metadata store, in a thread. The folder is only read, never changed.
+`server/adoption.py` reads it once in the life of a metadata store, in a thread. The folder is only read, never changed.
 What cannot be read is reported in `damage`, together with all that came before it: the caller then has to be careful
 with records, since a setting that keeps them may be among what is missing.
 """

@@ -41,7 +41,7 @@ from barnabas.metadata.store import (
     Set,
     ensure_path,
 )
-from barnabas.types import TopicPartition
+from barnabas.types import NodeId, TopicPartition
 
 _NEVER_ELECTED = -2
 """A version that no node has: whoever was not elected can write nothing."""
@@ -83,11 +83,11 @@ class MetadataRepository:
         """Raises NodeExistsError while another session holds the id."""
         self.store.create(tree.broker_path(broker.node_id), tree.encode_broker(broker, now_ms), ephemeral=True)
 
-    def is_registered(self, broker_id: int) -> bool:
+    def is_registered(self, broker_id: NodeId) -> bool:
         node = self.store.get(tree.broker_path(broker_id))
         return node is not None and node.owner == self.store.session_id
 
-    def try_become_controller(self, broker_id: int, now_ms: int) -> int | None:
+    def try_become_controller(self, broker_id: NodeId, now_ms: int) -> int | None:
         """Stand for election; returns the controller epoch won, or None if there is a controller."""
         ensure_path(self.store, tree.CONTROLLER_EPOCH)
         node = self.store.get(tree.CONTROLLER_EPOCH)

@@ -51,11 +51,11 @@ Operation: TypeAlias = Create | Set | Delete | Check
 
 
 class MetadataStoreError(Exception):
-    """A store could not do what it was asked; nothing of the call happened."""
+    """A store could not carry out a call; nothing of the call happened."""
 
 
 class ConflictError(MetadataStoreError):
-    """The tree is not as the caller believed: read it again and decide anew."""
+    """The tree is not as the caller believed: read it again and decide again."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -1,9 +1,9 @@
 """One client connection: frames in, replies out in request order.
 
-Made by `Server` for each connection accepted. Frames come from its `Stream` and go to the server's handler; answers
+Made by `Server` for each connection accepted. Frames come from its `Stream` and go to the server's handler; responses
 wait here for earlier ones and leave by the stream's output.
 
-Reading stops while too many replies are pending or the peer does not read its answers, besides what the stream itself
+Reading stops while too many replies are pending or the peer does not read its responses, besides what the stream itself
 stops for (memory, its share of a turn). Nothing is ever dropped, and nothing here waits: all work happens in callbacks
 of the loop.
 """
@@ -89,7 +89,7 @@ class Connection:
 
     @property
     def pending_count(self) -> int:
-        """Requests that were read and whose answers are not on their way yet."""
+        """Requests that were read and whose responses are not on their way yet."""
         return len(self._waiting)
 
     @property
@@ -148,11 +148,11 @@ class Connection:
             reply = self._waiting.popleft()
             if not reply.done:
                 self._context.budget.release(reply.memory_bytes)
-                self._tell(reply.abandon)
+                self._call_safely(reply.abandon)
         self._context.on_closed(self)
-        self._tell(lambda: self._context.handler.on_closed(self))
+        self._call_safely(lambda: self._context.handler.on_closed(self))
 
-    def _tell(self, callback: Callable[[], None]) -> None:
+    def _call_safely(self, callback: Callable[[], None]) -> None:
         """Somebody else's fault must not leave this connection half closed."""
         try:
             callback()
@@ -163,16 +163,16 @@ class Connection:
 
     def on_frame(self, frame: memoryview) -> None:
         try:
-            answer = self._context.handler.on_request(self, frame)
+            response = self._context.handler.on_request(self, frame)
         except Exception as error:
             self._log_failure(error)
             self.close()
             return
         output = self._output
-        if type(answer) is bytes and not self._waiting and not self.closed:
-            output.add_bytes(answer)
+        if type(response) is bytes and not self._waiting and not self.closed:
+            output.add_bytes(response)
         else:
-            self._take(answer)
+            self._take(response)
         if output.queued_bytes > self._context.settings.queued_reply_bytes_per_connection:
             self._write()
 
@@ -182,13 +182,13 @@ class Connection:
         elif error is not None:
             logger.error("%r: a request could not be handled: closing", self, exc_info=error)
 
-    def _take(self, answer: bytes | Parts | Deferred[Parts] | None) -> None:
-        if answer is None or self.closed:
+    def _take(self, response: bytes | Parts | Deferred[Parts] | None) -> None:
+        if response is None or self.closed:
             return
-        if isinstance(answer, Deferred):
-            self._wait_for(answer)
+        if isinstance(response, Deferred):
+            self._wait_for(response)
             return
-        parts: Parts = [answer] if isinstance(answer, bytes) else answer
+        parts: Parts = [response] if isinstance(response, bytes) else response
         if self._waiting:
             reply: Deferred[Parts] = Deferred()
             reply.complete(parts)
@@ -205,7 +205,7 @@ class Connection:
 
     def on_progress(self) -> None:
         """A request, or a good part of a large one, has come: the peer is not idle."""
-        # An answer that goes out in this turn is noted by `_write`.
+        # A response that goes out in this turn is noted by `_write`.
         if self._stream.writing or not self._output.queued_bytes:
             self._last_active_ms = self._context.clock.monotonic_ms()
 
@@ -227,7 +227,7 @@ class Connection:
         if self._waiting or stream.writing or stream.pauses or self._end_of_input or not self._output.queued_bytes:
             self.flush()
         else:
-            self._write()  # what a flush comes to where every request has been answered
+            self._write()  # what a flush comes to if no response is pending
 
     def on_writable(self) -> None:
         self._write()
@@ -254,7 +254,7 @@ class Connection:
             self._context.flush_soon(self)
 
     def _hold(self, reply: Deferred[Parts]) -> None:
-        """Count an answer that may have to wait for earlier ones."""
+        """Count a response that may have to wait for earlier ones."""
         if reply.failed:
             self._log_failure(reply.error)
             return

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 class RequestHandler(Protocol):
     def on_request(self, connection: "Connection", frame: memoryview) -> bytes | Parts | Deferred[Parts] | None:
-        """Answer one frame (without its size prefix): what to send now, a promise of it, or None for no answer.
+        """Handle one frame (without its size prefix): what to send now, a Deferred of it, or None for no response.
 
         The frame may be written to, and is valid only until this returns: whatever outlives the call must be copied. A
         ProtocolError closes the connection quietly; any other exception closes it with a traceback in the log.

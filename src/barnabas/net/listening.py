@@ -25,7 +25,7 @@ OnAccepted = Callable[[Channel, Any, Listener], None]
 class AcceptLoop:
     """`may_accept` says whether there is room for one more; `on_accepted` takes the connection over.
 
-    `options` are asked for with each connection, because settings change while a broker runs.
+    `options` is called for each connection, because settings change while a broker runs.
     """
 
     def __init__(

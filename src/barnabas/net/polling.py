@@ -1,12 +1,12 @@
 """A selector that does not fall asleep between a request and the next one of the same client.
 
-A client that waits for each answer sends its next request within some tens of microseconds, less than it takes to put a
-thread to sleep and to wake it, on a virtual machine above all. So after a wait that was that short the next one begins
-by looking a few times without sleeping. One look in vain ends it, until a wait was short again: a broker that is idle,
-or has a request every millisecond, sleeps as it always did.
+A client that waits for each response sends its next request within some tens of microseconds. That is less than it
+takes to put a thread to sleep and to wake it, above all on a virtual machine. So after such a short wait the next one
+begins by polling a few times without sleeping. One poll without events ends it, until a wait was short again: a broker
+that is idle, or has a request every millisecond, sleeps as usual.
 
-It asks the kernel itself, for a bounded number of events: the standard library's makes room for one of every
-descriptor at each look. What does not fit is still there at the next look, and the kernel takes turns.
+It calls the kernel itself, for a bounded number of events: the standard library's makes room for one of every
+descriptor at each poll. What does not fit is still there at the next poll, and the kernel takes turns.
 """
 
 import math

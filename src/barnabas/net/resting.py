@@ -1,10 +1,10 @@
-"""Connections on which nothing but heartbeats comes: looked at together, every few milliseconds at most.
+"""Heartbeat-only connections, polled together, every few milliseconds at most.
 
 A member of a group has a connection of its own to its coordinator, and most of the time sends a heartbeat there every
 few seconds and nothing else. Thousands of members would wake the broker for each of them, and waking up costs more than
-a heartbeat. So these connections have an epoll instance of their own, and however many heartbeats come, the loop looks
-there once in `GAP_SECONDS`. Where they are few, each is answered at once: only a look that would follow another within
-the gap is put off. When something else is read from a connection its rest is over (`Rest`).
+a heartbeat. So these connections have an epoll instance of their own, and however many heartbeats come, the loop polls
+there once in `GAP_SECONDS`. If they are few, each gets its response at once: only a poll that would follow another
+within the gap is put off. When something else is read from a connection its rest is over (`Rest`).
 """
 
 import asyncio

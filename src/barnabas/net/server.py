@@ -79,7 +79,7 @@ class Server:
         """Bind everywhere, or nowhere: if one listener fails, all are closed and OSError is raised.
 
         Clients that connect from here on wait in the backlog until `serve`: a broker must know its ports before it can
-        register, and be registered before it can answer.
+        register, and be registered before it can respond.
         """
         loop = asyncio.get_running_loop()
         timers = self._timers = self._timers or Timers(loop, self._clock)

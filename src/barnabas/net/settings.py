@@ -43,6 +43,6 @@ class NetworkSettings:
     connections_max_idle_ms: int = 600_000
     queued_max_request_bytes: int = -1
     pending_replies_per_connection: int = 256
-    """Requests of one connection that may wait for their answers before no more are read from it."""
+    """Requests of one connection that may wait for their responses before no more are read from it."""
     queued_reply_bytes_per_connection: int = 1024 * 1024
-    """Bytes of answers that a slow peer may leave unread before no more requests are read from it."""
+    """Bytes of responses that a slow peer may leave unread before no more requests are read from it."""

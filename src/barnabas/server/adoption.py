@@ -25,7 +25,8 @@ from barnabas.protocol.messages.transaction_log_record import TransactionLogValu
 from barnabas.protocol.versioned import decode_versioned
 from barnabas.records.reader import read_records
 from barnabas.server.auto_topic_creation import TRANSACTION_STATE_TOPIC, topic_on_demand
-from barnabas.server.cluster import Cluster
+from barnabas.server.cluster_membership import ClusterMembership
+from barnabas.server.controller_client import ControllerClient
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
@@ -46,7 +47,11 @@ class Folder(NamedTuple):
 
 
 async def adopt_folders(
-    cluster: Cluster, directories: LogDirectories, config: BrokerConfig, executor: Executor
+    cluster: ClusterMembership,
+    controller: ControllerClient,
+    directories: LogDirectories,
+    config: BrokerConfig,
+    executor: Executor,
 ) -> None:
     """Raises KafkaError if the controller could not write what was found."""
     if cluster.is_controller and not cluster.image.folders_adopted:
@@ -55,12 +60,12 @@ async def adopt_folders(
         else:
             loop = asyncio.get_running_loop()
             found, kraft = await loop.run_in_executor(executor, find_topics, directories, config)
-            await _adopt(cluster, found, kraft)
+            await _adopt(controller, found, kraft)
     _report_strays(cluster.image, directories)
 
 
-async def _adopt(cluster: Cluster, found: AdoptTopics, kraft: KraftMetadata) -> None:
-    adoption = await cluster.adopt_topics(found)
+async def _adopt(controller: ControllerClient, found: AdoptTopics, kraft: KraftMetadata) -> None:
+    adoption = await controller.adopt_topics(found)
     if adoption.topics:
         count = sum(len(topic.partitions) for topic in adoption.topics)
         logger.info("took in %d topics with %d partitions from the log directories", len(adoption.topics), count)
@@ -100,7 +105,7 @@ def find_topics(directories: LogDirectories, config: BrokerConfig) -> tuple[Adop
 
 
 def _read_kraft(directories: LogDirectories) -> KraftMetadata:
-    """Kafka keeps its metadata log in one of the log directories, the first unless told otherwise."""
+    """Kafka keeps its metadata log in one of the log directories, the first unless configured otherwise."""
     read = [read_kraft_metadata(Files(), directory.path) for directory in directories.directories]
     return next((each for each in read if each.damage is None or each.topics), read[0])
 

@@ -1,7 +1,7 @@
-"""Topics that come into being because a client asked about them (auto.create.topics.enable).
+"""Topics that are created because a client requested their metadata (auto.create.topics.enable).
 
-As in Kafka 4.1 the first answer is UNKNOWN_TOPIC_OR_PARTITION: the topic is made in the background, and the client
-finds it when it asks again. A name that is being made already is not asked for twice.
+As in Kafka 4.1 the first response is UNKNOWN_TOPIC_OR_PARTITION: the topic is made in the background, and the client
+finds it with its next request. A name that is being created already is not requested twice.
 """
 
 import asyncio

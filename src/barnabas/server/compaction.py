@@ -9,6 +9,7 @@ from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
 from barnabas.server.replicas import Replicas
 from barnabas.storage.cleaner.log_cleaner import CleanerSettings, LogCleaner
+from barnabas.storage.log import Log
 
 Result = TypeVar("Result")
 
@@ -20,20 +21,26 @@ class LoopCalls:
         self._loop = loop
 
     def __call__(self, function: Callable[[], Result], /) -> Result:
-        answer: Future[Result] = Future()
+        result: Future[Result] = Future()
 
         def run() -> None:
             try:
-                answer.set_result(function())
+                result.set_result(function())
             except BaseException as error:
-                answer.set_exception(error)
+                result.set_exception(error)
 
         self._loop.call_soon_threadsafe(run)
-        return answer.result()
+        return result.result()
 
 
 class Compaction:
-    def __init__(self, config: BrokerConfig, clock: Clock, replicas: Replicas) -> None:
+    def __init__(self, clock: Clock, replicas: Replicas) -> None:
+        self._clock = clock
+        self._replicas = replicas
+        self._cleaner: LogCleaner | None = None
+        """From the start on, since most of its settings are fixed then, those of the cluster's image included."""
+
+    def start(self, config: BrokerConfig) -> None:
         settings = CleanerSettings(
             threads=config.log_cleaner_threads if config.log_cleaner_enable else 0,
             dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
@@ -41,21 +48,25 @@ class Compaction:
             io_max_bytes_per_second=config.log_cleaner_io_max_bytes_per_second,
             backoff_ms=config.log_cleaner_backoff_ms,
         )
-        self.cleaner = LogCleaner(
-            lambda: [hosted.log for hosted in replicas if hosted.log.failure is None],
+        self._cleaner = LogCleaner(
+            lambda: [hosted.log for hosted in self._replicas if hosted.log.failure is None],
             settings,
-            clock,
+            self._clock,
             LoopCalls(asyncio.get_running_loop()),
         )
-
-    def start(self) -> None:
-        self.cleaner.start()
+        self._cleaner.start()
 
     def on_config(self, config: BrokerConfig) -> None:
-        self.cleaner.set_io_max_bytes_per_second(config.log_cleaner_io_max_bytes_per_second)
-        self.cleaner.wake()
+        if self._cleaner is not None:
+            self._cleaner.set_io_max_bytes_per_second(config.log_cleaner_io_max_bytes_per_second)
+            self._cleaner.wake()
+
+    def on_log_deleted(self, log: Log) -> None:
+        if self._cleaner is not None:
+            self._cleaner.on_deleted(log)
 
     async def stop(self) -> None:
         """The loop must run on until the threads have ended: they may be waiting for it."""
-        self.cleaner.stop()
-        await asyncio.get_running_loop().run_in_executor(None, self.cleaner.join)
+        if self._cleaner is not None:
+            self._cleaner.stop()
+            await asyncio.get_running_loop().run_in_executor(None, self._cleaner.join)

@@ -178,7 +178,7 @@ def _take_nothing(key: bytes, value: bytes, record_offset: int, timestamp: int) 
 
 
 def read_marker(batch: Buffer, header: BatchHeader) -> AppliedMarker | None:
-    """The end of a transaction that a control batch tells of, if it does."""
+    """The end of a transaction that a control batch records, if it does."""
     marker = read_end_marker(batch)
     if marker is None:
         return None

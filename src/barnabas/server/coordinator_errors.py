@@ -1,7 +1,7 @@
-"""What the clients of a coordinator are told when a step of it fails. Asked by `coordinator_shard.py` alone.
+"""The error codes for the clients of a coordinator when a step of it fails. Used by `coordinator_shard.py` alone.
 
-The one whose request failed hears why. Everybody else whose answer is lost with it has done nothing wrong: what they
-are told must make them come again, never give up.
+The client whose request failed gets the cause. The others, whose responses are lost with it, have done nothing wrong:
+their code must make them retry, never give up.
 """
 
 from barnabas.errors import ErrorCode, KafkaError, StorageError
@@ -16,7 +16,7 @@ APPEND_ERRORS = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What a coordinator's client is told when the log refuses the coordinator's records, as in Kafka."""
+"""What a coordinator's client gets when the log refuses the coordinator's records, as in Kafka."""
 
 _COME_AGAIN = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -37,5 +37,5 @@ def for_client(error: Exception) -> ErrorCode:
 
 
 def for_others(error: ErrorCode) -> ErrorCode:
-    """`error` is what the client whose request failed is told."""
+    """`error` is what the client whose request failed gets."""
     return error if error in _COME_AGAIN else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -1,4 +1,4 @@
-"""One coordinator partition on its leader: the machine, its queue, its timers, and whoever waits for an answer.
+"""One coordinator partition on its leader: the machine, its queue, its timers, and the requests that wait.
 
 The runtime makes a shard when this broker becomes leader of the partition and closes it when another does. A step goes:
 the machine decides -> its records are appended as one batch -> they are applied -> replies once they are committed. On
@@ -131,10 +131,10 @@ class CoordinatorShard:
 
     @property
     def is_settled(self) -> bool:
-        """No step is under way and all that was applied is committed: the machine's memory may be answered from."""
+        """No step is under way and all that was applied is committed: the machine's memory is safe to show."""
         return self.state is ShardState.ACTIVE and not self._uncommitted and not self._busy
 
-    def tell(self, command: Any) -> None:
+    def notify(self, command: Any) -> None:
         """A command of the broker's own, whose reply nobody waits for."""
         if self.state is ShardState.ACTIVE:
             self._enqueue(self.machine.decide, command, Submission(_nobody))
@@ -163,13 +163,13 @@ class CoordinatorShard:
         info = self.hosted.append(memoryview(batch), ACKS_ALL, self._clock.now_ms(), AppendOrigin.COORDINATOR)
         self.machine.apply_marker(*producer, committed)
         if self.hosted.must_wait(info.last_offset, ACKS_ALL):
-            # Whoever is answered from here on has seen the marker's effect, and waits for it like for any record.
+            # Every response from here on has seen the marker's effect, and waits for it like for any record.
             self._uncommitted.append(Uncommitted(info.last_offset, (), ()))
             self.hosted.when_committed(info.last_offset, ACKS_ALL, partial(self._on_committed, info.last_offset))
         return info.last_offset
 
     def close(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
-        """Another broker leads, or this one stops: everybody who waits is told."""
+        """Another broker leads, or this one stops: all waiting requests fail."""
         self.state = ShardState.CLOSED
         self._drop_everything(error)
 
@@ -265,10 +265,10 @@ class CoordinatorShard:
             self._release(waiting.replies, waiting.requests)
 
     def _on_time_up(self, waiting: Uncommitted) -> None:
-        """The client hears that it took too long; the records stand and may be committed yet."""
+        """The client gets a time-out; the records stand and may be committed yet."""
         replies, waiting.replies = waiting.replies, ()
         for token, _ in replies:
-            self._answer_failed(token, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            self._respond_failed(token, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     # ---- timers and failures
 
@@ -282,18 +282,18 @@ class CoordinatorShard:
         if decision.timers:
             self._machine_timers.set(decision.timers)
         for token, _ in decision.replies:
-            self._answer_failed(token, error)
+            self._respond_failed(token, error)
         if decision.when_refused is not None:
             self._queue.appendleft((decision.when_refused, ()))
 
     def _fail(self, cause: Exception, asker: Submission[Any] | None = None) -> None:
         """Nothing that the machine holds in memory can be relied on any more."""
-        logger.warning("%s: the coordinator's step failed, loading anew: %s", self.hosted.log.topic_partition, cause)
+        logger.warning("%s: the coordinator's step failed, loading again: %s", self.hosted.log.topic_partition, cause)
         self.state = ShardState.LOADING
         self.failures_in_a_row += 1
         error = for_client(cause)
         if asker is not None:
-            self._answer_failed(asker, error)
+            self._respond_failed(asker, error)
         self._drop_everything(for_others(error))
         self._on_failed(self)
 
@@ -303,9 +303,9 @@ class CoordinatorShard:
         self._machine_timers.clear()
         waiting, self._open = self._open, {}
         for token in waiting:
-            self._answer_failed(token, error)
+            self._respond_failed(token, error)
 
-    def _answer_failed(self, token: Token, error: ErrorCode) -> None:
+    def _respond_failed(self, token: Token, error: ErrorCode) -> None:
         self._open.pop(token, None)
         assert isinstance(token, Submission)
         token.respond(token.fail(error))

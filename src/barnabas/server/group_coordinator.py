@@ -28,6 +28,7 @@ from barnabas.server.coordinator_shard import CoordinatorShard
 from barnabas.server.replicas import Replicas
 from barnabas.server.request import RequestContext
 from barnabas.server.runtime import CoordinatorRuntime
+from barnabas.types import LeaderEpoch, NodeId
 
 CODEC = CoordinatorCodec(
     [
@@ -69,7 +70,7 @@ class GroupCoordinator:
             GROUP_METADATA_TOPIC,
             CODEC,
             self._make_machine,
-            node_id=config.node_id,
+            node_id=NodeId(config.node_id),
             replicas=replicas,
             clock=clock,
             timers=timers,
@@ -85,7 +86,7 @@ class GroupCoordinator:
         self.partition_for = self.runtime.partition_for
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse | None:
-        """The answer to a member of a group at rest, without a step of the shard; None: `submit` it."""
+        """The response to a member of a group at rest, without a step of the shard; None: `submit` it."""
         shard = self.runtime.shard_of(request.group_id)
         if shard is None or not shard.is_settled:
             return None
@@ -127,13 +128,13 @@ class GroupCoordinator:
         by_partition: dict[int, list[str]] = {}
         for group_id in dict.fromkeys(group_ids):
             by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
-        asked = [tuple(some) for some in by_partition.values()]
-        responses = [self.submit(some[0], command(some), partial(fail, some)) for some in asked]
+        shares = [tuple(some) for some in by_partition.values()]
+        responses = [self.submit(some[0], command(some), partial(fail, some)) for some in shares]
 
         def join(lists: list[list[Item]]) -> list[Item]:
             found = {
                 name: item
-                for some, items in zip(asked, lists, strict=True)
+                for some, items in zip(shares, lists, strict=True)
                 for name, item in zip(some, items, strict=True)
             }
             return [found[group_id] for group_id in group_ids]
@@ -149,9 +150,9 @@ class GroupCoordinator:
     async def stop(self) -> None:
         await self.runtime.stop()
 
-    def _make_machine(self, partition: int, leader_epoch: int) -> CoordinatorMachine:
+    def _make_machine(self, partition: int, leader_epoch: LeaderEpoch) -> CoordinatorMachine:
         return GroupShard(self._settings, self._random)
 
 
 def _nothing_to_carry_out(partition: int, request: Any) -> None:
-    raise AssertionError(f"a group shard asked for {request!r}")
+    raise AssertionError(f"a group shard requested {request!r}")

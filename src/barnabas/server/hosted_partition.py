@@ -72,7 +72,7 @@ class HostedPartition:
         origin: AppendOrigin = CLIENT,
         prepared: PreparedBatch | None = None,
     ) -> AppendInfo:
-        """Appends one batch as leader. Raises KafkaError with the code to answer, StorageError if the disk failed.
+        """Appends one batch as leader. Raises KafkaError with the code to return, StorageError if the disk failed.
 
         TakesLongerError: nothing was done, `append_checks.prepare` has to be called in a thread first.
         """
@@ -97,7 +97,7 @@ class HostedPartition:
         return (acks == ACKS_ALL and log.high_watermark <= last_offset) or log.needs_flush
 
     def when_committed(self, last_offset: int, acks: int, on_committed: OnCommitted) -> None:
-        """Calls back once the offset is flushed (if the topic asks for that) and, for acks all, committed."""
+        """Calls back once the offset is flushed (if the topic requires that) and, for acks all, committed."""
         log = self.log
         waiter = Waiter(last_offset, log.needs_flush, acks == ACKS_ALL, on_committed)
         self._waiters.append(waiter)
@@ -107,7 +107,7 @@ class HostedPartition:
             self.complete_waiters()
 
     def complete_waiters(self) -> None:
-        """Answers everybody whose records are committed by now. Called when the high watermark or a flush moved on."""
+        """Calls back for all records that are committed by now. Called when the high watermark or a flush moved on."""
         if not self._waiters:
             return
         high_watermark, flushed = self.log.high_watermark, self.log.recovery_point
@@ -119,12 +119,12 @@ class HostedPartition:
             (left if open_flush or open_high_watermark else done).append(waiter)
         self._waiters = left
         for waiter in done:
-            _tell(waiter, ErrorCode.NONE)
+            _call_back(waiter, ErrorCode.NONE)
 
     def fail_waiters(self, error: ErrorCode) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
-            _tell(waiter, error)
+            _call_back(waiter, error)
 
     def waits_for_flush(self) -> bool:
         flushed = self.log.recovery_point
@@ -134,7 +134,7 @@ class HostedPartition:
         self.state.check_leader_epoch(current_leader_epoch)
 
     def on_image(self, partition: PartitionImage, now_ms: int) -> None:
-        """The controller changed who leads or who is in sync: whoever waits here must ask again, elsewhere if need be.
+        """The controller changed who leads or who is in sync: whoever waits here must retry, elsewhere if need be.
 
         The epoch goes into the log's epoch file with its first record: an epoch without records never has to be found.
         """
@@ -188,9 +188,9 @@ class HostedPartition:
                 self.complete_waiters()
 
 
-def _tell(waiter: Waiter, error: ErrorCode) -> None:
+def _call_back(waiter: Waiter, error: ErrorCode) -> None:
     """One that fails must not keep the others waiting, nor fail the append that happened to move the watermark."""
     try:
         waiter.on_committed(error)
     except Exception:
-        logger.exception("an answer could not be given")
+        logger.exception("a response could not be sent")

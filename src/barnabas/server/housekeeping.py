@@ -1,6 +1,6 @@
-"""Work that comes round by itself: retention, flushing by time, checkpoints, forgetting producers, removing files.
+"""Periodic work: retention, flushing by time, checkpoints, forgetting producers, removing files.
 
-Each job has its interval from the settings. A turn looks at all logs but touches only those with something to do, and
+Each job has its interval from the settings. A round checks all logs but touches only those with something to do, and
 with nothing to do no file is written. What can take long (fsync, writing checkpoints, unlinking) runs in threads.
 """
 

@@ -1,11 +1,13 @@
 """Hands out producer ids from the blocks that the controller allots to this broker.
 
-A block is used up before the next is asked for; what is left of one at a stop is never used again, which keeps ids
+A block is used up before the next is requested; what is left of one at a stop is never used again, which keeps ids
 unique without a write per id.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+
+from barnabas.types import ProducerId
 
 
 class ProducerIds:
@@ -14,11 +16,11 @@ class ProducerIds:
         self._left = range(0)
         self._allocating = asyncio.Lock()
 
-    def take(self) -> int | None:
-        """The next id, or None while there is none at hand: then `ready` brings some."""
+    def take(self) -> ProducerId | None:
+        """The next id, or None if the block is used up: then await `ready`."""
         if not self._left:
             return None
-        producer_id = self._left[0]
+        producer_id = ProducerId(self._left[0])
         self._left = self._left[1:]
         return producer_id
 
@@ -26,11 +28,11 @@ class ProducerIds:
         """Returns once there is an id to take, at least for whoever takes it right away."""
         while not self._left:
             async with self._allocating:
-                # Whoever held the lock before may have brought a block: look again before asking for one more.
+                # Another task may have got a block while this one waited for the lock: check again.
                 if not self._left:
                     self._left = await self._allocate_block()
 
-    async def next_id(self) -> int:
+    async def next_id(self) -> ProducerId:
         while True:
             producer_id = self.take()
             if producer_id is not None:

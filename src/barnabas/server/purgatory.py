@@ -1,8 +1,8 @@
 """Fetches that wait for enough bytes.
 
-A waiting fetch hangs on each partition it asked for; an append tells it how much has come, and once that is enough the
-fetch is read anew on the next turn of the loop, so that one turn's appends cost one answer. Waiting is bounded by a
-timer of the broker's wheel. Nothing here reads a log or encodes an answer: the callback does.
+A waiting fetch is registered with each of its partitions; an append reports its size to it, and once that is enough the
+fetch is read again on the next turn of the loop, so that one turn's appends cost one response. Waiting is bounded by a
+timer of the broker's wheel. Nothing here reads a log or encodes a response: the callback does.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ class Watched(Protocol):
 class DelayedFetch:
     """One parked fetch.
 
-    `read_again(last_chance)` answers and returns 0, or returns how many bytes are still missing. On the last chance
-    (the time is up, or the broker stops) it must answer.
+    `read_again(last_chance)` responds and returns 0, or returns how many bytes are still missing. On the last chance
+    (the time is up, or the broker stops) it must respond.
     """
 
     __slots__ = ("missing_bytes", "read_again", "watched")
@@ -59,7 +59,7 @@ class FetchPurgatory:
                 self._ready[fetch] = None
 
     def on_change(self, partition: Watched) -> None:
-        """Leadership or existence changed: whoever waits must be told at once."""
+        """Leadership or existence changed: waiting fetches must respond at once."""
         for fetch in list(partition.waiting_fetches):
             self.finish(fetch)
 
@@ -76,7 +76,7 @@ class FetchPurgatory:
                     self._forget(fetch)
 
     def finish(self, fetch: DelayedFetch) -> None:
-        """It is answered with what there is, if it still waits."""
+        """It responds with what there is, if it still waits."""
         if fetch in self._waiting:
             self._forget(fetch)
             fetch.read_again(True)

@@ -1,6 +1,6 @@
 """Reading partitions for a fetch: bounds, limits, errors; never a record.
 
-The fetch handler calls it once for each request, and once more for each time a parked fetch is looked at again. A
+The fetch handler calls it once for each request, and once more for each time a parked fetch is read again. A
 partition that cannot be read gives its error code and does not hinder the others.
 """
 
@@ -22,7 +22,7 @@ FIRST_ZSTD_VERSION = 10
 
 
 class FetchLimits(NamedTuple):
-    """What one request asks for, beside its partitions."""
+    """What one request specifies, beside its partitions."""
 
     version: int
     replica_id: int

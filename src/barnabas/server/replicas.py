@@ -17,7 +17,7 @@ from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
-from barnabas.types import NO_TOPIC_ID, TopicPartition
+from barnabas.types import NO_TOPIC_ID, NodeId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ ResolveTopicConfig = Callable[[ClusterImage, str], TopicConfig]
 class Replicas:
     def __init__(
         self,
-        node_id: int,
+        node_id: NodeId,
         directories: LogDirectories,
         purgatory: FetchPurgatory,
         flusher: Flusher,
@@ -101,7 +101,7 @@ class Replicas:
                 self._update_config(image, topic)
 
     def on_directory_offline(self) -> None:
-        """A log directory failed: whoever waits on one of its partitions is told."""
+        """A log directory failed: requests that wait on one of its partitions fail."""
         for hosted in self:
             if hosted.log.failure is not None:
                 hosted.on_offline()

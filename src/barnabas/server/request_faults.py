@@ -1,4 +1,4 @@
-"""Faults that a test puts in the way of requests: an error, a delay, a lost answer, a closed connection.
+"""Faults that a test puts in the way of requests: an error, a delay, a lost response, a closed connection.
 
 Armed through `barnabas.testing.Broker.fault`. Without a fault the only cost is one attribute look-up a request.
 """
@@ -21,8 +21,8 @@ Process = Callable[[RequestContext, AnyHandler, memoryview], Reply]
 class RequestFault:
     """What happens to the next `count` requests of an API (None: to all of them).
 
-    `error`: not carried out, answered with that code. `delay_ms`: carried out and answered later. `drop_answer`:
-    carried out, but the connection closes instead of an answer. `close`: not carried out, the connection closes.
+    `error`: not carried out, the response has that code. `delay_ms`: carried out, the response is late. `drop_answer`:
+    carried out, but the connection closes instead of a response. `close`: not carried out, the connection closes.
     """
 
     api_key: ApiKey

@@ -24,10 +24,11 @@ from barnabas.server.coordinator_loader import LoadStoppedError, Replay
 from barnabas.server.coordinator_shard import CoordinatorShard, Fail, Response, ShardState
 from barnabas.server.java_hash import partition_for
 from barnabas.server.replicas import Replicas
+from barnabas.types import LeaderEpoch, NodeId
 
 logger = logging.getLogger(__name__)
 
-MakeMachine = Callable[[int, int], CoordinatorMachine]
+MakeMachine = Callable[[int, LeaderEpoch], CoordinatorMachine]
 """(partition, leader epoch) -> a machine that knows nothing yet."""
 CarryOut = Callable[[int, Any], None]
 """(partition of the coordinator, a request of its machine)"""
@@ -45,7 +46,7 @@ class CoordinatorRuntime:
         codec: CoordinatorCodec,
         make_machine: MakeMachine,
         *,
-        node_id: int,
+        node_id: NodeId,
         replicas: Replicas,
         clock: Clock,
         timers: Timers,
@@ -93,7 +94,7 @@ class CoordinatorRuntime:
         return partition
 
     def submit(self, key: str, command: object, fail: Fail[Response]) -> Response | Deferred[Response]:
-        """The response of the key's machine; `fail` makes it for a code when there is no coordinator to ask."""
+        """The response of the key's machine; `fail` makes it for a code when there is no coordinator here."""
         partition = self._partitions.get(key)
         if partition is None:
             if len(key) > LONGEST_KEY // 4 and len(key.encode()) > LONGEST_KEY:
@@ -107,10 +108,10 @@ class CoordinatorRuntime:
     def submit_to_all(self, command: object, fail: Fail[Response]) -> list[Response | Deferred[Response]]:
         return [shard.submit(command, fail) for shard in self._shards.values()]
 
-    def tell(self, partition: int, command: object) -> None:
+    def notify(self, partition: int, command: object) -> None:
         shard = self._shards.get(partition)
         if shard is not None:
-            shard.tell(command)
+            shard.notify(command)
 
     def shard_of(self, key: str) -> CoordinatorShard | None:
         """If the key's partition is led here and the key has been here before."""
@@ -141,7 +142,7 @@ class CoordinatorRuntime:
                 shard.on_image(delta.image)
 
     async def stop(self) -> None:
-        """Tells everybody who waits to look elsewhere."""
+        """Fails all waiting requests: clients find the new coordinator."""
         self._close_all(ErrorCode.NOT_COORDINATOR)
         if self._loading is not None:
             self._loading.cancel()
@@ -187,7 +188,7 @@ class CoordinatorRuntime:
         )
         self._shards[partition] = shard
         if hosted.log.log_start_offset == hosted.log.log_end_offset:
-            shard.machine = self._make_machine(partition, shard.leader_epoch)
+            shard.machine = self._make_machine(partition, LeaderEpoch(shard.leader_epoch))
             shard.activate(self._image)
         else:
             self._load_soon(shard)
@@ -195,7 +196,7 @@ class CoordinatorRuntime:
     # ---- loading
 
     def _load_again(self, shard: CoordinatorShard) -> None:
-        """After a failed step. One that fails anew each time (the disk is full) must not keep the loop busy."""
+        """After a failed step. One that fails again each time (the disk is full) must not keep the loop busy."""
         delay_ms = min(RELOAD_BACKOFF_MS << min(shard.failures_in_a_row - 1, 10), RELOAD_BACKOFF_MAX_MS)
         self._timers.call_after(delay_ms, lambda: self._load_soon(shard))
 
@@ -213,7 +214,7 @@ class CoordinatorRuntime:
     async def _load(self, shard: CoordinatorShard) -> None:
         partition = shard.hosted.partition
         started_ms = self._clock.monotonic_ms()
-        machine = self._make_machine(partition, shard.leader_epoch)
+        machine = self._make_machine(partition, LeaderEpoch(shard.leader_epoch))
         replay = Replay(
             shard.hosted.log,
             self._codec,

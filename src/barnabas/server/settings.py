@@ -1,6 +1,6 @@
 """The settings that hold at this moment: what the broker was started with, changed by what the cluster's image says.
 
-`config` is replaced as a whole when a dynamic setting changes; whoever needs a value asks again rather than keep it.
+`config` is replaced as a whole when a dynamic setting changes; read a value when it is needed, never keep it.
 """
 
 import logging

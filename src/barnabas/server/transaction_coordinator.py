@@ -26,6 +26,7 @@ from barnabas.server.replicas import Replicas
 from barnabas.server.runtime import CoordinatorRuntime
 from barnabas.server.transaction_verification import TransactionVerification
 from barnabas.server.txn_markers import MarkerSender, MarkerWriter
+from barnabas.types import LeaderEpoch, NodeId
 
 CODEC = CoordinatorCodec([(TransactionLogKey, TransactionLogValue)])
 
@@ -50,7 +51,7 @@ class TransactionCoordinator:
             TRANSACTION_STATE_TOPIC,
             CODEC,
             self._make_machine,
-            node_id=config.node_id,
+            node_id=NodeId(config.node_id),
             replicas=replicas,
             clock=clock,
             timers=timers,
@@ -78,7 +79,7 @@ class TransactionCoordinator:
             self._getting_ids.cancel()
             await asyncio.gather(self._getting_ids, return_exceptions=True)
 
-    def _make_machine(self, partition: int, leader_epoch: int) -> CoordinatorMachine:
+    def _make_machine(self, partition: int, leader_epoch: LeaderEpoch) -> CoordinatorMachine:
         return TransactionShard(leader_epoch, self._settings, self._take_producer_id)
 
     def _carry_out(self, partition: int, request: SendMarkers) -> None:

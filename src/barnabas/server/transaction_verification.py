@@ -1,10 +1,10 @@
-"""Whether a partition belongs to the transaction that writes to it (KIP-890), asked before the first such write.
+"""Whether a partition belongs to the transaction that writes to it (KIP-890), checked before the first such write.
 
 Produce and TxnOffsetCommit call it. The transaction coordinator either confirms that the producer has added the
 partition, or, for clients that no longer do so themselves, adds it. Without that, records of a producer whose
 transaction has ended in the meantime would open one that nobody ever ends, and no consumer could read on.
 
-A write that waits for the coordinator leaves a mark, which a marker written meanwhile wipes out: the answer then tells
+A write that waits for the coordinator leaves a mark, which a marker written meanwhile removes: the response then says
 of a transaction that is over. The mark also keeps the lowest sequence number seen, for while the first batch of a
 transaction is refused and tried again, a later one must not get ahead of it.
 """
@@ -74,7 +74,7 @@ class TransactionVerification:
         """The first write is done, or the transaction is."""
         self._marks.pop((hosted.topic_id, hosted.partition, producer_id), None)
 
-    def ask(
+    def verify(
         self,
         transactional_id: str,
         producer: ProducerIdAndEpoch,

@@ -1,6 +1,6 @@
 """The batches of one Produce request that belong to a transaction, from the question to the coordinator to the append.
 
-`handlers/produce.py` makes one for a request with a transactional id. `verify` asks the coordinator about partitions
+`handlers/produce.py` makes one for a request with a transactional id. `verify` has the coordinator check partitions
 that the transaction writes to for the first time; then, for each batch, `check` before the append and `on_appended`
 after it. v11 understands TRANSACTION_ABORTABLE; from v12 on the broker adds the partitions itself (KIP-890).
 """
@@ -32,7 +32,7 @@ TRY_AGAIN = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 )
-"""Clients of all ages try again when they read NOT_ENOUGH_REPLICAS, and none asks for metadata because of it."""
+"""Clients of all ages try again when they read NOT_ENOUGH_REPLICAS, and none refreshes its metadata because of it."""
 
 
 def is_transactional(records: memoryview) -> bool:
@@ -91,12 +91,12 @@ class TransactionalWrites:
         """Done when it returns None; else the coroutine is to be awaited, with the batches kept safe meanwhile."""
         if not self._first_writes:
             return None
-        answer = self._ask()
-        if isinstance(answer, Deferred):
-            return self._verify_later(answer)
-        if self._adds and ErrorCode.CONCURRENT_TRANSACTIONS in answer.values():
+        verified = self._request_verification()
+        if isinstance(verified, Deferred):
+            return self._verify_later(verified)
+        if self._adds and ErrorCode.CONCURRENT_TRANSACTIONS in verified.values():
             return self._verify_later(None)
-        self._take(answer)
+        self._take(verified)
         return None
 
     def check(self, index: int) -> None:
@@ -109,7 +109,7 @@ class TransactionalWrites:
             return
         hosted, header, mark = first
         if is_ongoing(hosted, header.producer_id, header.producer_epoch):
-            # A write that was asked about at the same time came first, and took the mark with it.
+            # A write that was verified at the same time came first, and took the mark with it.
             return
         if not self._broker.transactions.verification.still_holds(hosted, header.producer_id, mark):
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
@@ -129,12 +129,12 @@ class TransactionalWrites:
         if first is not None:
             self._broker.transactions.verification.end(first.hosted, first.header.producer_id)
 
-    def _ask(self) -> Errors | Deferred[Errors]:
+    def _request_verification(self) -> Errors | Deferred[Errors]:
         assert self._producer is not None
         partitions = tuple(
             TopicPartition(each.hosted.topic, each.hosted.partition) for each in self._first_writes.values()
         )
-        return self._broker.transactions.verification.ask(
+        return self._broker.transactions.verification.verify(
             self._transactional_id,
             self._producer,
             partitions,
@@ -142,19 +142,19 @@ class TransactionalWrites:
             knows_abortable=self._knows_abortable,
         )
 
-    async def _verify_later(self, answer: Errors | Deferred[Errors] | None) -> None:
-        """The markers of the transaction before may still be on their way: that is worth a moment's patience."""
+    async def _verify_later(self, verified: Errors | Deferred[Errors] | None) -> None:
+        """The markers of the transaction before may still be on their way: that is worth a short wait."""
         config = self._broker.config
         clock = self._broker.clock
         give_up_ms = clock.monotonic_ms() + config.add_partitions_to_txn_retry_backoff_max_ms
-        errors = {} if answer is None else await _settled(answer)
-        while answer is None or (self._adds and ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()):
-            if answer is not None and clock.monotonic_ms() >= give_up_ms:
+        errors = {} if verified is None else await _settled(verified)
+        while verified is None or (self._adds and ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()):
+            if verified is not None and clock.monotonic_ms() >= give_up_ms:
                 break
             await asyncio.sleep(config.add_partitions_to_txn_retry_backoff_ms / 1000)
             self._mark_again()
-            answer = self._ask()
-            errors = await _settled(answer)
+            verified = self._request_verification()
+            errors = await _settled(verified)
         self._take(errors)
 
     def _mark_again(self) -> None:

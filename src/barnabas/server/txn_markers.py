@@ -3,7 +3,7 @@
 `MarkerWriter` appends markers to partitions that this broker leads; WriteTxnMarkers and the sender use it. A partition
 of `__consumer_offsets` takes its marker through its shard, so that the offsets count from the same moment on.
 `MarkerSender` carries out what the transaction coordinator asks for: every partition gets its marker, again and again
-until it has it or is gone, and the coordinator is told. On a lone broker all of that is over before it returns.
+until it has it or is gone, and the coordinator is notified. On a lone broker all of that is over before it returns.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class MarkerWriter:
         clock: Clock,
         on_transaction_ended: Callable[[HostedPartition, int], None],
     ) -> None:
-        """`on_transaction_ended` hears of the partition and the producer id, before the marker is written."""
+        """`on_transaction_ended` is called with the partition and the producer id, before the marker is written."""
         self._replicas = replicas
         self._groups = groups
         self._clock = clock
@@ -115,12 +115,12 @@ class MarkerSender:
         shard = self._runtime.shard(coordinator_partition)
         if shard is None or shard.leader_epoch != request.coordinator_epoch:
             return  # the next coordinator finds the transaction in the log and sends the markers itself
-        answers: dict[TopicPartition, ErrorCode] = {}
+        outcomes: dict[TopicPartition, ErrorCode] = {}
 
         def on_written(partition: TopicPartition, error: ErrorCode) -> None:
-            answers[partition] = error
-            if len(answers) == len(partitions):
-                self._on_all_answered(coordinator_partition, request, answers, retry_ms)
+            outcomes[partition] = error
+            if len(outcomes) == len(partitions):
+                self._on_all_done(coordinator_partition, request, outcomes, retry_ms)
 
         producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
         marker = Marker(producer, request.committed, request.coordinator_epoch)
@@ -133,19 +133,19 @@ class MarkerSender:
                 here.append(each)
         self._writer.write(marker, here, on_written)
 
-    def _on_all_answered(
-        self, coordinator_partition: int, request: SendMarkers, answers: dict[TopicPartition, ErrorCode], retry_ms: int
+    def _on_all_done(
+        self, coordinator_partition: int, request: SendMarkers, outcomes: dict[TopicPartition, ErrorCode], retry_ms: int
     ) -> None:
-        if any(error in FENCED for error in answers.values()):
+        if any(error in FENCED for error in outcomes.values()):
             logger.warning("%s: markers are refused, another coordinator has taken over", request.transactional_id)
             return
-        written = tuple(partition for partition, error in answers.items() if error is ErrorCode.NONE)
+        written = tuple(partition for partition, error in outcomes.items() if error is ErrorCode.NONE)
         if written:
-            self._runtime.tell(coordinator_partition, MarkersWritten(request, written))
-        left = tuple(partition for partition, error in answers.items() if error is not ErrorCode.NONE)
+            self._runtime.notify(coordinator_partition, MarkersWritten(request, written))
+        left = tuple(partition for partition, error in outcomes.items() if error is not ErrorCode.NONE)
         if left:
             logger.info(
-                "%s: %d markers are tried again: %s", request.transactional_id, len(left), answers[left[0]].name
+                "%s: %d markers are tried again: %s", request.transactional_id, len(left), outcomes[left[0]].name
             )
             next_retry_ms = min(2 * retry_ms, LONGEST_RETRY_MS)
             self._timers.call_after(

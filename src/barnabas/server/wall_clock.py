@@ -2,10 +2,10 @@
 
 A clock that is set an hour or a year forward makes every record look old. So its progress is compared with that of the
 monotonic clock, which nobody sets. After a jump forward nothing is deleted by age until the clock is back, or until the
-new time has stood for a day: by then somebody has had the chance to set it right, and a correction of a clock that was
+new time has stood for a day: by then somebody has had time to set it right, and a correction of a clock that was
 wrong before must not stop retention for good. A clock that is set back makes records look young, which deletes nothing.
 
-A restart believes what it finds: there is nothing to compare with. Housekeeping asks, on the event loop.
+A restart believes what it finds: there is nothing to compare with. Housekeeping calls it, on the event loop.
 """
 
 import logging
@@ -16,7 +16,7 @@ from barnabas.clock import Clock
 logger = logging.getLogger(__name__)
 
 TOLERANCE_MS: Final = 5 * 60_000
-"""Between two looks. Slewing and leap seconds stay far below it."""
+"""Between two checks. Slewing and leap seconds stay far below it."""
 HOLD_MS: Final = 24 * 3_600_000
 
 

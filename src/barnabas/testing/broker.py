@@ -17,6 +17,8 @@ from barnabas.errors import ErrorCode
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.protocol.api import ApiKey
 from barnabas.server.broker import Broker as ServerBroker
+from barnabas.server.broker import make_parts
+from barnabas.server.process import new_event_loop
 from barnabas.server.request_faults import RequestFault
 from barnabas.types import TopicPartition
 
@@ -24,7 +26,7 @@ T = TypeVar("T")
 DEFAULTS: Final = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
     "node.id": "0",
-    # In a test nobody wants to wait three seconds for members that may still come.
+    # A test should not wait three seconds for members that may still come.
     "group.initial.rebalance.delay.ms": "0",
 }
 
@@ -61,7 +63,7 @@ class Broker:
             raise RuntimeError("the broker runs already")
         if self._data_dir is None and self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True)
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas-broker", daemon=True)
         self._thread.start()
         try:
@@ -92,10 +94,10 @@ class Broker:
         close: bool = False,
         count: int | None = 1,
     ) -> None:
-        """Lets the next `count` requests of an API ("Produce", "Fetch", ...) go wrong; None means all from now on.
+        """Makes the next `count` requests of an API ("Produce", "Fetch", ...) go wrong; None means all from now on.
 
-        error: not carried out, answered with that code. delay_ms: answered that much later. drop_answer: carried out,
-        but the connection closes instead of the answer. close: not carried out, the connection closes.
+        error: not carried out, the response has that code. delay_ms: the response is that much later. drop_answer:
+        carried out, but the connection closes instead of a response. close: not carried out, the connection closes.
         """
         if not (error or delay_ms or drop_answer or close):
             raise ValueError("a fault needs one of error, delay_ms, drop_answer, close")
@@ -142,7 +144,7 @@ class Broker:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
         given = {**DEFAULTS, "log.dirs": str(directory), **self._settings}
         given["listeners"] = re.sub(r":0$", f":{self._port}", given["listeners"])
-        server = ServerBroker(BrokerConfig.parse(given), store=self._metadata)
+        server = ServerBroker(make_parts(BrokerConfig.parse(given), store=self._metadata))
         await server.start()
         return server
 

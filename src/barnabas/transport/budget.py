@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 
 class MemoryBudget:
-    """`exhausted` is a plain attribute because it is looked at for every frame."""
+    """`exhausted` is a plain attribute because it is read for every frame."""
 
     __slots__ = ("_limit_bytes", "_waiters", "exhausted", "used_bytes")
 

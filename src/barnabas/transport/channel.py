@@ -19,7 +19,7 @@ WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLW
 class ResolvedAddress(NamedTuple):
     family: socket.AddressFamily
     sockaddr: Any
-    """As socket.connect wants it."""
+    """In the form for socket.connect."""
 
     def __str__(self) -> str:
         host, port = self.sockaddr[:2]

@@ -1,6 +1,6 @@
 """Bytes to frames, for every kind of connection; no I/O here.
 
-Whoever reads the socket (`stream`) asks for `room`, fills it, and reports how much was `received`; complete frames are
+Whoever reads the socket (`stream`) calls `room`, fills it, and reports how much was `received`; complete frames are
 handed to the sink at once. Where the bytes go is the choice of a buffer policy: `shared_buffers` hands out views that
 are valid for one call, `kept_buffers` frames that their reader may keep. What is left over is kept: a little is copied
 to the front of the next receive; a large frame is received straight into a buffer of its own. The size is checked
@@ -126,7 +126,7 @@ class FrameReader:
         return 0 if assembly is None else assembly.total_bytes - assembly.filled
 
     def room(self) -> memoryview:
-        """Where to receive next; it is let go of before another reader is asked."""
+        """Where to receive next; it is released before another reader is called."""
         if self._assembly is not None:
             return self._assembly.room()
         view = self._buffers.take()

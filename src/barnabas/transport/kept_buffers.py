@@ -1,7 +1,7 @@
 """Buffers for frames that their reader keeps: small ones are copied, large ones are received into memory of their own.
 
 The policy of a client: records are decoded long after the response has come, in another thread, and may be written to.
-A large buffer is used again once nobody looks at it. Its memory comes from the system, not from the allocator: it is
+A large buffer is used again once it has no views. Its memory comes from the system, not from the allocator: it is
 not filled with zeros first, grows without being copied, and comes in large pages where there are some. To touch fresh
 memory takes several times as long as to receive into it, so few buffers are kept and a small one becomes a larger one.
 A frame's buffer is taken at once for all that is announced: `FrameReader.max_bytes` must be low until the peer can be
@@ -19,7 +19,7 @@ KEPT_BUFFERS: Final = 4
 KEPT_BUFFER_BYTES: Final = 512 * 1024
 """Buffers from this size on are used again, and are a multiple of it: the next frame may be a little larger."""
 _NOBODY_ELSE: Final = 3
-"""References to a buffer that nobody looks at: the list of buffers, a variable, the argument of getrefcount."""
+"""References to a buffer without views: the list of buffers, a variable, the argument of getrefcount."""
 _PRIVATE: Final = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 
 
@@ -33,7 +33,7 @@ class ReceiveBuffers:
         return len(self._kept)
 
     def take(self, size: int) -> memoryview:
-        """Room that nobody else looks at, in a buffer that is not far larger."""
+        """Room without views, in a buffer that is not far larger."""
         if size < KEPT_BUFFER_BYTES:
             return memoryview(bytearray(size))
         capacity = -(-size // KEPT_BUFFER_BYTES) * KEPT_BUFFER_BYTES

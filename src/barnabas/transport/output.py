@@ -78,7 +78,7 @@ class OutputQueue:
         self.gave_way = False
         try:
             if not self._file_part_count and 0 < self.queued_bytes < JOIN_BYTES:
-                # A few small frames and nothing else, the commonest case: without a look at each of them.
+                # A few small frames and nothing else, the most common case: not checked one by one.
                 frames: deque[Memory] = parts  # type: ignore[assignment]
                 sent = self._channel.send(frames[0] if len(frames) == 1 else b"".join(frames))
                 if sent == self.queued_bytes:

@@ -3,7 +3,7 @@
 Nothing is lost or delayed between the two ends, so there is nothing to be careful about; but some congestion controls,
 BBR above all, send by a timer all the same, and that costs more than the sending: four times the system's time for a
 fetched byte. Others leave such a connection alone. One that has begun with BBR stays paced, whatever it is given
-afterwards, so the choice comes first. A client asks before it connects whether the address is one of this machine. A
+afterwards, so the choice comes first. A client checks before it connects whether the address is one of this machine. A
 listener cannot know who will come: its connections begin without, and those from elsewhere get what is usual on this
 system when they are accepted.
 """
@@ -13,7 +13,7 @@ import socket
 from typing import Any
 
 PLAIN_CONTROL = b"reno"
-"""Every Linux has it and everybody may ask for it; without losses it does nothing."""
+"""Every Linux has it and everybody may set it; without losses it does nothing."""
 _NAME_BYTES = 16
 
 

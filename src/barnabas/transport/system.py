@@ -145,7 +145,7 @@ def _listen(host: str, port: int, backlog: int, options: SocketOptions) -> list[
         except OSError as error:
             for sock in sockets:
                 sock.close()
-            # The port that the first address got by chance may be taken on the second: take another.
+            # The port that the first address happened to get may be taken on the second: take another.
             if not (error.errno == errno.EADDRINUSE and port == 0 and attempt < BIND_ATTEMPTS - 1):
                 raise
     raise AssertionError("unreachable")

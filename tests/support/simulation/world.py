@@ -24,7 +24,7 @@ from faulty_files import CrashError
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
-from barnabas.server.broker import Broker
+from barnabas.server.broker import Broker, make_parts
 from simulation.clients import LoopIo, use_simulated_clients
 from simulation.clock import VirtualClock
 from simulation.files import SimulatedDisk
@@ -154,7 +154,7 @@ class SimulatedBroker:
         self.disk.on_process_started()
         self.disk.on_crash = self.node.kill
         self._store = MemoryStore(world.tree)
-        self.broker = Broker(
+        parts = make_parts(
             BrokerConfig.parse(self._settings),
             store=self._store,
             clock=VirtualClock(world.loop),
@@ -162,6 +162,7 @@ class SimulatedBroker:
             network=world.network.of(self.node),
             files=self.disk,
         )
+        self.broker = Broker(parts)
         world.trace("start", self.name)
         starting = world.start(self.node, self.broker.start())
         killed = asyncio.ensure_future(self.node.ended.wait())

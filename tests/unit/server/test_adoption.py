@@ -23,7 +23,8 @@ from barnabas.protocol.messages.transaction_log_record import TransactionLogKey,
 from barnabas.protocol.versioned import encode_record_key, encode_versioned
 from barnabas.records import BatchBuilder
 from barnabas.server.adoption import adopt_folders, find_topics
-from barnabas.server.cluster import Cluster
+from barnabas.server.cluster_membership import ClusterMembership
+from barnabas.server.controller_client import ControllerClient
 from barnabas.server.settings import Settings
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.storage.producer_state import AppendOrigin
@@ -172,17 +173,17 @@ def image_after(store: MemoryStore, path: Path) -> ClusterImage:
 
     async def start() -> ClusterImage:
         settings = Settings(config(path))
-        cluster = Cluster(
+        cluster = ClusterMembership(
             store,
             broker_id=NODE,
-            endpoints=[BrokerEndpoint("PLAINTEXT", "localhost", 9092)],
             rules=settings.rules,
             random=Random(3),
         )
+        endpoint = BrokerEndpoint("PLAINTEXT", "localhost", 9092)
         directories = opened(path)
         with ThreadPoolExecutor(1) as executor:
-            await cluster.start()
-            await adopt_folders(cluster, directories, settings.static, executor)
+            await cluster.start([endpoint])
+            await adopt_folders(cluster, ControllerClient(cluster), directories, settings.static, executor)
             await cluster.stop()
         directories.shutdown()
         cluster._machine.check()
@@ -250,14 +251,14 @@ def test_nothing_is_adopted_while_a_directory_is_missing(tmp_path: Path) -> None
     async def start() -> ClusterImage:
         settings = Settings(config(tmp_path))
         endpoint = BrokerEndpoint("PLAINTEXT", "localhost", 9092)
-        cluster = Cluster(MemoryStore(), broker_id=NODE, endpoints=[endpoint], rules=settings.rules)
+        cluster = ClusterMembership(MemoryStore(), broker_id=NODE, rules=settings.rules)
         (tmp_path / "file").write_bytes(b"")
         directories = LogDirectories([str(tmp_path), str(tmp_path / "file" / "under")])
         directories.acquire()
         directories.load(lambda _: TopicConfig(), NOW)
-        await cluster.start()
+        await cluster.start([endpoint])
         with ThreadPoolExecutor(1) as executor:
-            await adopt_folders(cluster, directories, settings.static, executor)
+            await adopt_folders(cluster, ControllerClient(cluster), directories, settings.static, executor)
         await cluster.stop()
         directories.shutdown()
         return cluster.image

@@ -39,7 +39,7 @@ class GatedFiles(FaultyFiles):
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> GatedFiles:
     layer = GatedFiles()
-    monkeypatch.setattr("barnabas.server.broker.Files", lambda: layer)
+    monkeypatch.setattr("barnabas.server.broker_parts.Files", lambda: layer)
     return layer
 
 

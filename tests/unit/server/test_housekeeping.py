@@ -207,7 +207,7 @@ def test_topics_come_and_go_while_retention_goes_round(tmp_path: Path) -> None:
         clock.advance(2 * HOUR_MS)
         in_the_middle = broker.housekeeping.delete_old_segments()
         in_the_middle.send(None)  # as the loop does: it has been through a hundred, and gives way
-        await broker.cluster.delete_topics([TopicToDelete("other")])
+        await broker.controller.delete_topics([TopicToDelete("other")])
         await make_topic(broker, "new")
         await make_topic(broker, "newer")
         with pytest.raises(StopIteration):
@@ -220,7 +220,7 @@ def test_topics_come_and_go_while_retention_goes_round(tmp_path: Path) -> None:
 
 def test_a_log_that_fails_does_not_keep_others_from_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = FaultyFiles()
-    monkeypatch.setattr("barnabas.server.broker.Files", lambda: files)
+    monkeypatch.setattr("barnabas.server.broker_parts.Files", lambda: files)
 
     async def scenario(broker: Broker, clock: ManualClock) -> None:
         topics = [await make_topic(broker, name, retention_ms=str(HOUR_MS)) for name in ("a", "b", "c")]
@@ -262,7 +262,7 @@ def test_a_segment_that_cannot_be_rolled_does_not_keep_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = FaultyFiles()
-    monkeypatch.setattr("barnabas.server.broker.Files", lambda: files)
+    monkeypatch.setattr("barnabas.server.broker_parts.Files", lambda: files)
 
     async def scenario(broker: Broker, clock: ManualClock) -> None:
         hosted = await make_topic(

@@ -47,7 +47,7 @@ def test_deleted_and_created_again(tmp_path: Path) -> None:
         append(broker, old, b"of the old topic")
         told: list[ErrorCode] = []
         old.when_committed(99, -1, told.append)
-        await broker.cluster.delete_topics([TopicToDelete("t")])
+        await broker.controller.delete_topics([TopicToDelete("t")])
         assert told == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         assert error_of(broker, "t") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert error_of(broker, old.topic_id) == ErrorCode.UNKNOWN_TOPIC_ID
@@ -68,7 +68,7 @@ def test_partitions_are_added(tmp_path: Path) -> None:
     async def scenario(broker: Broker, clock: ManualClock) -> None:
         first = await make_topic(broker, "t")
         append(broker, first, b"stays")
-        await broker.cluster.create_partitions([NewPartitions("t", 3)])
+        await broker.controller.create_partitions([NewPartitions("t", 3)])
         assert broker.replicas.find("t", 0) is first and first.log.log_end_offset == 1
         append(broker, broker.replicas.find(first.topic_id, 2), b"")
 
@@ -113,7 +113,7 @@ def test_a_topic_deleted_while_the_broker_was_away(tmp_path: Path) -> None:
         append(broker, await make_topic(broker, "t"), b"old")
 
     async def elsewhere(broker: Broker, clock: ManualClock) -> None:
-        await broker.cluster.delete_topics([TopicToDelete("t")])
+        await broker.controller.delete_topics([TopicToDelete("t")])
         await make_topic(broker, "t")
 
     async def after(broker: Broker, clock: ManualClock) -> None:
@@ -127,10 +127,10 @@ def test_a_topic_deleted_while_the_broker_was_away(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_made_says_so_until_its_topic_goes(tmp_path: Path) -> None:
     async def scenario(broker: Broker, clock: ManualClock) -> None:
         (tmp_path / "t-0").write_text("a file where the folder should be")
-        results = await broker.cluster.create_topics([NewTopic("t", 1, 1)])
+        results = await broker.controller.create_topics([NewTopic("t", 1, 1)])
         assert error_of(broker, "t") == ErrorCode.KAFKA_STORAGE_ERROR
         assert error_of(broker, results[0].topic_id, produce=True) == ErrorCode.KAFKA_STORAGE_ERROR
-        await broker.cluster.delete_topics([TopicToDelete("t")])
+        await broker.controller.delete_topics([TopicToDelete("t")])
         assert error_of(broker, "t") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     run_broker(tmp_path, scenario)
@@ -143,7 +143,7 @@ def test_a_topic_deleted_during_a_flush(tmp_path: Path) -> None:
         info = append(broker, hosted, b"")
         assert hosted.must_wait(info.last_offset, -1)
         hosted.when_committed(info.last_offset, -1, answers.append)
-        await broker.cluster.delete_topics([TopicToDelete("t")])
+        await broker.controller.delete_topics([TopicToDelete("t")])
         await until(lambda: not hosted.flush_running)
         await asyncio.sleep(0)
         assert len(answers) == 1 and not hosted.flush_running

@@ -20,7 +20,7 @@ from barnabas.net.connection import Connection
 from barnabas.net.server import Server
 from barnabas.net.settings import Listener
 from barnabas.protocol import ApiKey, decode_request_header
-from barnabas.server.broker import Broker
+from barnabas.server.broker import Broker, make_parts
 from barnabas.storage.file_slice import FileSlice
 from barnabas.storage.files import Files
 from barnabas.transport.channel import SocketOptions
@@ -72,7 +72,7 @@ def test_frames_and_files_between_a_server_and_a_client(tmp_path: Path) -> None:
 def test_a_broker_and_a_client_of_the_cluster(tmp_path: Path) -> None:
     async def scenario(network: MemoryNetwork) -> None:
         given = {"listeners": "PLAINTEXT://:0", "log.dirs": str(tmp_path), "node.id": "7"}
-        broker = Broker(BrokerConfig.parse(given), store=MemoryStore(), network=network)
+        broker = Broker(make_parts(BrokerConfig.parse(given), store=MemoryStore(), network=network))
         await broker.start()
         cluster = ClusterClient(AdminOptions.of(broker.address), network=network)
         await cluster.start()

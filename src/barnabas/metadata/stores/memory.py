@@ -115,7 +115,7 @@ class MemoryStore:
         self.tree.end_session(self._session_id)
 
     def expire(self) -> None:
-        """End the session as a server would that has not heard of the broker for too long."""
+        """End the session as a server would after too long without a message of the broker."""
         self.tree.end_session(self._session_id)
         self.watches.fire_all()
 

@@ -1,8 +1,8 @@
 """A store in one SQLite file, shared by the broker processes of one host.
 
 Each change is one durable transaction (WAL, synchronous=FULL). Other processes notice it by SQLite's own change counter
-(`PRAGMA data_version`), looked at a few times a second by one thread a store, which costs nothing measurable; changes
-made through this very store are told at once. Who lives and who died is `session.py`'s matter.
+(`PRAGMA data_version`), polled a few times a second by one thread per store, which costs nothing measurable; changes
+made through this very store are reported at once. Who lives and who died is `session.py`'s matter.
 
 SQLite's pages have no checksums, so every node has one, and the whole file is checked when it is opened: a damaged one
 is refused, because the cluster's metadata would go wrong in places that nobody connects with it.
@@ -309,17 +309,17 @@ class SqliteStore:
                 if self._connection is None or self._session is None:
                     return
                 try:
-                    ended = round_number % rounds_a_second == 0 and self._look_after_sessions()
+                    ended = round_number % rounds_a_second == 0 and self._renew_and_expire_sessions()
                     version = self._connection.execute("PRAGMA data_version").fetchone()[0]
                 except (sqlite3.Error, OSError) as error:
-                    logger.warning("%s cannot be looked at for now: %s", self._path, error)
+                    logger.warning("%s cannot be polled for now: %s", self._path, error)
                     continue
             changed = version != seen_version
             seen_version = version
             if ended or changed:
                 self._watches.fire_all()
 
-    def _look_after_sessions(self) -> bool:
+    def _renew_and_expire_sessions(self) -> bool:
         assert self._session is not None
         self._session.renew(self._clock.monotonic_ms())
         try:

@@ -1,4 +1,4 @@
-"""Who wants to hear of changes below which path; shared by the stores that watch their own tree."""
+"""Callbacks for changes below a path; shared by the stores that watch their own tree."""
 
 import threading
 from collections.abc import Callable, Iterable

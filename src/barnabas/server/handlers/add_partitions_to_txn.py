@@ -33,7 +33,7 @@ def handle_add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
     return then(
-        context.in_slices(_add_each(context, request)), lambda parts: when_all(parts, partial(_answer, context.version))
+        context.in_slices(_add_each(context, request)), lambda parts: when_all(parts, partial(_response, context.version))
     )
 
 
@@ -139,7 +139,7 @@ def _result(
     )
 
 
-def _answer(version: int, results: list[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
+def _response(version: int, results: list[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
     if version >= FIRST_BROKER_VERSION:
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
@@ -149,7 +149,7 @@ def fail_add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest, error: ErrorCode
 ) -> AddPartitionsToTxnResponse:
     transactions = _transactions(context.version, request)
-    return _answer(context.version, [_result(each, lambda _: error) for each in transactions])
+    return _response(context.version, [_result(each, lambda _: error) for each in transactions])
 
 
 HANDLER = Handler(

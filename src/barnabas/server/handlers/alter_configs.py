@@ -35,7 +35,7 @@ async def _alter_configs(context: RequestContext, request: AlterConfigsRequest) 
         except KafkaError as error:
             refused[resource] = ConfigResult(resource, error.code, error.message)
     try:
-        results = await context.broker.cluster.alter_configs(wanted, validate_only=request.validate_only)
+        results = await context.broker.controller.alter_configs(wanted, validate_only=request.validate_only)
     except KafkaError as error:
         results = tuple(ConfigResult(resource, error.code, error.message) for resource, _ in wanted)
     outcome = refused | {result.resource: result for result in results}

@@ -1,6 +1,6 @@
 """ApiVersions (key 18), v0-v4: what this broker speaks.
 
-A version that is too high is answered in v0 with UNSUPPORTED_VERSION and the list (see dispatch). v3 the client names
+A version that is too high gets a v0 response with UNSUPPORTED_VERSION and the list (see dispatch). v3 the client names
 its software and features come back (KIP-584, KIP-511); v4 lists supported features whose range starts at 0, which
 older clients cannot read.
 """

@@ -1,6 +1,6 @@
 """CreatePartitions (key 37), v0-v3: raise the number of partitions of topics (KIP-195).
 
-Answered once the partitions are in the store and their logs are open here; `timeout_ms` has no effect.
+Responds once the partitions are in the store and their logs are open here; `timeout_ms` has no effect.
 """
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -26,7 +26,7 @@ def handle_create_partitions(
 async def _create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     wanted = [_new_partitions(topic) for topic in request.topics]
     try:
-        results = await context.broker.cluster.create_partitions(wanted, validate_only=request.validate_only)
+        results = await context.broker.controller.create_partitions(wanted, validate_only=request.validate_only)
     except KafkaError as error:
         return fail_create_partitions(context, request, error.code)
     return CreatePartitionsResponse(

@@ -1,7 +1,7 @@
 """CreateTopics (key 19), v2-v7: new topics, by counts or by assignment.
 
-Answered once the topic is in the store and its logs are open here. Counts of -1 stand for the broker's defaults in
-every version, as in Kafka, although KIP-464 speaks of v4: kafkajs sends them in v2. v5 the answer has the topic's
+Responds once the topic is in the store and its logs are open here. Counts of -1 stand for the broker's defaults in
+every version, as in Kafka, although KIP-464 speaks of v4: kafkajs sends them in v2. v5 the response has the topic's
 settings (KIP-525); v7 its id (KIP-516). The controller's work takes milliseconds, so `timeout_ms` has no effect.
 """
 
@@ -33,7 +33,7 @@ def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) 
 async def _create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     wanted = [_new_topic(topic) for topic in request.topics]
     try:
-        results = await context.broker.cluster.create_topics(wanted, validate_only=request.validate_only)
+        results = await context.broker.controller.create_topics(wanted, validate_only=request.validate_only)
     except KafkaError as error:
         return fail_create_topics(context, request, error.code)
     response = context.in_slices(_answers(context, results))

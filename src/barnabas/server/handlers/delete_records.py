@@ -1,7 +1,7 @@
 """DeleteRecords (key 21), v0-v2: move a partition's log start offset forward (KIP-107).
 
 -1 means up to the high watermark. Refused for topics that are only compacted, as in Kafka (POLICY_VIOLATION).
-The new start is in the checkpoint before the answer, so that a crash does not bring the records back.
+The new start is in the checkpoint before the response, so that a crash does not bring the records back.
 """
 
 from barnabas.errors import ErrorCode, KafkaError, StorageError
@@ -27,15 +27,15 @@ def handle_delete_records(context: RequestContext, request: DeleteRecordsRequest
 async def _delete_records(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     response = DeleteRecordsResponse(throttle_time_ms=0, topics=[])
     for topic in request.topics:
-        answer = DeleteRecordsTopicResult(name=topic.name, partitions=[])
-        response.topics.append(answer)
+        topic_response = DeleteRecordsTopicResult(name=topic.name, partitions=[])
+        response.topics.append(topic_response)
         for item in topic.partitions:
             try:
-                answer.partitions.append(_delete(context, topic.name, item))
+                topic_response.partitions.append(_delete(context, topic.name, item))
             except KafkaError as error:
-                answer.partitions.append(_failed(item, error.code))
+                topic_response.partitions.append(_failed(item, error.code))
             except StorageError:
-                answer.partitions.append(_failed(item, ErrorCode.KAFKA_STORAGE_ERROR))
+                topic_response.partitions.append(_failed(item, ErrorCode.KAFKA_STORAGE_ERROR))
     await context.broker.housekeeping.checkpoint_log_start_offsets()
     return response
 

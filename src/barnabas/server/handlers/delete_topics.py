@@ -1,6 +1,6 @@
 """DeleteTopics (key 20), v1-v6: topics to remove, by name or id.
 
-Answered once the topic is gone from the store; its files follow in the background. v3 TOPIC_DELETION_DISABLED (before:
+Responds once the topic is gone from the store; its files follow in the background. v3 TOPIC_DELETION_DISABLED (before:
 INVALID_REQUEST); v5 error messages; v6 by topic id (KIP-516).
 """
 
@@ -30,7 +30,7 @@ async def _delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
             context, request, ErrorCode.TOPIC_DELETION_DISABLED if new else ErrorCode.INVALID_REQUEST
         )
     try:
-        results = await context.broker.cluster.delete_topics(_wanted(request))
+        results = await context.broker.controller.delete_topics(_wanted(request))
     except KafkaError as error:
         return fail_delete_topics(context, request, error.code)
     return DeleteTopicsResponse(

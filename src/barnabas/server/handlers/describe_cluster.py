@@ -1,6 +1,6 @@
 """DescribeCluster (key 60), v0-v2: cluster id, controller and brokers (KIP-700).
 
-v1 endpoint type (KIP-919): only brokers answer here, so asking for controllers is MISMATCHED_ENDPOINT_TYPE. v2 fenced
+v1 endpoint type (KIP-919): only brokers respond here, a request for controllers is MISMATCHED_ENDPOINT_TYPE. v2 fenced
 brokers (KIP-1073): there are none here, a broker that is not registered is not known.
 """
 

@@ -59,7 +59,7 @@ def _size(row: DescribeConfigsResourceResult) -> int:
 
 
 def _merge(resources: Iterable[DescribeConfigsResource]) -> Iterable[DescribeConfigsResource]:
-    """A resource that is named more than once is described once, with the settings that any of them asks for."""
+    """A resource that is named more than once is described once, with the settings that any of them names."""
     merged: dict[tuple[int, str], DescribeConfigsResource] = {}
     for resource in resources:
         first = merged.setdefault((resource.resource_type, resource.resource_name), resource)
@@ -116,7 +116,7 @@ def _entries(context: RequestContext, layers: BrokerLayers, resource: ConfigReso
 
 
 def check_is_this_broker(context: RequestContext, name: str) -> None:
-    """A broker answers for its own settings only: clients send each broker's request to that broker."""
+    """A broker describes its own settings only: clients send each broker's request to that broker."""
     node_id = context.broker.node_id
     if not name.isascii() or not name.isdigit():
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker id must be a whole number, not {name!r}")

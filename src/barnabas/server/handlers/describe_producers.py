@@ -27,14 +27,14 @@ def _describe_each(
 ) -> Generator[None, None, DescribeProducersResponse]:
     response = DescribeProducersResponse(topics=[])
     for topic in request.topics:
-        answer = TopicResponse(name=topic.name, partitions=[])
-        response.topics.append(answer)
+        topic_response = TopicResponse(name=topic.name, partitions=[])
+        response.topics.append(topic_response)
         for index in topic.partition_indexes:
             yield
             try:
-                answer.partitions.append(_describe(context, topic.name, index))
+                topic_response.partitions.append(_describe(context, topic.name, index))
             except KafkaError as error:
-                answer.partitions.append(
+                topic_response.partitions.append(
                     PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
                 )
     return response

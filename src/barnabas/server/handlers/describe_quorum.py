@@ -1,6 +1,6 @@
 """DescribeQuorum (key 55), v0-v2: who decides about the metadata (KIP-595, KIP-836, KIP-853).
 
-There is no Raft log here, but what a client wants to know is there: the leader is the controller, in its epoch, and the
+There is no Raft log here, but what a client needs is there: the leader is the controller, in its epoch, and the
 voters are the brokers, each of which may become controller. Offsets of a metadata log do not exist: -1. v2 nodes and
 error messages.
 """

@@ -19,12 +19,12 @@ def handle_describe_transactions(
     context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse | Deferred[DescribeTransactionsResponse]:
     submit = context.broker.transactions.submit
-    answers = (
+    responses = (
         submit(each, DescribeTransactions((each,)), partial(_failed, each))
         for each in dict.fromkeys(request.transactional_ids)
     )
     return when_all(
-        answers,
+        responses,
         lambda lists: DescribeTransactionsResponse(transaction_states=[state for some in lists for state in some]),
     )
 

@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials (key 50), v0: which users have SCRAM credentials (KIP-554).
 
-Nobody has any, because no listener authenticates by SCRAM: the list of all is empty, and a user that is asked for is
+Nobody has any, because no listener authenticates by SCRAM: the list of all is empty, and a user that is named is
 RESOURCE_NOT_FOUND, as in Kafka.
 """
 

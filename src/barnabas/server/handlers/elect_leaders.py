@@ -35,7 +35,7 @@ async def _elect_leaders(context: RequestContext, request: ElectLeadersRequest) 
     if request.topic_partitions is not None:
         wanted = [TopicPartition(each.topic, index) for each in request.topic_partitions for index in each.partitions]
     try:
-        results = await context.broker.cluster.elect_leaders(election, wanted)
+        results = await context.broker.controller.elect_leaders(election, wanted)
     except KafkaError as error:
         return fail_elect_leaders(context, request, error.code)
     topics: dict[str, list[PartitionResult]] = {}

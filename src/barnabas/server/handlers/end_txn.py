@@ -1,7 +1,7 @@
 """EndTxn (key 26), v0-v5: commit or abort a transaction.
 
-Answered once the outcome is in the log; the markers follow. v2 PRODUCER_FENCED; v4 TRANSACTION_ABORTABLE; v5 the epoch
-goes up with every transaction, so the answer carries producer id and epoch (KIP-890).
+Responds once the outcome is in the log; the markers follow. v2 PRODUCER_FENCED; v4 TRANSACTION_ABORTABLE; v5 the epoch
+goes up with every transaction, so the response carries producer id and epoch (KIP-890).
 """
 
 from functools import partial

@@ -2,7 +2,7 @@
 
 Incremental sessions (v7, KIP-227), leader epochs (v9, KIP-320), diverging epochs (v12, KIP-595), topic ids (v13,
 KIP-516). A fetch that finds fewer than min_bytes waits in the purgatory, unless a partition is in error: the client is
-told at once. Differences from Kafka: no tiered storage; leader hints (v16, KIP-951) are not sent, clients ask for
+reported at once. Differences from Kafka: no tiered storage; leader hints (v16, KIP-951) are not sent, clients request
 metadata.
 """
 
@@ -54,7 +54,7 @@ def _fetch(
         return FetchResponse(error_code=session.error, responses=[])
     reads, total = read_partitions(context.broker.replicas, session.partitions, limits)
     if _is_enough(request, reads, total):
-        return _answer(context, session, reads)
+        return _respond(context, session, reads)
     return _park(context, session, request, limits, reads, request.min_bytes - total)
 
 
@@ -135,7 +135,7 @@ def _park(
         reads, total = read_partitions(broker.replicas, session.partitions, limits)
         if total < request.min_bytes and not last_chance and not any(read.error for read in reads):
             return request.min_bytes - total
-        response.complete(_answer(context, session, reads))
+        response.complete(_respond(context, session, reads))
         return 0
 
     watched = [read.hosted for read in first_reads if read.hosted is not None]
@@ -146,7 +146,7 @@ def _park(
     return response
 
 
-def _answer(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
+def _respond(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
     topics: Topics = {}
     _add(topics, session, reads)
     return _finish(context, session, topics)
@@ -237,9 +237,9 @@ def _encode(response: FetchResponse, version: int, correlation_id: int) -> Parts
 def fail_fetch(context: RequestContext, request: FetchRequest, error: ErrorCode) -> FetchResponse:
     response = FetchResponse(responses=[])
     for topic in request.topics:
-        answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=[])
+        topic_response = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=[])
         for item in topic.partitions:
-            answer.partitions.append(
+            topic_response.partitions.append(
                 PartitionData(
                     partition_index=item.partition,
                     error_code=error,
@@ -248,7 +248,7 @@ def fail_fetch(context: RequestContext, request: FetchRequest, error: ErrorCode)
                     records=b"",
                 )
             )
-        response.responses.append(answer)
+        response.responses.append(topic_response)
     return response
 
 

@@ -1,7 +1,7 @@
 """FindCoordinator (key 10), v0-v6: which broker coordinates a group or a transactional id.
 
 It is the leader of the partition of `__consumer_offsets` or `__transaction_state` that the key hashes to. The first one
-who asks has that topic made and waits for it; Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile, and clients ask again.
+a request creates that topic and waits for it; Kafka responds COORDINATOR_NOT_AVAILABLE meanwhile, and clients retry.
 It is also the response while the leader cannot use that partition's log (damaged, or its disk failed).
 v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST, there are none here).
 """
@@ -29,20 +29,21 @@ def handle_find_coordinator(
     if topic is None:
         return fail_find_coordinator(context, request, ErrorCode.INVALID_REQUEST)
     if context.broker.cluster.image.topic(topic) is None:
-        return context.run(_create_and_answer(context, request, topic))
-    return context.in_slices(_answer(context, request, topic))
+        return context.run(_create_and_respond(context, request, topic))
+    return context.in_slices(_respond(context, request, topic))
 
 
-async def _create_and_answer(
+async def _create_and_respond(
     context: RequestContext, request: FindCoordinatorRequest, topic: str
 ) -> FindCoordinatorResponse:
-    cluster = context.broker.cluster
-    await cluster.auto_creation.create(topic_on_demand(topic, context.broker.config, len(cluster.image.brokers)))
-    response = context.in_slices(_answer(context, request, topic))
+    broker = context.broker
+    wanted = topic_on_demand(topic, broker.config, len(broker.cluster.image.brokers))
+    await broker.auto_topic_creation.create(wanted)
+    response = context.in_slices(_respond(context, request, topic))
     return await response if isinstance(response, Deferred) else response
 
 
-def _answer(
+def _respond(
     context: RequestContext, request: FindCoordinatorRequest, topic: str
 ) -> Generator[None, None, FindCoordinatorResponse]:
     if context.version >= FIRST_BATCHED_VERSION:
@@ -64,7 +65,7 @@ def _answer(
 
 
 def _look_up(context: RequestContext, topic: str, key: str) -> tuple[int, BrokerEndpoint | None]:
-    """The leader of the key's partition and its address on the listener that was asked."""
+    """The leader of the key's partition and its address on the listener of the request."""
     broker = context.broker
     coordinator = broker.groups if topic == GROUP_METADATA_TOPIC else broker.transactions
     image = broker.cluster.image

@@ -1,9 +1,9 @@
 """Heartbeat (key 12), v0-v4: a member of a classic group says that it is alive.
 
-Answered from the shard's memory; never written to the log. As in Kafka, a coordinator that still loads answers with
-success: the member stays calm, and its session begins anew once loading is done. v3 static members (KIP-345).
+Served from the shard's memory; never written to the log. As in Kafka, a coordinator that still loads responds with
+success: the member stays in the group, and its session starts again once loading is done. v3 static members (KIP-345).
 
-A member's heartbeats are the same bytes each time but for the correlation id, and nearly all get the same answer, so
+A member's heartbeats are the same bytes each time but for the correlation id, and nearly all get the same response, so
 the connection remembers the last one and `try_heartbeat` need not decode it again: thousands of members, each on a
 connection of its own, mean a wake-up for each, and little else should come on top of that.
 """
@@ -30,13 +30,13 @@ REMEMBERED_BYTES: Final = 1024
 """A longer request is decoded each time: a connection must not hold much."""
 
 
-def _calm_answer(version: int) -> tuple[bytes, bytes]:
-    """What stands before and after the correlation id in the answer to a member that has nothing to be told."""
+def _ok_response(version: int) -> tuple[bytes, bytes]:
+    """What stands before and after the correlation id in the response to a member that needs no news."""
     frame = encode_response(HeartbeatResponse(), version, 0)
     return frame[:4], frame[8:]
 
 
-_CALM_ANSWERS: Final = tuple(map(_calm_answer, range(MAX_VERSION + 1)))
+_OK_RESPONSES: Final = tuple(map(_ok_response, range(MAX_VERSION + 1)))
 
 
 class Beat(NamedTuple):
@@ -49,7 +49,7 @@ class Beat(NamedTuple):
 
 
 def try_heartbeat(broker: "Broker", connection: Connection, frame: memoryview) -> bytes | None:
-    """A member that has nothing to be told; anything else is left to `handle_heartbeat`."""
+    """A member that needs no news; anything else is left to `handle_heartbeat`."""
     if len(frame) < 8 or frame[1] != ApiKey.HEARTBEAT or frame[0]:
         return None
     content = bytes(frame[:4]) + frame[8:]
@@ -62,7 +62,7 @@ def try_heartbeat(broker: "Broker", connection: Connection, frame: memoryview) -
         connection.rest()
     if broker.groups.heartbeat(beat.request) is None:
         return None
-    before, after = _CALM_ANSWERS[beat.version]
+    before, after = _OK_RESPONSES[beat.version]
     return before + bytes(frame[4:8]) + after
 
 

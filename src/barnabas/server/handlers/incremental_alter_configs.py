@@ -41,7 +41,7 @@ async def _incremental_alter_configs(
     # A resource that is named twice is refused as a whole, even if only one of the two is at fault.
     wanted = [(resource, changes) for resource, changes in wanted if resource not in refused]
     try:
-        results = await context.broker.cluster.incremental_alter_configs(wanted, validate_only=request.validate_only)
+        results = await context.broker.controller.incremental_alter_configs(wanted, validate_only=request.validate_only)
     except KafkaError as error:
         results = tuple(ConfigResult(resource, error.code, error.message) for resource, _ in wanted)
     outcome = refused | {result.resource: result for result in results}

@@ -1,7 +1,7 @@
 """InitProducerId (key 22), v0-v5: a producer id and epoch, plain or for a transactional id.
 
 A plain id comes from a block of 1,000 of the metadata store, so that no two producers of a cluster ever share one. With
-a transactional id the transaction coordinator answers: the epoch goes up, and whoever held the one before is fenced. v3
+a transactional id the transaction coordinator responds: the epoch goes up, and the holder of the last one is fenced. v3
 may name the current id and epoch (KIP-360); v4 PRODUCER_FENCED.
 """
 
@@ -33,12 +33,12 @@ async def _init_producer_id(context: RequestContext, request: InitProducerIdRequ
         await producer_ids.ready()
     except KafkaError:
         return fail_init_producer_id(context, request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    answer = context.broker.transactions.submit(
+    response = context.broker.transactions.submit(
         request.transactional_id,
         InitProducerId(request, context.version),
         partial(fail_init_producer_id, context, request),
     )
-    return await answer if isinstance(answer, Deferred) else answer
+    return await response if isinstance(response, Deferred) else response
 
 
 def fail_init_producer_id(

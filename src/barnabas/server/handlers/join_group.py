@@ -1,7 +1,7 @@
 """JoinGroup (key 11), v0-v9: enter a classic group, or its next generation.
 
-The answer comes when the rebalance is complete: until then the request is parked in the shard.
-v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v7 protocol type in the answer; v9 skip assignment.
+The response comes when the rebalance is complete: until then the request is parked in the shard.
+v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v7 protocol type in the response; v9 skip assignment.
 """
 
 from functools import partial
@@ -21,8 +21,8 @@ def handle_join_group(
     context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
     command = JoinGroup(request, context.version, context.client_id, context.client_host)
-    answer = context.broker.groups.submit(request.group_id, command, partial(fail_join_group, context, request))
-    return answer if context.version >= FIRST_NULL_PROTOCOL_VERSION else then(answer, _without_null)
+    response = context.broker.groups.submit(request.group_id, command, partial(fail_join_group, context, request))
+    return response if context.version >= FIRST_NULL_PROTOCOL_VERSION else then(response, _without_null)
 
 
 def _without_null(response: JoinGroupResponse) -> JoinGroupResponse:

@@ -1,6 +1,6 @@
 """ListConfigResources (key 74), v0-v1: names of the resources that can have settings.
 
-v0 knows client metrics only (KIP-714); v1 asks by type, none meaning all (KIP-1142).
+v0 knows client metrics only (KIP-714); v1 filters by type, none meaning all (KIP-1142).
 Differs from Kafka: no broker loggers are listed, they have no settings here.
 """
 

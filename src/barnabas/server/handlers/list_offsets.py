@@ -3,7 +3,7 @@
 -1 latest (high watermark, or last stable offset for read_committed), -2 earliest, -3 the record with the largest
 timestamp (v7, KIP-734), -4 earliest local (v8, equal to earliest: nothing is tiered), -5 latest tiered (v9: none, so
 offset -1 as in Kafka without tiers); otherwise the first record at or after a time. v4 leader epochs (KIP-320).
-A look-up by time looks into one batch. Where that takes long, it is done in a thread, and the connection is not read
+A look-up by time reads one batch. Where that takes long, it is done in a thread, and the connection is not read
 meanwhile.
 """
 
@@ -62,13 +62,13 @@ def _list(
     response = ListOffsetsResponse(throttle_time_ms=0, topics=[])
     seen: set[tuple[str, int]] = set()
     for topic in request.topics:
-        answer = ListOffsetsTopicResponse(name=topic.name, partitions=[])
-        response.topics.append(answer)
+        topic_response = ListOffsetsTopicResponse(name=topic.name, partitions=[])
+        response.topics.append(topic_response)
         for partition in topic.partitions:
             yield
             key = (topic.name, partition.partition_index)
             if key in seen:
-                answer.partitions.append(_failed(partition, ErrorCode.INVALID_REQUEST))
+                topic_response.partitions.append(_failed(partition, ErrorCode.INVALID_REQUEST))
                 continue
             seen.add(key)
             try:
@@ -76,16 +76,16 @@ def _list(
             except KafkaError as error:
                 found = _failed(partition, error.code)
             except TakesLongerError:
-                slow.append(SlowLookUp(answer, len(answer.partitions), partition))
+                slow.append(SlowLookUp(topic_response, len(topic_response.partitions), partition))
                 found = _failed(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # its place; replaced below
-            answer.partitions.append(found)
+            topic_response.partitions.append(found)
     return response
 
 
 async def _look_up_rest(
     context: RequestContext, request: ListOffsetsRequest, response: ListOffsetsResponse, slow: list[SlowLookUp]
 ) -> ListOffsetsResponse:
-    """Looks into the batches in a thread, one after the other; the connection is not read meanwhile."""
+    """Reads the batches in a thread, one after the other; the connection is not read meanwhile."""
     with held(context.connection):
         for topic, index, partition in slow:
             try:

@@ -1,6 +1,6 @@
 """ListTransactions (key 66), v0-v2: transactions that this broker coordinates (KIP-664).
 
-While any of its shards loads, the answer is COORDINATOR_LOAD_IN_PROGRESS, as in Kafka. v1 filter by duration
+While any of its shards loads, the response is COORDINATOR_LOAD_IN_PROGRESS, as in Kafka. v1 filter by duration
 (KIP-994); v2 filter by a pattern of the transactional id (KIP-1152), in the syntax of RE2.
 """
 
@@ -64,16 +64,16 @@ def _error(error: ErrorCode) -> Listed:
     return error
 
 
-def _merge(pattern: IdPattern | None, answers: list[Listed]) -> ListTransactionsResponse:
+def _merge(pattern: IdPattern | None, listings: list[Listed]) -> ListTransactionsResponse:
     if pattern is not None and pattern.is_invalid:
-        answers = [ErrorCode.INVALID_REGULAR_EXPRESSION]  # it took too long
+        listings = [ErrorCode.INVALID_REGULAR_EXPRESSION]  # it took too long
     response = ListTransactionsResponse(error_code=ErrorCode.NONE, unknown_state_filters=[], transaction_states=[])
-    for answer in answers:
-        if not isinstance(answer, ErrorCode):
-            response.unknown_state_filters = answer.unknown_state_filters
-            response.transaction_states += answer.transaction_states
-        elif answer is not ErrorCode.NOT_COORDINATOR:  # that shard has just moved away: another broker lists it
-            return ListTransactionsResponse(error_code=answer, unknown_state_filters=[], transaction_states=[])
+    for listing in listings:
+        if not isinstance(listing, ErrorCode):
+            response.unknown_state_filters = listing.unknown_state_filters
+            response.transaction_states += listing.transaction_states
+        elif listing is not ErrorCode.NOT_COORDINATOR:  # that shard has just moved away: another broker lists it
+            return ListTransactionsResponse(error_code=listing, unknown_state_filters=[], transaction_states=[])
     return response
 
 

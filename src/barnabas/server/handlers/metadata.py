@@ -1,9 +1,9 @@
 """Metadata (key 3), v0-v13: brokers, topics, partitions and their leaders.
 
 A broker is listed with its address on the listener that the request came in on. Unknown topics are created in the
-background if the broker and the request allow it; the first answer says UNKNOWN_TOPIC_OR_PARTITION, as in Kafka 4.1.
-v0 an empty list asks for all topics (later: null), and replicas that are down are left out; v6 LISTENER_NOT_FOUND;
-v12 topics by id (KIP-516). v13's error for the whole answer is never needed here.
+background if the broker and the request allow it; the first response says UNKNOWN_TOPIC_OR_PARTITION, as in Kafka 4.1.
+v0 an empty list requests all topics (later: null), and replicas that are down are left out; v6 LISTENER_NOT_FOUND;
+v12 topics by id (KIP-516). v13's error for the whole response is never needed here.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -113,7 +113,7 @@ def _missing(
         yield
     if valid and request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
         broker_count = len(broker.cluster.image.brokers)
-        broker.cluster.auto_creation.request(topic_on_demand(name, broker.config, broker_count) for name in valid)
+        broker.auto_topic_creation.request(topic_on_demand(name, broker.config, broker_count) for name in valid)
 
     def failed(name: str) -> MetadataResponseTopic:
         valid_name = name in valid

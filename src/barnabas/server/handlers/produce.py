@@ -1,12 +1,12 @@
 """Produce (key 0), v3-v13: append batches to partitions.
 
 Listed from v0, as Kafka does, because librdkafka takes a lower bound above 0 for a broker without batches.
-v9 flexible; v10 leader hints (KIP-951: not sent, a client that meets NOT_LEADER_OR_FOLLOWER asks for metadata);
+v9 flexible; v10 leader hints (KIP-951: not sent, a client that meets NOT_LEADER_OR_FOLLOWER refreshes its metadata);
 v11 TRANSACTION_ABORTABLE, v12 the broker adds partitions to the transaction (KIP-890); v13 topic ids (KIP-516).
 The request is decoded by hand and each batch written at once, in the order of the frame. Where the records of a batch
-take long to look at, that is done in a thread, and the connection is not read meanwhile. acks 0 never gets an answer:
+take long to check, that is done in a thread, and the connection is not read meanwhile. acks 0 never gets a response:
 where it fails, the connection is closed, as in Kafka. No failure is ever UNKNOWN_SERVER_ERROR: clients take that for
-fatal, so what is unforeseen is logged and answered with a retriable storage error.
+fatal, so what is unforeseen is logged and reported as a retriable storage error.
 """
 
 import logging

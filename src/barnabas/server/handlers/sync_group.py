@@ -1,6 +1,6 @@
 """SyncGroup (key 14), v0-v5: the leader hands in the assignment, every member takes its own.
 
-The answer comes with the leader's assignment, which is written to the log before. v3 static members (KIP-345); v5
+The response comes with the leader's assignment, which is written to the log before. v3 static members (KIP-345); v5
 protocol type and name both ways (KIP-559).
 """
 

@@ -1,6 +1,6 @@
 """TxnOffsetCommit (key 28), v0-v5: offsets of a group as part of a transaction.
 
-The transaction coordinator is asked first whether the group's partition of `__consumer_offsets` belongs to the
+The transaction coordinator checks first whether the group's partition of `__consumer_offsets` belongs to the
 transaction (v5: has it added), then the group's shard writes the offsets, which count once the transaction commits. v3
 fencing by member and generation (KIP-447); v4 TRANSACTION_ABORTABLE. Before v2 clients may fall over
 COORDINATOR_LOAD_IN_PROGRESS and read COORDINATOR_NOT_AVAILABLE instead.
@@ -66,20 +66,20 @@ def _verify_and_commit(
             is_ongoing(shard.hosted, *producer) or verification.still_holds(shard.hosted, request.producer_id, mark)
         ):
             return fail_txn_offset_commit(context, request, ErrorCode.INVALID_TXN_STATE)
-        answer = _commit(context, request)
+        response = _commit(context, request)
         if is_ongoing(shard.hosted, *producer):
-            # Not before: where the group refuses the offsets, those asked about meanwhile are still the first write.
+            # Not before: where the group refuses the offsets, those verified meanwhile are still the first write.
             verification.end(shard.hosted, request.producer_id)
-        return answer
+        return response
 
-    answer = verification.ask(
+    verified = verification.verify(
         request.transactional_id,
         producer,
         (TopicPartition(GROUP_METADATA_TOPIC, partition),),
         adds=adds,
         knows_abortable=context.version >= FIRST_ABORTABLE_VERSION,
     )
-    return then(answer, commit_if_verified)
+    return then(verified, commit_if_verified)
 
 
 def _commit(
@@ -91,12 +91,12 @@ def _commit(
 
 
 def _for_client(error: ErrorCode) -> ErrorCode:
-    """What the transaction coordinator cannot answer at the moment makes the client try again at this one."""
+    """A temporary error of the transaction coordinator makes the client retry at this one."""
     return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if error in TRY_AGAIN else error
 
 
 def _take_out_unknown(image: ClusterImage, request: TxnOffsetCommitRequest) -> list[TxnOffsetCommitResponseTopic]:
-    """Leaves in the request only what exists; gives the answers for the rest."""
+    """Leaves in the request only what exists; returns the responses for the rest."""
     refused = []
     known = []
     for topic in request.topics:
@@ -116,10 +116,10 @@ def _take_out_unknown(image: ClusterImage, request: TxnOffsetCommitRequest) -> l
 def _complete(
     context: RequestContext, response: TxnOffsetCommitResponse, refused: list[TxnOffsetCommitResponseTopic]
 ) -> TxnOffsetCommitResponse:
-    answered = {topic.name: topic for topic in response.topics}
+    by_name = {topic.name: topic for topic in response.topics}
     for topic in refused:
-        if topic.name in answered:
-            answered[topic.name].partitions += topic.partitions
+        if topic.name in by_name:
+            by_name[topic.name].partitions += topic.partitions
         else:
             response.topics.append(topic)
     if context.version < FIRST_LOADING_VERSION:

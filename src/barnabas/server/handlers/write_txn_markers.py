@@ -1,6 +1,6 @@
 """WriteTxnMarkers (key 27), v1: a transaction coordinator has commit or abort markers written to partitions led here.
 
-Answered when every marker is committed or refused. Also what `kafka-transactions abort` sends.
+Responds when every marker is committed or refused. Also what `kafka-transactions abort` sends.
 """
 
 from barnabas.errors import ErrorCode
@@ -31,15 +31,15 @@ def handle_write_txn_markers(
         result = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[])
         response.markers.append(result)
         for topic in marker.topics:
-            answer = WritableTxnMarkerTopicResult(name=topic.name, partitions=[])
-            result.topics.append(answer)
+            topic_result = WritableTxnMarkerTopicResult(name=topic.name, partitions=[])
+            result.topics.append(topic_result)
 
             def on_written(
-                partition: TopicPartition, error: ErrorCode, answer: WritableTxnMarkerTopicResult = answer
+                partition: TopicPartition, error: ErrorCode, topic_result: WritableTxnMarkerTopicResult = topic_result
             ) -> None:
                 nonlocal missing
                 missing -= 1
-                answer.partitions.append(
+                topic_result.partitions.append(
                     WritableTxnMarkerPartitionResult(partition_index=partition.partition, error_code=error)
                 )
                 if not missing:

@@ -19,7 +19,8 @@ from barnabas.protocol.messages import alter_configs as full
 from barnabas.protocol.messages import describe_configs as describe
 from barnabas.protocol.messages import incremental_alter_configs as incremental
 from barnabas.protocol.messages.list_config_resources import ListConfigResourcesRequest
-from barnabas.server.cluster import Cluster
+from barnabas.server.cluster_membership import ClusterMembership
+from barnabas.server.controller_client import ControllerClient
 from barnabas.server.dispatch import Dispatcher, Handler
 from barnabas.server.handlers import (
     alter_configs,
@@ -38,11 +39,18 @@ TOPIC_SOURCE, DYNAMIC_SOURCE, DEFAULT_SOURCE = 1, 2, 5
 class Caller:
     """Calls handlers as the dispatcher does, with a broker that has settings and a cluster and nothing else."""
 
-    def __init__(self, settings: Settings, cluster: Cluster) -> None:
+    def __init__(self, settings: Settings, cluster: ClusterMembership) -> None:
         self.settings = settings
         self.broker = cast(
             Any,
-            SimpleNamespace(settings=settings, config=settings.config, cluster=cluster, node_id=1, clock=SystemClock()),
+            SimpleNamespace(
+                settings=settings,
+                config=settings.config,
+                cluster=cluster,
+                controller=ControllerClient(cluster),
+                node_id=1,
+                clock=SystemClock(),
+            ),
         )
         self.broker.dispatcher = Dispatcher(self.broker, [])
 
@@ -86,11 +94,11 @@ def with_cluster(scenario: Callable[[Caller], Awaitable[None]]) -> None:
     async def run() -> None:
         settings = Settings(BrokerConfig.parse({"node.id": "1"}))
         endpoints = [BrokerEndpoint("PLAINTEXT", "localhost", 9092)]
-        cluster = Cluster(MemoryStore(), broker_id=1, endpoints=endpoints, rules=settings.rules)
+        cluster = ClusterMembership(MemoryStore(), broker_id=1, rules=settings.rules)
         cluster.listeners.append(lambda delta: cast(None, settings.on_image(delta.image)))
-        await cluster.start()
+        await cluster.start(endpoints)
         try:
-            await cluster.create_topics([NewTopic("orders", 1, 1)])
+            await ControllerClient(cluster).create_topics([NewTopic("orders", 1, 1)])
             await scenario(Caller(settings, cluster))
         finally:
             await cluster.stop()

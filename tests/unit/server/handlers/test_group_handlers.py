@@ -128,7 +128,7 @@ def test_find_coordinator_makes_the_topic_and_answers(tmp_path: Path) -> None:
 def test_a_topic_that_cannot_be_made_is_no_coordinator(tmp_path: Path) -> None:
     async def main() -> None:
         async with HandlerCalls(tmp_path) as calls:
-            calls.broker.cluster.auto_creation._create_topics = refuse
+            calls.broker.auto_topic_creation._create_topics = refuse
             assert (await find(calls)).coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
             assert (await find(calls, 0)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 

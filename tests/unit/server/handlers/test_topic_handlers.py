@@ -25,7 +25,9 @@ from barnabas.protocol.messages import delete_topics as delete
 from barnabas.protocol.messages import describe_cluster as cluster_api
 from barnabas.protocol.messages import describe_topic_partitions as describe
 from barnabas.protocol.messages import metadata as meta
-from barnabas.server.cluster import Cluster
+from barnabas.server.auto_topic_creation import AutoTopicCreation
+from barnabas.server.cluster_membership import ClusterMembership
+from barnabas.server.controller_client import ControllerClient
 from barnabas.server.dispatch import Dispatcher, Handler
 from barnabas.server.handlers import (
     create_partitions,
@@ -47,11 +49,20 @@ ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 class Caller:
     """Calls handlers as the dispatcher does, with a broker that has settings and a cluster and nothing else."""
 
-    def __init__(self, settings: Settings, cluster: Cluster) -> None:
+    def __init__(self, settings: Settings, cluster: ClusterMembership) -> None:
         self.cluster = cluster
+        self.controller = ControllerClient(cluster)
         self.broker = cast(
             Any,
-            SimpleNamespace(settings=settings, cluster=cluster, node_id=1, config=settings.config, clock=SystemClock()),
+            SimpleNamespace(
+                settings=settings,
+                cluster=cluster,
+                controller=self.controller,
+                auto_topic_creation=AutoTopicCreation(self.controller.create_topics),
+                node_id=1,
+                config=settings.config,
+                clock=SystemClock(),
+            ),
         )
         self.broker.dispatcher = Dispatcher(self.broker, [])
 
@@ -83,14 +94,13 @@ def run(scenario: Callable[[Caller], Awaitable[None]], **config: str) -> None:
     async def main() -> None:
         given = {name.replace("_", "."): value for name, value in config.items()}
         settings = Settings(BrokerConfig.parse({"node.id": "1", **given}))
-        cluster = Cluster(
+        cluster = ClusterMembership(
             MemoryStore(),
             broker_id=1,
-            endpoints=[BrokerEndpoint("PLAINTEXT", "here", 9092), BrokerEndpoint("OTHER", "::1", 9093)],
             rules=settings.rules,
-            rack="r1",
         )
-        await cluster.start()
+        endpoints = [BrokerEndpoint("PLAINTEXT", "here", 9092), BrokerEndpoint("OTHER", "::1", 9093)]
+        await cluster.start(endpoints, rack="r1")
         try:
             await scenario(Caller(settings, cluster))
         finally:
@@ -175,7 +185,7 @@ def test_a_topic_is_created_by_assignment() -> None:
 
 def test_topics_are_deleted_by_name_and_by_id() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("a"), NewTopic("b")])
+        await caller.controller.create_topics([NewTopic("a"), NewTopic("b")])
         topic_id = caller.cluster.image.topics["b"].topic_id
         old = delete.DeleteTopicsRequest(topic_names=["a", "none"])
         answers = (await caller.call(delete_topics.HANDLER, old, 1)).responses
@@ -201,7 +211,7 @@ def test_topics_are_deleted_by_name_and_by_id() -> None:
 
 def test_deletion_can_be_switched_off() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("a")])
+        await caller.controller.create_topics([NewTopic("a")])
         request = delete.DeleteTopicsRequest(topic_names=["a"])
         for version, code in ((2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)):
             (answer,) = (await caller.call(delete_topics.HANDLER, request, version)).responses
@@ -213,7 +223,7 @@ def test_deletion_can_be_switched_off() -> None:
 
 def test_partitions_are_added() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("a", 1)])
+        await caller.controller.create_topics([NewTopic("a", 1)])
         topics = [
             grow.CreatePartitionsTopic(name="a", count=3, assignments=None),
             grow.CreatePartitionsTopic(name="none", count=3, assignments=None),
@@ -232,7 +242,7 @@ def test_partitions_are_added() -> None:
 @pytest.mark.parametrize("version", range(14))
 def test_metadata_of_a_topic(version: int) -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("t", 2)])
+        await caller.controller.create_topics([NewTopic("t", 2)])
         answer = await caller.metadata("t", version=version)
         assert [(each.node_id, each.host, each.port, each.rack) for each in answer.brokers] == [(1, "here", 9092, "r1")]
         assert (answer.cluster_id, answer.controller_id) == (caller.cluster.cluster_id, 1)
@@ -249,7 +259,7 @@ def test_metadata_of_a_topic(version: int) -> None:
 
 def test_metadata_speaks_of_the_listener_asked() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("t", 1)])
+        await caller.controller.create_topics([NewTopic("t", 1)])
         answer = await caller.metadata("t", listener="OTHER")
         assert [(each.host, each.port) for each in answer.brokers] == [("::1", 9093)]
         for version, code in ((5, ErrorCode.LEADER_NOT_AVAILABLE), (6, ErrorCode.LISTENER_NOT_FOUND)):
@@ -263,7 +273,7 @@ def test_metadata_speaks_of_the_listener_asked() -> None:
 
 def test_metadata_of_all_and_of_none() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("a"), NewTopic("__consumer_offsets")])
+        await caller.controller.create_topics([NewTopic("a"), NewTopic("__consumer_offsets")])
         everything = meta.MetadataRequest(topics=None)
         answer = await caller.call(metadata.HANDLER, everything, 1)
         assert [(each.name, each.is_internal) for each in answer.topics] == [("a", False), ("__consumer_offsets", True)]
@@ -275,7 +285,7 @@ def test_metadata_of_all_and_of_none() -> None:
 
 def test_metadata_by_topic_id() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("t", 1)])
+        await caller.controller.create_topics([NewTopic("t", 1)])
         topic_id = caller.cluster.image.topics["t"].topic_id
         topics = [meta.MetadataRequestTopic(name=None, topic_id=each) for each in (topic_id, b"x" * 16)]
         request = meta.MetadataRequest(topics=topics)
@@ -312,7 +322,7 @@ def test_unknown_topics_stay_unknown_if_either_side_says_so(asked: bool, enabled
         answer = await caller.metadata("new", allow_auto_topic_creation=asked)
         assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         for name in ("later", "last"):  # requests are done in order: one in the background would come between these
-            await caller.cluster.create_topics([NewTopic(name)])
+            await caller.controller.create_topics([NewTopic(name)])
         assert list(caller.cluster.image.topics) == ["later", "last"]
 
     run(scenario, auto_create_topics_enable=enabled)
@@ -320,7 +330,7 @@ def test_unknown_topics_stay_unknown_if_either_side_says_so(asked: bool, enabled
 
 def test_operations_are_listed_when_asked_for() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("t", 1)])
+        await caller.controller.create_topics([NewTopic("t", 1)])
         asked = {"include_cluster_authorized_operations": True, "include_topic_authorized_operations": True}
         answer = await caller.metadata("t", version=8, **asked)
         assert answer.topics[0].topic_authorized_operations == ALL_TOPIC_OPERATIONS
@@ -354,7 +364,7 @@ def test_only_brokers_can_be_described() -> None:
 
 def test_topics_are_described_page_by_page() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("b", 3), NewTopic("a", 2), NewTopic("c", 1)])
+        await caller.controller.create_topics([NewTopic("b", 3), NewTopic("a", 2), NewTopic("c", 1)])
         pages: list[list[tuple[str, list[int]]]] = []
         cursor: describe.Cursor | None = None
         while True:
@@ -371,7 +381,7 @@ def test_topics_are_described_page_by_page() -> None:
 
 def test_topics_are_described_by_name() -> None:
     async def scenario(caller: Caller) -> None:
-        await caller.cluster.create_topics([NewTopic("a", 1)])
+        await caller.controller.create_topics([NewTopic("a", 1)])
         topics = [describe.TopicRequest(name=name) for name in ("none", "a", "not valid")]
         request = describe.DescribeTopicPartitionsRequest(topics=topics)
         answer = await caller.call(describe_topic_partitions.HANDLER, request)

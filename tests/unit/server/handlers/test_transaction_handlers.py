@@ -334,23 +334,23 @@ def test_a_marker_wipes_out_a_verification_under_way(tmp_path: Path) -> None:
         """The coordinator says yes, but before that yes arrives the transaction is over."""
         await producer.add(0)
         verification = producer.calls.broker.transactions.verification
-        told = asyncio.Event()
-        ask = verification.ask
+        arrived = asyncio.Event()
+        verify = verification.verify
 
-        def slow_ask(*arguments: Any, **options: Any) -> Any:
+        def slow_verify(*arguments: Any, **options: Any) -> Any:
             async def later() -> Any:
-                answer = ask(*arguments, **options)
-                await told.wait()
-                return answer
+                verified = verify(*arguments, **options)
+                await arrived.wait()
+                return verified
 
             return producer.calls.broker.dispatcher.run(later())
 
-        with patch.object(verification, "ask", slow_ask):
+        with patch.object(verification, "verify", slow_verify):
             reply = producer.start_produce(0)
             await asyncio.sleep(0)
         assert reply.memory_bytes > HEADER_SIZE, "the copied batch counts while the request is parked"
         assert await producer.end(committed=False) == 0
-        told.set()
+        arrived.set()
         parts = await completed(reply)
         response, _ = decode(ProduceResponse, OLD, b"".join(bytes(part) for part in parts), 9)
         assert response.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_TXN_STATE
@@ -593,7 +593,7 @@ def test_a_topic_deleted_within_a_transaction_does_not_hold_it_up(tmp_path: Path
         await producer.calls.make_topic("gone")
         await producer.add(0)
         await producer.add(0, topic="gone")
-        await producer.calls.broker.cluster.delete_topics([TopicToDelete(name="gone")])
+        await producer.calls.broker.controller.delete_topics([TopicToDelete(name="gone")])
         assert await producer.end() == 0
         assert (await describe(producer)).transaction_state == "CompleteCommit"
 

@@ -1,4 +1,4 @@
-"""Cluster: the controller machine driven over a store, on the loop."""
+"""ClusterMembership: the controller machine driven over a store, on the loop."""
 
 import asyncio
 import logging
@@ -27,8 +27,9 @@ from barnabas.metadata.store import MetadataStore, MetadataStoreError, Operation
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from barnabas.metadata.stores.sqlite import SqliteStore
 from barnabas.server.auto_topic_creation import AutoTopicCreation
-from barnabas.server.cluster import Cluster, InconsistentClusterIdError
-from barnabas.types import TopicPartition
+from barnabas.server.cluster_membership import ClusterMembership, InconsistentClusterIdError
+from barnabas.server.controller_client import ControllerClient
+from barnabas.types import NodeId, TopicPartition
 
 MakeStore = Callable[[], MetadataStore]
 
@@ -53,16 +54,12 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStore:
     return lambda: SqliteStore(tmp_path / "metadata.db", poll_interval_ms=10)
 
 
-def cluster_on(store: MetadataStore, broker_id: int = 0, **options: Any) -> Cluster:
-    endpoint = BrokerEndpoint("PLAINTEXT", "localhost", 9092 + broker_id)
-    return Cluster(
-        store,
-        broker_id=broker_id,
-        endpoints=[endpoint],
-        rules=Rules(),
-        random=Random(broker_id + 1),
-        **options,
-    )
+def cluster_on(store: MetadataStore, broker_id: int = 0, **options: Any) -> ClusterMembership:
+    return ClusterMembership(store, broker_id=NodeId(broker_id), rules=Rules(), random=Random(broker_id + 1), **options)
+
+
+async def join(cluster: ClusterMembership, **options: Any) -> None:
+    await cluster.start([BrokerEndpoint("PLAINTEXT", "localhost", 9092 + cluster.broker_id)], **options)
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
@@ -72,7 +69,7 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-async def until(cluster: Cluster, true: Callable[[], bool]) -> None:
+async def until(cluster: ClusterMembership, true: Callable[[], bool]) -> None:
     """Waits for a delta after which something holds."""
     changed = asyncio.Event()
     listener: Callable[[Delta], None] = lambda _: changed.set()  # noqa: E731
@@ -87,15 +84,15 @@ async def until(cluster: Cluster, true: Callable[[], bool]) -> None:
 
 def test_a_lone_broker_is_a_cluster_of_one(make_store: MakeStore) -> None:
     async def scenario() -> None:
-        cluster = cluster_on(make_store(), rack="r", defaults=TopicDefaults(3, 1))
+        cluster = cluster_on(make_store(), defaults=TopicDefaults(3, 1))
         deltas: list[Delta] = []
         cluster.listeners.append(deltas.append)
-        await cluster.start()
+        await join(cluster, rack="r")
         assert cluster.is_controller and len(cluster.cluster_id) == 22
         assert (deltas[0].brokers_changed, deltas[0].controller_changed) == ((0,), True)
         assert cluster.image.brokers[0].rack == "r"
         assert cluster.image.brokers[0].epoch == cluster.broker_epoch > 0
-        [result] = await cluster.create_topics([NewTopic("t", configs=(("flush.ms", "1"),))])
+        [result] = await ControllerClient(cluster).create_topics([NewTopic("t", configs=(("flush.ms", "1"),))])
         assert (result.error, result.num_partitions, result.replication_factor) == (ErrorCode.NONE, 3, 1)
         topic = cluster.image.topics["t"]
         assert topic.topic_id == result.topic_id and cluster.image.topic_by_id(topic.topic_id) is topic
@@ -112,21 +109,21 @@ def test_a_lone_broker_is_a_cluster_of_one(make_store: MakeStore) -> None:
 def test_everything_is_there_after_a_restart_in_new_epochs(make_store: MakeStore) -> None:
     async def scenario() -> None:
         first = cluster_on(make_store())
-        await first.start()
-        await first.create_topics([NewTopic("t", 2), NewTopic("gone", 1)])
-        await first.delete_topics([TopicToDelete("gone")])
-        block = await first.allocate_producer_id_block()
+        await join(first)
+        await ControllerClient(first).create_topics([NewTopic("t", 2), NewTopic("gone", 1)])
+        await ControllerClient(first).delete_topics([TopicToDelete("gone")])
+        block = await ControllerClient(first).allocate_producer_id_block()
         await first.stop()
-        second = cluster_on(make_store(), cluster_id=first.cluster_id)
+        second = cluster_on(make_store())
         deltas: list[Delta] = []
         second.listeners.append(deltas.append)
-        await second.start()
+        await join(second, cluster_id=first.cluster_id)
         assert list(second.image.topics) == ["t"]
         assert [each.leader_epoch for each in second.image.topics["t"].partitions] == [1, 1]
         assert len(deltas) == 1 and len(deltas[0].partitions) == 2
         assert second.image.topics["t"].topic_id == first.image.topics["t"].topic_id
         assert second.image.controller_epoch == first.image.controller_epoch + 1
-        assert (await second.allocate_producer_id_block()).start == block.stop
+        assert (await ControllerClient(second).allocate_producer_id_block()).start == block.stop
         await second.stop()
 
     run(scenario)
@@ -134,14 +131,14 @@ def test_everything_is_there_after_a_restart_in_new_epochs(make_store: MakeStore
 
 def test_another_clusters_data_directory_is_refused(make_store: MakeStore) -> None:
     async def scenario() -> None:
-        first = cluster_on(make_store(), cluster_id="given-by-the-directory")
-        await first.start()
+        first = cluster_on(make_store())
+        await join(first, cluster_id="given-by-the-directory")
         assert first.cluster_id == "given-by-the-directory"
         await first.stop()
         with pytest.raises(InconsistentClusterIdError):
-            await cluster_on(make_store(), cluster_id="another").start()
+            await join(cluster_on(make_store()), cluster_id="another")
         again = cluster_on(make_store())
-        await again.start()
+        await join(again)
         assert again.cluster_id == "given-by-the-directory"
         await again.stop()
 
@@ -151,11 +148,11 @@ def test_another_clusters_data_directory_is_refused(make_store: MakeStore) -> No
 def test_a_broker_id_in_use_is_refused(make_store: MakeStore) -> None:
     async def scenario() -> None:
         first = cluster_on(make_store())
-        await first.start()
+        await join(first)
         with pytest.raises(KafkaError) as caught:
-            await cluster_on(make_store()).start()
+            await join(cluster_on(make_store()))
         assert caught.value.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
-        assert (await first.create_topics([NewTopic("t")]))[0].error is ErrorCode.NONE
+        assert (await ControllerClient(first).create_topics([NewTopic("t")]))[0].error is ErrorCode.NONE
         await first.stop()
 
     run(scenario)
@@ -164,25 +161,29 @@ def test_a_broker_id_in_use_is_refused(make_store: MakeStore) -> None:
 def test_settings_partitions_and_elections(make_store: MakeStore) -> None:
     async def scenario() -> None:
         cluster = cluster_on(make_store())
-        await cluster.start()
-        await cluster.create_topics([NewTopic("t", 1)])
+        await join(cluster)
+        await ControllerClient(cluster).create_topics([NewTopic("t", 1)])
         topic = ConfigResource.topic("t")
         append = ConfigChange("cleanup.policy", ConfigOperation.APPEND, "compact")
-        [result] = await cluster.incremental_alter_configs([(topic, [append])])
+        [result] = await ControllerClient(cluster).incremental_alter_configs([(topic, [append])])
         assert result.error is ErrorCode.NONE
         assert cluster.image.config(topic) == {"cleanup.policy": "delete,compact"}
-        results = await cluster.alter_configs([(topic, [("bad", "1")]), (CLUSTER_DEFAULT, [("x", "2")])])
+        results = await ControllerClient(cluster).alter_configs(
+            [(topic, [("bad", "1")]), (CLUSTER_DEFAULT, [("x", "2")])]
+        )
         assert [each.error for each in results] == [ErrorCode.INVALID_CONFIG, ErrorCode.NONE]
-        await cluster.alter_configs([(topic, [("flush.ms", "3")])], validate_only=True)
+        await ControllerClient(cluster).alter_configs([(topic, [("flush.ms", "3")])], validate_only=True)
         assert cluster.image.config(topic) == {"cleanup.policy": "delete,compact"}
         assert cluster.image.config(CLUSTER_DEFAULT) == {"x": "2"}
-        [grown] = await cluster.create_partitions([NewPartitions("t", 3)])
+        [grown] = await ControllerClient(cluster).create_partitions([NewPartitions("t", 3)])
         assert grown.error is ErrorCode.NONE and len(cluster.image.topics["t"].partitions) == 3
-        [elected] = await cluster.elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)])
+        [elected] = await ControllerClient(cluster).elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)])
         assert elected.error is ErrorCode.ELECTION_NOT_NEEDED
-        assert await cluster.controlled_shutdown(0) == tuple(TopicPartition("t", each) for each in range(3))
+        assert await ControllerClient(cluster).controlled_shutdown(0) == tuple(
+            TopicPartition("t", each) for each in range(3)
+        )
         with pytest.raises(KafkaError) as caught:
-            await cluster.alter_partition(0, 999, [])
+            await ControllerClient(cluster).alter_partition(0, 999, [])
         assert caught.value.code is ErrorCode.STALE_BROKER_EPOCH
         await cluster.stop()
 
@@ -192,11 +193,13 @@ def test_settings_partitions_and_elections(make_store: MakeStore) -> None:
 def test_requests_at_the_same_time_are_done_one_after_the_other(make_store: MakeStore) -> None:
     async def scenario() -> None:
         cluster = cluster_on(make_store())
-        await cluster.start()
-        answers = await asyncio.gather(*(cluster.create_topics([NewTopic("same", 1)]) for _ in range(10)))
+        await join(cluster)
+        answers = await asyncio.gather(
+            *(ControllerClient(cluster).create_topics([NewTopic("same", 1)]) for _ in range(10))
+        )
         errors = sorted(answer[0].error for answer in answers)
         assert errors == [ErrorCode.NONE] + [ErrorCode.TOPIC_ALREADY_EXISTS] * 9
-        blocks = await asyncio.gather(*(cluster.allocate_producer_id_block() for _ in range(5)))
+        blocks = await asyncio.gather(*(ControllerClient(cluster).allocate_producer_id_block() for _ in range(5)))
         assert sorted(block.start for block in blocks) == [0, 1000, 2000, 3000, 4000]
         await cluster.stop()
 
@@ -206,14 +209,14 @@ def test_requests_at_the_same_time_are_done_one_after_the_other(make_store: Make
 def test_a_second_broker_follows_and_takes_over(make_store: MakeStore) -> None:
     async def scenario() -> None:
         one, two = cluster_on(make_store(), 1), cluster_on(make_store(), 2)
-        await one.start()
-        await two.start()
+        await join(one)
+        await join(two)
         assert one.is_controller and not two.is_controller and two.image.controller_id == 1
         await until(one, lambda: 2 in one.image.brokers)
         with pytest.raises(KafkaError) as caught:
-            await two.create_topics([NewTopic("t")])
+            await ControllerClient(two).create_topics([NewTopic("t")])
         assert caught.value.code is ErrorCode.NOT_CONTROLLER
-        await one.create_topics([NewTopic("t", assignments=((0, (1, 2)), (1, (2, 1))))])
+        await ControllerClient(one).create_topics([NewTopic("t", assignments=((0, (1, 2)), (1, (2, 1))))])
         await until(two, lambda: "t" in two.image.topics)
         assert two.image.topics == one.image.topics
         await one.stop()
@@ -224,7 +227,7 @@ def test_a_second_broker_follows_and_takes_over(make_store: MakeStore) -> None:
         [change] = [
             IsrChange(two.image.topics["t"].topic_id, 0, 1, 1, (2,)),
         ]
-        [result] = await two.alter_partition(2, two.broker_epoch, [change])
+        [result] = await ControllerClient(two).alter_partition(2, two.broker_epoch, [change])
         assert result.error is ErrorCode.NONE
         await two.stop()
 
@@ -235,13 +238,13 @@ def test_a_fenced_broker_registers_again_under_a_new_epoch(caplog: pytest.LogCap
     async def scenario() -> None:
         store = MemoryStore()
         cluster = cluster_on(store)
-        await cluster.start()
-        await cluster.create_topics([NewTopic("t", 1)])
+        await join(cluster)
+        await ControllerClient(cluster).create_topics([NewTopic("t", 1)])
         epoch = cluster.broker_epoch
         store.expire()
         await until(cluster, lambda: cluster.broker_epoch > epoch)
         assert cluster.is_controller and cluster.image.topics["t"].partitions[0].leader_epoch == 1
-        assert (await cluster.create_topics([NewTopic("u", 1)]))[0].error is ErrorCode.NONE
+        assert (await ControllerClient(cluster).create_topics([NewTopic("u", 1)]))[0].error is ErrorCode.NONE
         await cluster.stop()
 
     with caplog.at_level(logging.WARNING):
@@ -249,13 +252,13 @@ def test_a_fenced_broker_registers_again_under_a_new_epoch(caplog: pytest.LogCap
     assert "lost its session" in caplog.text
 
 
-def test_a_tree_changed_by_another_hand_is_loaded_again(
+def test_a_tree_changed_by_another_process_is_loaded_again(
     make_store: MakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
         cluster = cluster_on(make_store())
-        await cluster.start()
-        await cluster.create_topics([NewTopic("t", 1)])
+        await join(cluster)
+        await ControllerClient(cluster).create_topics([NewTopic("t", 1)])
         other = make_store()
         other.open()
         node = other.get("/config/topics/t")
@@ -263,13 +266,13 @@ def test_a_tree_changed_by_another_hand_is_loaded_again(
         other.set("/config/topics/t", b'{"version":1,"config":{"theirs":"1"}}')
         other.close()
         set_ours = ConfigChange("ours", ConfigOperation.SET, "2")
-        [result] = await cluster.incremental_alter_configs([(ConfigResource.topic("t"), [set_ours])])
+        [result] = await ControllerClient(cluster).incremental_alter_configs([(ConfigResource.topic("t"), [set_ours])])
         assert result.error is ErrorCode.NONE
         assert cluster.image.topic_config("t") == {"theirs": "1", "ours": "2"}
         await cluster.stop()
 
     run(scenario)
-    assert "changed by another hand" in caplog.text
+    assert "changed by another process" in caplog.text
 
 
 class SlowStore(MemoryStore):
@@ -291,10 +294,10 @@ def test_the_loop_runs_on_while_the_store_writes() -> None:
     async def scenario() -> None:
         store = SlowStore()
         cluster = cluster_on(store)
-        await cluster.start()
+        await join(cluster)
         store.may_write.clear()
         store.writing.clear()
-        request = asyncio.create_task(cluster.create_topics([NewTopic("t")]))
+        request = asyncio.create_task(ControllerClient(cluster).create_topics([NewTopic("t")]))
         assert await asyncio.to_thread(store.writing.wait, 30)
         assert not request.done() and "t" not in cluster.image.topics, "nobody sees what is not durable"
         store.may_write.set()
@@ -308,10 +311,10 @@ def test_stopping_answers_whoever_waits() -> None:
     async def scenario() -> None:
         store = SlowStore()
         cluster = cluster_on(store)
-        await cluster.start()
+        await join(cluster)
         store.may_write.clear()
         store.writing.clear()
-        requests = [asyncio.create_task(cluster.create_topics([NewTopic(name)])) for name in "abc"]
+        requests = [asyncio.create_task(ControllerClient(cluster).create_topics([NewTopic(name)])) for name in "abc"]
         assert await asyncio.to_thread(store.writing.wait, 30)
         stopping = asyncio.create_task(cluster.stop())
         await asyncio.sleep(0)
@@ -320,7 +323,7 @@ def test_stopping_answers_whoever_waits() -> None:
         answers = await asyncio.gather(*requests, return_exceptions=True)
         assert all(isinstance(answer, KafkaError) for answer in answers), answers
         with pytest.raises(KafkaError):
-            await cluster.create_topics([NewTopic("late")])
+            await ControllerClient(cluster).create_topics([NewTopic("late")])
 
     run(scenario)
 
@@ -340,13 +343,13 @@ def test_a_full_disk_is_a_storage_error_and_passes(caplog: pytest.LogCaptureFixt
     async def scenario() -> None:
         store = FullStore()
         cluster = cluster_on(store)
-        await cluster.start()
+        await join(cluster)
         store.full = True
         with pytest.raises(KafkaError) as caught:
-            await cluster.create_topics([NewTopic("t")])
+            await ControllerClient(cluster).create_topics([NewTopic("t")])
         assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR and "t" not in cluster.image.topics
         store.full = False
-        assert (await cluster.create_topics([NewTopic("t")]))[0].error is ErrorCode.NONE
+        assert (await ControllerClient(cluster).create_topics([NewTopic("t")]))[0].error is ErrorCode.NONE
         await cluster.stop()
 
     run(scenario)
@@ -362,8 +365,8 @@ def test_a_failing_listener_hinders_nobody(caplog: pytest.LogCaptureFixture) -> 
             raise RuntimeError("broken listener")
 
         cluster.listeners += [fail, heard.append]
-        await cluster.start()
-        assert (await cluster.create_topics([NewTopic("t")]))[0].error is ErrorCode.NONE
+        await join(cluster)
+        assert (await ControllerClient(cluster).create_topics([NewTopic("t")]))[0].error is ErrorCode.NONE
         assert len(heard) == 2
         await cluster.stop()
 
@@ -400,15 +403,15 @@ def test_a_topic_asked_about_twice_is_created_once() -> None:
 def test_ten_thousand_partitions(tmp_path: Path) -> None:
     async def scenario() -> None:
         first = cluster_on(SqliteStore(tmp_path / "m.db"))
-        await first.start()
-        [result] = await first.create_topics([NewTopic("big", 10_000)])
+        await join(first)
+        [result] = await ControllerClient(first).create_topics([NewTopic("big", 10_000)])
         assert result.error is ErrorCode.NONE
         await first.stop()
         second = cluster_on(SqliteStore(tmp_path / "m.db"))
-        await second.start()
+        await join(second)
         partitions = second.image.topics["big"].partitions
         assert len(partitions) == 10_000 and all(each.leader_epoch == 1 for each in partitions)
-        await second.delete_topics([TopicToDelete("big")])
+        await ControllerClient(second).delete_topics([TopicToDelete("big")])
         assert not second.image.topics
         await second.stop()
 

@@ -1,13 +1,13 @@
 """A broker's membership in the cluster: registered in the store, candidate for controller, holder of the image.
 
-The broker starts it before anything else and reads `image` from then on. All requests to the controller go through one
-queue: decide on the loop, write in the store's thread (the loop never waits for a disk flush), apply, tell the
-listeners, answer. A lone broker is a cluster of one and takes the same way.
+The broker starts it before it serves and reads `image` from then on. All requests to the controller go through one
+queue (`submit`, with a method for each in `controller_client.py`): decide on the loop, write in the store's thread (the
+loop never waits for a disk flush), apply, call the listeners, respond. A lone broker is a cluster of one, the same way.
 
-What may happen in between: a write meets a tree that is not as the image says, then the image is loaded again and the
-command decided anew; another broker has become controller, then the request fails with NOT_CONTROLLER; the session is
-lost, then the broker registers again under a new epoch. A broker that is not controller loads the image again when the
-store says that something changed.
+What may happen in between: the store's tree differs from the image, then the image is loaded and the command decided
+again; another broker has become controller, then the request fails with NOT_CONTROLLER; the session is lost, then the
+broker registers again under a new epoch. A broker that is not controller loads the image again when the store reports a
+change.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from barnabas.metadata.store import (
     NodeExistsError,
     SessionExpiredError,
 )
-from barnabas.types import topic_id_text
+from barnabas.types import NodeId, topic_id_text
 
 logger = logging.getLogger(__name__)
 
@@ -52,39 +52,34 @@ class InconsistentClusterIdError(Exception):
     """The data directory belongs to another cluster than the store."""
 
 
-class Membership:
-    """`listeners` are called on the loop with every delta, the first one (everything there is) during `start`."""
+class ClusterMembership:
+    """`listeners` are called on the loop with every delta, the first one (the whole image) during `start`."""
 
     def __init__(
         self,
         store: MetadataStore,
         *,
-        broker_id: int,
-        endpoints: Sequence[BrokerEndpoint],
+        broker_id: NodeId,
         rules: ConfigRules,
-        rack: str | None = None,
-        cluster_id: str | None = None,
         defaults: TopicDefaults | None = None,
         clock: Clock | None = None,
         random: Random | None = None,
     ) -> None:
-        """`cluster_id` is what the data directory says, if it says anything; `rules` checks settings."""
+        """`rules` checks settings."""
         self.broker_id = broker_id
         self.listeners: list[DeltaListener] = []
-        self.before_joining: Callable[[ClusterImage], Awaitable[None]] | None = None
-        """What must be done with the topics' settings known, but before this broker is registered: opening the logs."""
         self.image = ClusterImage()
         self._store = store
         self._repository = MetadataRepository(store)
-        self._broker = BrokerImage(broker_id, tuple(endpoints), rack)
+        self._broker = BrokerImage(broker_id, ())
         self._clock = clock or SystemClock()
         self._random = random or Random()
-        self._expected_cluster_id = cluster_id
+        self._expected_cluster_id: str | None = None
         self._machine = ControllerMachine(rules, self._random, defaults)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata")
         self._queue: asyncio.Queue[tuple[Command, asyncio.Future[Any]] | None] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
-        self._looking_pending = False
+        self._check_pending = False
         self._end_watches: list[Callable[[], None]] = []
 
     @property
@@ -108,19 +103,32 @@ class Membership:
     def defaults(self, defaults: TopicDefaults) -> None:
         self._machine.defaults = defaults
 
-    async def start(self) -> None:
-        """Register, stand for controller, load the image and elect the leaders that are missing."""
+    async def start(
+        self,
+        endpoints: Sequence[BrokerEndpoint],
+        *,
+        rack: str | None = None,
+        cluster_id: str | None = None,
+        before_joining: Callable[[ClusterImage], Awaitable[None]] | None = None,
+    ) -> None:
+        """Register, stand for controller, load the image and elect the leaders that are missing.
+
+        `cluster_id` is the one of the data directories, if they have one. `before_joining` is awaited with the topics'
+        settings known, but before this broker is registered: it opens the logs.
+        """
         loop = asyncio.get_running_loop()
+        self._broker = BrokerImage(self.broker_id, tuple(endpoints), rack)
+        self._expected_cluster_id = cluster_id
         try:
             cluster_id = await self._in_thread(self._open_store)
-            if self.before_joining is not None:
+            if before_joining is not None:
                 loaded = await self._in_thread(self._repository.load, cluster_id)
-                await self.before_joining(loaded.image)
+                await before_joining(loaded.image)
             await self._join(cluster_id)
         except BaseException:
             await self._close()
             raise
-        # A controller need not hear of its own writes: only of brokers and rivals. The others hear of everything.
+        # A controller knows its own writes: it watches only brokers and rivals. The others watch everything.
         self._watch("/", lambda: None if self.is_controller else self._on_store_changed())
         self._watch(tree.BROKER_IDS, self._on_store_changed)
         self._watch(tree.CONTROLLER, self._on_store_changed)
@@ -146,10 +154,10 @@ class Membership:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is not running.")
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait((command, future))
-        reply = await future
-        if isinstance(reply, KafkaError):
-            raise reply
-        return reply
+        response = await future
+        if isinstance(response, KafkaError):
+            raise response
+        return response
 
     async def _in_thread(self, call: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
@@ -210,11 +218,11 @@ class Membership:
             item = await self._queue.get()
             try:
                 if item is None:
-                    await self._look_at_store()
+                    await self._check_store()
                 else:
                     await self._carry_out(*item)
             except asyncio.CancelledError:
-                # Perhaps written, perhaps not: whoever waits asks another broker, or this one after its restart.
+                # Perhaps written, perhaps not: the requester retries, here after the restart or elsewhere.
                 _fail(item, KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is shutting down."))
                 raise
             except SessionExpiredError:
@@ -225,7 +233,7 @@ class Membership:
                 code = ErrorCode.KAFKA_STORAGE_ERROR if stored else ErrorCode.UNKNOWN_SERVER_ERROR
                 _fail(item, KafkaError(code, str(error)))
                 if item is None:
-                    self._look_again_later()
+                    self._check_again_later()
 
     async def _carry_out(self, command: Command, future: "asyncio.Future[Any]") -> None:
         for _ in range(MAX_ATTEMPTS):
@@ -237,7 +245,7 @@ class Membership:
                 if decision.records:
                     await self._in_thread(self._repository.write, decision.records, image)
             except ConflictError as error:
-                logger.warning("the store was changed by another hand at %s: loading it again", error.path)
+                logger.warning("the store was changed by another process at %s: loading it again", error.path)
                 await self._reload(self.cluster_id)
                 continue
             except ControllerMovedError:
@@ -260,16 +268,16 @@ class Membership:
         self._end_watches.append(self._store.watch(path, wake))
 
     def _on_store_changed(self) -> None:
-        if not self._looking_pending:
-            self._looking_pending = True
+        if not self._check_pending:
+            self._check_pending = True
             self._queue.put_nowait(None)
 
-    def _look_again_later(self) -> None:
+    def _check_again_later(self) -> None:
         asyncio.get_running_loop().call_later(RETRY_DELAY_SECONDS, self._on_store_changed)
 
-    async def _look_at_store(self) -> None:
+    async def _check_store(self) -> None:
         """Something changed: am I still registered, who is controller, which brokers are there?"""
-        self._looking_pending = False
+        self._check_pending = False
         if not await self._in_thread(self._repository.is_registered, self.broker_id):
             raise SessionExpiredError(f"broker {self.broker_id} is no longer registered")
         controller_id, _ = await self._in_thread(self._repository.load_controller)
@@ -291,7 +299,7 @@ class Membership:
             await self._join(cluster_id)
         except Exception:
             logger.exception("broker %d could not register again", self.broker_id)
-            self._look_again_later()
+            self._check_again_later()
 
     def _publish(self, delta: Delta) -> None:
         self.image = delta.image
@@ -301,7 +309,7 @@ class Membership:
             try:
                 listener(delta)
             except Exception:
-                # The change is durable already: the others must hear of it, and its requester must be answered.
+                # The change is durable already: the other listeners and the requester must get it.
                 logger.exception("a listener failed on a change of the cluster's metadata")
 
 

@@ -1,0 +1,175 @@
+"""The parts of a broker, made together before anything is opened.
+
+`make_parts` connects them and does no I/O: no file, socket or store is touched, and no thread is started. So a broker
+always has all of its parts, whatever fails in its start. It must be called on the loop that the broker will run on.
+"""
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from barnabas.clock import Clock, Random, SystemClock
+from barnabas.config.broker import BrokerConfig
+from barnabas.errors import StorageError
+from barnabas.machines.controller.topics import TopicDefaults
+from barnabas.machines.fetch_session import FetchSessionCache
+from barnabas.metadata.registry import file_at, store_at
+from barnabas.metadata.store import MetadataStore
+from barnabas.net.timers import Timers
+from barnabas.server.auto_topic_creation import AutoTopicCreation
+from barnabas.server.cluster_membership import ClusterMembership
+from barnabas.server.compaction import Compaction
+from barnabas.server.controller_client import ControllerClient
+from barnabas.server.disk_reserves import DiskReserves
+from barnabas.server.flusher import Flusher
+from barnabas.server.group_coordinator import GroupCoordinator
+from barnabas.server.housekeeping import Housekeeping
+from barnabas.server.producer_ids import ProducerIds
+from barnabas.server.purgatory import FetchPurgatory
+from barnabas.server.record_work import RecordWork
+from barnabas.server.replicas import MAX_REPLICATION_FACTOR, Replicas
+from barnabas.server.request_faults import RequestFaults
+from barnabas.server.settings import Settings
+from barnabas.server.transaction_coordinator import TransactionCoordinator
+from barnabas.storage.files import Files
+from barnabas.storage.log import Log
+from barnabas.storage.log_directories import LogDirectories
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.transport.channel import Network
+from barnabas.transport.system import SystemNetwork
+from barnabas.types import NodeId
+
+logger = logging.getLogger(__name__)
+
+METADATA_FILE = "barnabas-metadata.sqlite"
+IO_THREADS = 4
+FETCH_SESSION_EVICTION_MS = 120_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerParts:
+    settings: Settings
+    clock: Clock
+    network: Network
+    timers: Timers
+    executor: ThreadPoolExecutor
+    record_work: RecordWork
+    request_faults: RequestFaults
+    fetch_sessions: FetchSessionCache
+    fetch_purgatory: FetchPurgatory
+    log_directories: LogDirectories
+    reserves: DiskReserves
+    replicas: Replicas
+    cluster: ClusterMembership
+    controller: ControllerClient
+    auto_topic_creation: AutoTopicCreation
+    producer_ids: ProducerIds
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    housekeeping: Housekeeping
+    compaction: Compaction
+
+
+def make_parts(
+    config: BrokerConfig,
+    *,
+    metadata: str | Path | None = None,
+    store: MetadataStore | None = None,
+    clock: Clock | None = None,
+    random: Random | None = None,
+    network: Network | None = None,
+    files: Files | None = None,
+) -> BrokerParts:
+    """`metadata` is a location of `metadata/registry`, by default a file in the first log directory. `store` overrides
+    it.
+
+    Raises UnknownStoreError for a location that names no store.
+    """
+    loop = asyncio.get_running_loop()
+    settings, node_id = Settings(config), NodeId(config.node_id)
+    clock, random = clock or SystemClock(), random or Random()
+    timers = Timers(loop, clock)
+    executor = ThreadPoolExecutor(max_workers=IO_THREADS, thread_name_prefix="barnabas-io")
+    flusher = Flusher(loop, executor)
+    fetch_purgatory = FetchPurgatory(loop, timers)
+
+    def on_offline(_directory: LogDirectory, _error: StorageError) -> None:
+        # May be called by a flush thread.
+        loop.call_soon_threadsafe(replicas.on_directory_offline)
+
+    def on_roll(log: Log) -> None:
+        # What is closed goes to the disk, so that recovery need not scan it.
+        loop.run_in_executor(executor, _flush_up_to, log, log.active.base_offset)
+
+    log_directories = LogDirectories(
+        config.log_directories,
+        files=files or Files(),
+        producer_id_expiration_ms=config.producer_id_expiration_ms,
+        on_offline=on_offline,
+        on_roll=on_roll,
+    )
+    metadata = metadata or Path(log_directories.directories[0].path, METADATA_FILE)
+    reserves = DiskReserves(node_id, log_directories, file_at(metadata) if store is None else None)
+    replicas = Replicas(node_id, log_directories, fetch_purgatory, flusher, settings.topic_config, clock)
+    cluster = ClusterMembership(
+        store or store_at(metadata),
+        broker_id=node_id,
+        rules=settings.rules,
+        defaults=topic_defaults(config),
+        clock=clock,
+        random=random,
+    )
+    controller = ControllerClient(cluster)
+    producer_ids = ProducerIds(controller.allocate_producer_id_block)
+    groups = GroupCoordinator(config, replicas=replicas, clock=clock, timers=timers, executor=executor, random=random)
+    transactions = TransactionCoordinator(
+        config,
+        replicas=replicas,
+        groups=groups,
+        producer_ids=producer_ids,
+        image=lambda: cluster.image,
+        clock=clock,
+        timers=timers,
+        executor=executor,
+    )
+    housekeeping = Housekeeping(lambda: settings.config, clock, replicas, log_directories, flusher, executor)
+    housekeeping.on_file_removal = reserves.fill
+    compaction = Compaction(clock, replicas)
+    replicas.on_log_deleted = compaction.on_log_deleted
+    return BrokerParts(
+        settings=settings,
+        clock=clock,
+        network=network or SystemNetwork(),
+        timers=timers,
+        executor=executor,
+        record_work=RecordWork(),
+        request_faults=RequestFaults(),
+        fetch_sessions=FetchSessionCache(
+            config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, random
+        ),
+        fetch_purgatory=fetch_purgatory,
+        log_directories=log_directories,
+        reserves=reserves,
+        replicas=replicas,
+        cluster=cluster,
+        controller=controller,
+        auto_topic_creation=AutoTopicCreation(controller.create_topics),
+        producer_ids=producer_ids,
+        groups=groups,
+        transactions=transactions,
+        housekeeping=housekeeping,
+        compaction=compaction,
+    )
+
+
+def topic_defaults(config: BrokerConfig) -> TopicDefaults:
+    return TopicDefaults(config.num_partitions, config.default_replication_factor, MAX_REPLICATION_FACTOR)
+
+
+def _flush_up_to(log: Log, offset: int) -> None:
+    try:
+        log.flush(offset)
+    except StorageError as error:
+        logger.error("%s", error)  # its directory is offline by now

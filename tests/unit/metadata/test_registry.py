@@ -1,0 +1,36 @@
+"""A metadata store is chosen by the text of its location."""
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.metadata.registry import UnknownStoreError, file_at, store_at
+from barnabas.metadata.stores.memory import MemoryStore
+from barnabas.metadata.stores.sqlite import SqliteStore
+
+
+@pytest.mark.parametrize("kind", ["", "sqlite:"])
+def test_a_path_is_an_sqlite_file(kind: str, tmp_path: Path) -> None:
+    location = f"{kind}{tmp_path}/metadata.db"
+    store = store_at(location)
+    assert isinstance(store, SqliteStore)
+    store.open()
+    store.create("/node")
+    store.close()
+    assert file_at(location) == tmp_path / "metadata.db"
+    assert (tmp_path / "metadata.db").exists()
+
+
+def test_a_path_object_is_never_a_kind() -> None:
+    assert file_at(Path("etcd:here")) == Path("etcd:here")
+
+
+def test_memory() -> None:
+    assert isinstance(store_at("memory:"), MemoryStore)
+    assert file_at("memory:") is None
+
+
+@pytest.mark.parametrize("location", ["consul:host", "memory:here", "sqlite:"])
+def test_what_names_no_store_is_rejected(location: str) -> None:
+    with pytest.raises(UnknownStoreError, match="metadata store"):
+        store_at(location)
