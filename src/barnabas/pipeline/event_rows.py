@@ -1,4 +1,4 @@
-"""`EventRows`: the compiled twin if it is there, the pure one if not; BARNABAS_PURE=1 forces the pure one."""
+"""`EventRows`: the compiled twin if available, else the pure one; BARNABAS_PURE=1 forces the pure one."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 elif NATIVE:
     try:
         from barnabas.pipeline._event_rows import EventRows
-    except ImportError:  # compiled before this part was there
+    except ImportError:  # an older build of the extensions
         from barnabas.pipeline._event_rows_pure import EventRows
 else:
     from barnabas.pipeline._event_rows_pure import EventRows

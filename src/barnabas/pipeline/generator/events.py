@@ -1,7 +1,7 @@
 """App events, as JSON bytes, of both generations.
 
-An event is joined from fragments that were made once (what a device says of itself, pages, elements of `displays` and
-`actions`), so that one core writes several ten thousand a second: the generator must not be what a pipeline waits for.
+An event is joined from prepared fragments (device data, pages, elements of `displays` and `actions`), so that one core
+generates tens of thousands per second: the generator must not be the bottleneck of a pipeline.
 """
 
 import json
