@@ -42,7 +42,7 @@ class EventMaker:
         """(key, value)"""
         chance = self._random.random
         device = self._pick(self._devices)
-        # An app that was installed anew says "new" of a device that has been here before: repaired by the pipeline.
+        # After a reinstallation the app reports a known device as new: the pipeline repairs it.
         is_new = b'"1"' if not device.is_returning or chance() < 0.1 else b'"0"'
         parts = [b'{"common":', device.common, is_new, b"}"]
         if chance() < 0.2:
