@@ -84,7 +84,7 @@ def test_a_checkpoint_of_another_query(broker: BarnabasProcess, tmp_path: Path) 
         (pipeline.checkpoint / "metadata").unlink()
         (pipeline.checkpoint / "owner.json").write_text('{"name": "second"}')
         assert pipeline.start("--once").wait(60) == 2
-        assert "give --name second" in pipeline.printed()
+        assert "use --name second" in pipeline.printed()
 
 
 @pytest.mark.soak
