@@ -1,4 +1,4 @@
-"""Apache Kafka and Barnabas take the same work in turns, in one run: `python -m benchmarks`.
+"""Apache Kafka and Barnabas do the same work in turns, in one run: `python -m benchmarks`.
 
 Broker processes are started and measured by tests/support, as the tests start them.
 """

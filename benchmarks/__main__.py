@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [--only NAME ...] [--rounds N]`: measure, print the table, keep it in docs/."""
+"""`python -m benchmarks [--quick] [--only NAME ...] [--rounds N]`: measure, print the table, and write it to docs/."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from benchmarks import (
 )
 from benchmarks.session import Session
 
-# In this order: memory looks at the brokers that the rows before it loaded, partitions stops them.
+# The order matters: memory measures the brokers that the rows before it loaded, partitions stops them.
 WORK = {
     "start": start.run,
     "produce": produce.run,
@@ -42,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="less work and 2 rounds: a few minutes")
     parser.add_argument(
-        "--only", action="append", choices=WORK, help="just these rows (repeatable); docs stay as they are"
+        "--only", action="append", choices=WORK, help="only these rows (repeatable); docs are not updated"
     )
     parser.add_argument("--rounds", type=int, help="counted rounds (default 5, quick 2)")
     arguments = parser.parse_args()

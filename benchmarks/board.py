@@ -1,7 +1,7 @@
-"""What was measured: one row a question, several samples a contender, and whether the goal is reached.
+"""The results: one row per question, several samples per contender, and whether the goal is reached.
 
-Samples are shown as median (least-most), ratios as that of the medians and then round by round, so that noise is there
-to be seen. A goal is a ratio to Apache Kafka's median, or a limit on Barnabas' own.
+Samples are shown as median (min-max), ratios as the ratio of the medians and then per round, so that noise is visible.
+A goal is a ratio to Apache Kafka's median, or a limit on Barnabas' own.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Board:
         self.rows: dict[str, Row] = {}
 
     def row(self, title: str, unit: str, goal: Goal | None = None) -> None:
-        """Open a row; rows keep the order in which they were opened."""
+        """Add a row; rows keep the order in which they were added."""
         self.rows.setdefault(title, Row(title, unit, goal))
 
     def add(self, title: str, contender: str, value: float) -> None:
@@ -104,7 +104,7 @@ class Board:
 
 
 def number(value: float) -> str:
-    """Three or four digits that matter, with a separator in the large ones."""
+    """Three or four significant digits, with separators in large numbers."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     if abs(value) >= 10:

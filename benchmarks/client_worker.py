@@ -1,11 +1,11 @@
-"""One client does one piece of work in a process of its own, and prints what it took as JSON.
+"""One client does one piece of work in its own process, and prints its cost as JSON.
 
     python -m benchmarks.client_worker CLIENT WORK BOOTSTRAP TOPIC COUNT SIZE
 
 Each client has its own defaults, but for `linger.ms=5` and `acks=all`. The consumer of confluent-kafka is measured a
 second time with deep queues. Producers have sent one record before the clock starts; consumers are timed from the
-assignment of the partition to its last record, connecting included. What a client imports, it imports before. Of each
-record the length of its value is looked at.
+assignment of the partition to its last record, connecting included. Imports are not timed. The length of
+each record's value is read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def barnabas_arrow(bootstrap: str, topic: str, count: int, value: bytes) -> floa
 
     from barnabas import Consumer
 
-    # Ahead of the clock: to make the first scalar, pyarrow imports pandas, which takes a quarter of a second.
+    # Not timed: for the first scalar, pyarrow imports pandas, which takes a quarter of a second.
     wanted = pyarrow.scalar(len(value), pyarrow.int32())
     with Consumer(bootstrap) as consumer:
         started = time.perf_counter()
@@ -87,9 +87,9 @@ def confluent_consume(bootstrap: str, topic: str, count: int, value: bytes) -> f
 
 
 def confluent_consume_deep(bootstrap: str, topic: str, count: int, value: bytes) -> float:
-    """With queues so deep that the client keeps asking while Python empties them.
+    """With queues so deep that the client keeps fetching while Python empties them.
 
-    With those it comes with it pauses for a second (`fetch.queue.backoff.ms`) whenever they are full.
+    With its default queues it pauses for a second (`fetch.queue.backoff.ms`) whenever they are full.
     """
     deep = {"queued.min.messages": 1_000_000, "queued.max.messages.kbytes": 524_288}
     return _confluent_consume(bootstrap, topic, count, value, deep)
@@ -200,7 +200,7 @@ WORK: dict[tuple[str, str], Callable[[str, str, int, bytes], float]] = {
 
 
 def most_memory() -> int:
-    """The most that was resident, in bytes. Not by getrusage, which begins with what the parent had at the fork."""
+    """Peak resident memory in bytes. Not from getrusage, which includes the parent's memory at the fork."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 

@@ -1,7 +1,7 @@
-"""Python clients side by side on the same Barnabas broker: each run is a process of its own, in turns.
+"""Python clients side by side on the same Barnabas broker: each run is its own process, in turns.
 
-The slower a client, the fewer records it gets, so that every run takes about as long; rates are compared. Nothing is
-read while what was produced is on its way to the disk. All read the same topic, which confluent-kafka has filled.
+The slower a client, the fewer records it gets, so that every run takes about the same time; rates are compared. Nothing
+is read while produced data is still being written to disk. All read the same topic, which confluent-kafka has filled.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ AIOKAFKA = "aiokafka"
 KAFKA_PYTHON = "kafka-python"
 CLIENTS = (OURS, PURE, CONFLUENT, DEEP, AIOKAFKA, KAFKA_PYTHON)
 PRODUCERS = tuple(client for client in CLIENTS if client != DEEP)
-# Records a run at 100 B; at 1000 B a quarter of that.
+# Records per run at 100 B; at 1000 B a quarter of that.
 COUNTS = {OURS: 1_000_000, PURE: 60_000, CONFLUENT: 1_000_000, AIOKAFKA: 200_000, KAFKA_PYTHON: 60_000}
 FAST_PRODUCERS = (OURS, CONFLUENT)
 FAST_CONSUMERS = (OURS, DEEP)
-# These read so many, of either size, so that connecting, a fiftieth of a second, does not count.
+# These read this many, of either size, so that the time to connect (20 ms) is negligible.
 FAST_RECORDS = 4_000_000
-# And the fast ones produce and read so many times a round, because one odd run of three would decide.
+# The fast ones repeat this often per round, because one outlier of three would decide.
 FAST_RUNS = 3
-# So many, of either size, that its pauses at full queues count as they do in the long run.
+# Enough, of either size, that its pauses at full queues have their long-run share.
 CONFLUENT_RECORDS = 1_000_000
 BUFFER_MEMORY_MB = 33.6
 HELP_LIMIT_MS = 150
@@ -141,7 +141,7 @@ def _measure(session: Session, contender: Contender, size: int, rounds: int, row
                 _add(memory, client, made["resident"] / 1e6)
     filled = contender.new_topic()
     _worker(CONFLUENT, "produce", contender, filled, max(reads.values()), size)
-    os.sync()  # or the consumers would be measured while it is still on its way to the disk
+    os.sync()  # or the consumers would be measured while it is still being written to disk
     for round_number in range(-1, FAST_RUNS * rounds):
         for client in _turns(round_number, CLIENTS if round_number < rounds else FAST_CONSUMERS):
             read = _worker(client, "consume", contender, filled, reads[client], size)

@@ -11,8 +11,8 @@ from benchmarks.board import at_least_times, less_than_kafka
 from benchmarks.produce import SIZES, producer_performance, record_count
 from benchmarks.session import Contender, Session, cpu_of
 
-# The client shall ask again as soon as Python has made room, but not pile up what it gets: hundreds of megabytes that
-# wait are in no cache any more, and the client would read them the slower, the faster the broker is.
+# The client should fetch again as soon as Python has made room, but not accumulate data: hundreds of queued megabytes
+# do not fit into the cache, and the client would read them more slowly the faster the broker is.
 QUEUES = {"queued.min.messages": 1_000_000, "queued.max.messages.kbytes": 16_384, "fetch.queue.backoff.ms": 1}
 
 
@@ -44,14 +44,14 @@ def filled_topic(contender: Contender, count: int, size: int) -> str:
 
 
 def read_all(bootstrap: str, topic: str, count: int) -> float:
-    """Seconds from the first record to the last one: connecting is not counted."""
+    """Seconds from the first record to the last one, without connecting."""
     consumer = Consumer(consumer_settings(bootstrap) | QUEUES)
     consumer.assign([TopicPartition(topic, 0, 0)])
     seen, started = 0, 0.0
     while seen < count:
         messages = consumer.consume(min(20_000, count - seen), 30)
         if not messages:
-            raise RuntimeError(f"only {seen} of {count} records came")
+            raise RuntimeError(f"only {seen} of {count} records arrived")
         if messages[-1].error():
             raise KafkaException(messages[-1].error())
         started = started or time.perf_counter()

@@ -1,9 +1,9 @@
 """Start of a broker that has one million committed offsets in one partition of __consumer_offsets.
 
 1,000 groups that belong to the same coordinator partition have committed 1,000 partitions each, once, so that the log
-is as compaction would leave it. The segment is written by this module, the same bytes for every contender, in place of
-the empty one of a stopped broker; the first start after that recovers it and is not counted. Then, after a clean stop,
-the time runs from the start of the process until the last one of the groups gets its offset: start-up is included.
+is as after compaction. This module writes the segment, the same bytes for every contender, over the empty one of a
+stopped broker; the first start after that recovers it and is not counted. Then, after a clean stop, the time is
+measured from the start of the process until the last of the groups gets its offset, including startup.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COORDINATORS = 50
 ROUNDS = 3
 TOPIC = "bench-reload"
 VALUE_VERSION = 3
-"""Of the records: the newest that every release of Kafka with these groups writes."""
+"""Version of the records: the newest that every Kafka release with these groups writes."""
 
 
 def run(session: Session) -> None:
@@ -48,7 +48,7 @@ def run(session: Session) -> None:
     session.board.row(elapsed, "s", under(10))
     session.board.row(cpu, "s")
     session.board.row(memory, "MB")
-    session.stop()  # the loaded brokers would take memory and processor time from these
+    session.stop()  # the loaded brokers would take memory and CPU time from these
     segment = encode_segment(groups)
 
     def one_reload(contender: Contender) -> dict[str, float]:
@@ -71,7 +71,7 @@ def names_of_partition(partition: int) -> Iterator[str]:
 
 
 def encode_segment(groups: list[str]) -> bytes:
-    """One batch a group, as a consumer's commit of all its partitions makes it."""
+    """One batch per group, like a consumer's commit of all its partitions."""
     segment = bytearray()
     now_ms = int(time.time() * 1000)
     for number, group in enumerate(groups):
@@ -89,7 +89,7 @@ def encode_segment(groups: list[str]) -> bytes:
 def prepare(contender: Contender, segment: bytes) -> None:
     """Leaves the contender stopped; its next start has to recover the partition."""
     contender.new_topic(PARTITIONS, TOPIC)
-    # A group of another coordinator: asking for it makes __consumer_offsets.
+    # A group of another coordinator: looking it up creates __consumer_offsets.
     elsewhere = next(names_of_partition(1))
     eventually(lambda: commit_once(contender.bootstrap, elsewhere, TOPIC), timeout=60.0)
     contender.broker.stop(timeout=300)
@@ -97,7 +97,7 @@ def prepare(contender: Contender, segment: bytes) -> None:
 
 
 def put_segment(data: Path, segment: bytes) -> None:
-    """Without a trace of the clean stop, so that the broker looks at the files instead of believing its notes."""
+    """Removes the marker of the clean stop, so that the broker recovers from the files."""
     partition = data / "__consumer_offsets-0"
     for file in partition.iterdir():
         if file.suffix in (".index", ".timeindex", ".snapshot", ".txnindex") or file.name == "leader-epoch-checkpoint":

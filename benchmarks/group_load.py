@@ -1,7 +1,7 @@
 """Members of classic groups: 1,000 groups of 3 heartbeating every 3 s, and the rebalance of a group of 200.
 
-Every member has a connection of its own, as clients have. Only the broker's processor time is taken: the wall clock
-shows mostly the time for which a coordinator waits for more members on purpose.
+Every member has its own connection, like real clients. Only the broker's CPU time is measured: the wall time is mostly
+the delay for which a coordinator waits for more members on purpose.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from benchmarks.session import Contender, Session, cpu_of
 
 GROUPS, MEMBERS, INTERVAL = 1000, 3, 3.0
 UNANSWERED = 50
-"""An answer is read when so many heartbeats have been sent after it: members are independent of each other."""
+"""Responses are read this many heartbeats later: members are independent of each other."""
 LARGE = 200
 ROUNDS = 3
-"""Each of them waits for the initial rebalance delay, and heartbeats take their time."""
-# Version 3 of JoinGroup gives a member id without asking for a second request.
+"""Each of them waits for the initial rebalance delay, and heartbeats take time."""
+# Version 3 of JoinGroup returns a member id without requiring a second request.
 JOIN, SYNC, HEARTBEAT = 3, 3, 3
 
 BEATING = f"{GROUPS:,} groups of {MEMBERS} members, heartbeats every {INTERVAL:g} s: broker CPU"
@@ -53,7 +53,7 @@ def run(session: Session) -> None:
 
 
 class Member:
-    """One connection and what its group calls it."""
+    """One connection and its member id."""
 
     def __init__(self, bootstrap: str, group: str) -> None:
         self.client = RawClient(bootstrap, timeout=60.0)
@@ -63,8 +63,8 @@ class Member:
         self.others: list[str] = []
 
     def post_join(self) -> None:
-        # A subscription (version 0, no topics) with user data that differs from one generation to the next, so that
-        # nobody is told that all is as it was.
+        # A subscription (version 0, no topics) with user data that differs in each generation, so that every join leads
+        # to a rebalance.
         metadata = struct.pack(">hii100p", 0, 0, 100, b"%d" % self.generation)
         protocols = [JoinGroupRequestProtocol(name="range", metadata=metadata)]
         request = JoinGroupRequest(
@@ -102,7 +102,7 @@ class Member:
     def _answer(self, request: type[Any], version: int) -> Any:
         answer = self.client.answer(request, version)
         if answer.error_code:
-            raise RuntimeError(f"{request.__name__} was answered with error {answer.error_code}")
+            raise RuntimeError(f"{request.__name__} failed with error {answer.error_code}")
         return answer
 
 
@@ -129,7 +129,7 @@ def rebalance(everyone: list[Member]) -> None:
 
 
 def rebalance_seconds(contender: Contender) -> float:
-    """Of the second one: every member is known and joins again."""
+    """Measures the second one: every member is known and joins again."""
     with members(contender, 1, LARGE) as everyone:
         rebalance(everyone)
         with cpu_of(contender.broker) as cpu:
@@ -151,7 +151,7 @@ def heartbeat_percent(contender: Contender, intervals: int) -> float:
 
 
 def beat(everyone: list[Member], beats: list[bytes], seconds: float) -> None:
-    """One heartbeat of each member, spread evenly over the time, whether or not others have had their answers."""
+    """One heartbeat of each member, spread evenly over the time, without waiting for responses to others."""
     started = time.perf_counter()
     unanswered: deque[Member] = deque()
     for number, (member, request) in enumerate(zip(everyone, beats, strict=True)):

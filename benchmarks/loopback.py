@@ -1,7 +1,7 @@
-"""What the machine itself moves over a loopback connection: sendfile on one side, recv_into on the other, no protocol.
+"""The machine's own throughput over a loopback connection: sendfile on one side, recv_into on the other, no protocol.
 
-Neither a broker nor a client can be faster than that, so it stands beside the rows that come near it. The receiver is
-woken for a good piece at a time, as a client should be: woken for each segment it takes twice as long.
+Neither a broker nor a client can be faster, so it is shown next to the rows that come close. The receiver is woken for
+a large piece at a time, as a client should be: if woken for each segment, it takes twice as long.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def bytes_per_second(directory: Path) -> float:
                     left -= received
                 took = time.perf_counter() - started
             if sender.wait() or left:
-                raise RuntimeError(f"the sender left off {left} bytes before the end")
+                raise RuntimeError(f"the sender stopped {left} bytes before the end")
     finally:
         file.unlink()
     return TOTAL_BYTES / took

@@ -1,4 +1,4 @@
-"""Resident memory of the brokers that took the load of all the other rows: this one runs last on them."""
+"""Resident memory of the brokers after the load of all other rows; runs last."""
 
 from __future__ import annotations
 

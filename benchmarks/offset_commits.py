@@ -1,7 +1,7 @@
-"""Offset commits of one partition each: 8 connections, each for a group of its own, with 16 requests in flight.
+"""Offset commits of one partition each: 8 connections, each for its own group, with 16 requests in flight.
 
-As with one-record produce requests, the generator sends ready-made bytes. All answers to a request are the same bytes,
-so each is compared with the first one, which is known to be good.
+As with one-record produce requests, the generator sends ready-made bytes. All responses are the same bytes, so
+each is compared with the first one, which is checked.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run(session: Session) -> None:
 
 
 def commit_request(group: str, topic: str, partitions: int = 1, offset: int = 42) -> OffsetCommitRequest:
-    """Of a consumer that takes no part in a group: no member, no generation."""
+    """From a consumer outside of a group: no member, no generation."""
     committed = [
         OffsetCommitRequestPartition(partition_index=number, committed_offset=offset, committed_metadata="")
         for number in range(partitions)
@@ -65,7 +65,7 @@ def commit_request(group: str, topic: str, partitions: int = 1, offset: int = 42
 
 
 def commit_once(bootstrap: str, group: str, topic: str) -> bool:
-    """False while the coordinator's topic is being made or loaded; asking for a coordinator makes it."""
+    """False while the coordinator's topic is being created or loaded; looking up a coordinator creates it."""
     with RawClient(bootstrap) as client:
         client.ask(FindCoordinatorRequest(key=group), 2)
         answer = client.ask(commit_request(group, topic), VERSION)
@@ -74,7 +74,7 @@ def commit_once(bootstrap: str, group: str, topic: str) -> bool:
 
 @dataclass(slots=True)
 class Stream:
-    """One connection, what is sent on it, the answer that must come back, and how many bytes are still to come."""
+    """One connection, what is sent on it, the expected response, and how many bytes are outstanding."""
 
     connection: socket.socket
     request: bytes
@@ -86,12 +86,12 @@ class Stream:
         self.missing += count * len(self.answer)
 
     def receive(self) -> int:
-        """How many answers are complete now, however the bytes were cut on their way."""
+        """How many responses are complete now, however the bytes were segmented."""
         size = len(self.answer)
         received = self.connection.recv(65536)
         start = -self.missing % size
         if received != (self.answer * (len(received) // size + 2))[start : start + len(received)]:
-            raise RuntimeError("an answer differs from the first one, or the connection was closed")
+            raise RuntimeError("a response differs from the first one, or the connection was closed")
         before, self.missing = self.missing, self.missing - len(received)
         return -(-before // size) - -(-self.missing // size)
 
@@ -107,7 +107,7 @@ def open_stream(bootstrap: str, group: str, topic: str) -> Stream:
 
 
 def flood(bootstrap: str, groups: list[str], topic: str, seconds: float) -> tuple[int, float]:
-    """Keep DEPTH requests in flight on every connection; how many were answered, and in how many seconds."""
+    """Keep DEPTH requests in flight on every connection; returns the number of responses and the seconds."""
     streams = [open_stream(bootstrap, group, topic) for group in groups]
     selector = selectors.EpollSelector()
     started = time.perf_counter()

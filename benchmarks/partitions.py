@@ -1,7 +1,7 @@
-"""10,000 partitions: start, idle cost, and whether one of them is as quick as one of ten.
+"""10,000 partitions: startup, idle cost, and whether one of them is as fast as one of ten.
 
-Two brokers of a kind, with 10 and with 10,000 partitions, take the same one-at-a-time requests in turns, so that the
-machine's noise falls on both.
+Two brokers of the same kind, with 10 and with 10,000 partitions, get the same sequential requests in turns, so that
+noise affects both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def run(session: Session) -> None:
     board.row(IDLE, "% of a core", under(2))
     board.row(RATIO, "times", no_more_than(1.5))
     board.row(MEMORY, "MB")
-    session.stop()  # the loaded brokers would take memory and processor time from these
+    session.stop()  # the loaded brokers would take memory and CPU time from these
     for name in session.names[-1:] if session.quick else session.names:  # Kafka needs minutes for this one
         with session.fresh(name, "few") as few, session.fresh(name, "many") as many:
             fill(few, 10)
@@ -42,7 +42,7 @@ def run(session: Session) -> None:
             board.add(START, name, many.broker.start_seconds)
             board.add(IDLE, name, idle_percent(many, 5.0 if session.quick else 15.0))
             board.add(MEMORY, name, many.broker.resident_bytes() / 1e6)
-            many.broker.kill()  # its data is of no more use, and a clean stop of Kafka takes a minute
+            many.broker.kill()  # its data is no longer needed, and a clean stop of Kafka takes a minute
 
 
 def fill(contender: Contender, partitions: int) -> None:
@@ -57,7 +57,7 @@ def fill(contender: Contender, partitions: int) -> None:
 
 
 def accepts(contender: Contender, topic: str, partition: int) -> bool:
-    """Kafka answers CreateTopics before its brokers have made the partitions."""
+    """Kafka responds to CreateTopics before its brokers have created the partitions."""
     with connect(contender.bootstrap) as connection:
         return answer_size(connection, produce_request(topic, partition)) > 0
 
@@ -74,7 +74,7 @@ def ratio_of_p99(session: Session, few: Contender, many: Contender) -> float:
 
 
 def idle_percent(contender: Contender, seconds: float) -> float:
-    time.sleep(10.0)  # what a start leaves behind is not idling
+    time.sleep(10.0)  # background work after startup is not idle load
     before = contender.broker.cpu_seconds()
     time.sleep(seconds)
     return (contender.broker.cpu_seconds() - before) / seconds * 100

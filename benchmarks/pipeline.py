@@ -1,8 +1,8 @@
 """The whole pipeline on one machine: broker, `barnabas pipeline run --master local[2]` and a sender of app events.
 
 Three questions, in one run of the pipeline, after it has warmed up: how old is an event when it is readable in its DWD
-topic at 2,000 events a second; does the lag stay where it is at 20,000 a second; and how fast is a backlog worked off.
-Events are about 1 KB and make eleven rows, of 5 KB.
+topic at 2,000 events per second; is the lag stable at 20,000 per second; and how fast is a backlog processed. Events
+are about 1 KB and make eleven rows with 5 KB in total.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from benchmarks.session import Contender, Session
 
 NAME = "barnabas-pipeline"
 RATE = 20_000
-CALM_RATE = 2_000
+MODERATE_RATE = 2_000
 LATENCY_LIMIT_S = 1.5
 STEADY = 0.01
-"""Growth of the lag, as a share of the rate, that is taken for none: a lag rises and falls with every batch."""
+"""Growth of the lag, as a share of the rate, that counts as stable: the lag rises and falls with every batch."""
 READ_TOPICS = ("dwd_page_log", "dwd_start_log")
-"""Each event is in one of them, but for those that are nothing but an error."""
+"""Each event is in one of them, except those that are only an error."""
 
 
 class Sample(NamedTuple):
@@ -45,7 +45,7 @@ class Sample(NamedTuple):
 
 
 class Run:
-    """A running pipeline, and what is to be known of it."""
+    """A running pipeline and its measurements."""
 
     def __init__(self, contender: Contender, process: subprocess.Popen[bytes], output: Path) -> None:
         self.contender = contender
@@ -68,7 +68,7 @@ class Run:
             time.sleep(0.1)
 
     def cpu(self) -> dict[str, float]:
-        """Seconds that the processes have taken: of the broker, of Spark's JVM, of Python workers."""
+        """CPU seconds of the broker, of Spark's JVM and of Python workers."""
         taken = {"broker": self.contender.broker.cpu_seconds(), "jvm": 0.0, "python": 0.0}
         for command, seconds in tree_cpu(self.process.pid):
             taken["jvm" if command == "java" else "python"] += seconds
@@ -86,15 +86,15 @@ def run(session: Session) -> None:
 
 
 def warm_up(running: Run, seconds: int) -> None:
-    """The JVM compiles what it runs most; workers, connections and transactional ids come to be."""
-    for rate in (CALM_RATE, RATE):
+    """The JVM compiles hot code; workers, connections and transactional ids are created."""
+    for rate in (MODERATE_RATE, RATE):
         with sender(running, rate, rate * seconds):
             pass
         running.wait_until_done(300, rate * seconds)
 
 
 def latency(running: Run, board: Board, seconds: int) -> None:
-    title = f"pipeline, {CALM_RATE:,} events/s: produced until readable in DWD (read_committed)"
+    title = f"pipeline, {MODERATE_RATE:,} events/s: produced until readable in DWD (read_committed)"
     board.row(f"{title}, p50", "s")
     board.row(f"{title}, p95", "s", no_more_than(LATENCY_LIMIT_S))
     board.row(f"{title}, p99", "s")
@@ -102,7 +102,7 @@ def latency(running: Run, board: Board, seconds: int) -> None:
     ages: list[float] = []
     reader = threading.Thread(target=read_ages, args=(running.contender.bootstrap, ages, stop))
     reader.start()
-    with told_cpu(running, CALM_RATE * seconds), sender(running, CALM_RATE, CALM_RATE * seconds):
+    with cpu_reported(running, MODERATE_RATE * seconds), sender(running, MODERATE_RATE, MODERATE_RATE * seconds):
         pass
     running.wait_until_done(60)
     stop.set()
@@ -118,11 +118,11 @@ def sustained(running: Run, board: Board, seconds: int) -> None:
     board.row(f"{title}: growth of the lag in them", "events/s", no_more_than(RATE * STEADY))
     board.row(f"{title}: largest lag in them", "events")
     samples: list[Sample] = []
-    with told_cpu(running, RATE * seconds), sender(running, RATE, RATE * seconds) as sending:
+    with cpu_reported(running, RATE * seconds), sender(running, RATE, RATE * seconds) as sending:
         while sending.poll() is None:
             samples.append(running.sample())
             time.sleep(0.25)
-    # The sender needs a moment until it sends, and the last samples were taken while it ended.
+    # Without the startup of the sender, and the last samples, which were taken while it ended.
     samples = [each for each in samples if each.done + each.lag > samples[0].done + samples[0].lag][:-2]
     begin = samples[0].at + (samples[-1].at - samples[0].at) / 3
     late = [each for each in samples if each.at >= begin]
@@ -143,7 +143,7 @@ def maximum(running: Run, board: Board, count: int) -> None:
         time.sleep(0.02)
         last = running.sample()
     begin = last
-    with told_cpu(running, begin.lag):
+    with cpu_reported(running, begin.lag):
         while last.lag:
             time.sleep(0.02)
             last = running.sample()
@@ -151,7 +151,7 @@ def maximum(running: Run, board: Board, count: int) -> None:
 
 
 def read_ages(bootstrap: str, ages: list[float], stop: threading.Event) -> None:
-    """How old each row is when it comes, by the time that its event was sent."""
+    """The age of each row on arrival, since its event was sent."""
     with Consumer(bootstrap, isolation_level="read_committed", auto_offset_reset="latest") as consumer:
         known = consumer.list_topics()
         consumer.assign([(topic, number) for topic in READ_TOPICS for number in range(len(known[topic].partitions))])
@@ -197,10 +197,10 @@ def sender(running: Run, rate: int, count: int) -> Iterator[subprocess.Popen[byt
         yield process
         stdout: IO[bytes] | None = process.stdout
         assert stdout is not None
-        told: dict[str, Any] = json.loads(stdout.read())
+        report: dict[str, Any] = json.loads(stdout.read())
         print(
-            f"  sender: {told['sent'] / told['seconds']:,.0f} events/s, {told['cpu'] / told['sent'] * 1e6:.1f} us of"
-            f" CPU each, at most {told['behind']:.2f} s behind",
+            f"  sender: {report['sent'] / report['seconds']:,.0f} events/s, {report['cpu'] / report['sent'] * 1e6:.1f}"
+            f" us of CPU each, at most {report['behind']:.2f} s behind",
             flush=True,
         )
     finally:
@@ -209,19 +209,20 @@ def sender(running: Run, rate: int, count: int) -> Iterator[subprocess.Popen[byt
 
 
 @contextmanager
-def told_cpu(running: Run, events: int) -> Iterator[None]:
-    """Prints what an event costs, in microseconds of processor time."""
+def cpu_reported(running: Run, events: int) -> Iterator[None]:
+    """Prints the cost of an event, in microseconds of CPU time."""
     before, started = running.cpu(), time.monotonic()
     yield
     spent = {name: (seconds - before[name]) / events * 1e6 for name, seconds in running.cpu().items()}
     parts = ", ".join(f"{name} {number(each)}" for name, each in spent.items())
     print(
-        f"  us of CPU an event: {parts} ({time.monotonic() - started:.0f} s, load {os.getloadavg()[0]:.1f})", flush=True
+        f"  us of CPU per event: {parts} ({time.monotonic() - started:.0f} s, load {os.getloadavg()[0]:.1f})",
+        flush=True,
     )
 
 
 def slope(points: list[tuple[float, float]]) -> float:
-    """Of the line that fits best, a second."""
+    """The slope of the best-fit line, per second."""
     count = len(points)
     mean_x, mean_y = sum(x for x, _ in points) / count, sum(y for _, y in points) / count
     return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)

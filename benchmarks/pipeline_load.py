@@ -1,9 +1,9 @@
-"""Sends app events to `ods_base_log` at a fixed rate, from a process of its own, and prints what it took as JSON.
+"""Sends app events to `ods_base_log` at a fixed rate, from its own process, and prints the cost as JSON.
 
     python -m benchmarks.pipeline_load BOOTSTRAP RATE COUNT
 
-RATE 0: as fast as it goes. The events are made beforehand and sent over and over again; the time of an event (`ts`) is
-when it is sent, so that whoever reads a row of it knows how old it is.
+RATE 0: as fast as possible. The events are prepared and sent repeatedly; the time of an event (`ts`) is when it is
+sent, so that a reader knows its age.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ POOL = 20_000
 SLICE_S = 0.01
 UNPACED = 1000
 TIME_LENGTH = 14
-"""`1683276840000}`: what an event ends in."""
+"""`1683276840000}`: the end of an event."""
 
 
 class Pool:
@@ -35,7 +35,7 @@ class Pool:
         self.next = 0
 
     def take(self, count: int) -> pyarrow.RecordBatch:
-        """The next events, no more than there are up to the end of the pool, with the present as their time."""
+        """The next events, up to the end of the pool, with the current time."""
         first, self.next = self.next, min(self.next + count, len(self.heads))
         now = b"%d}" % (time.time_ns() // 1_000_000)
         values = pyarrow.array([head + now for head in self.heads[first : self.next]], pyarrow.binary())

@@ -1,4 +1,4 @@
-"""Processor time of a process and of all that it started."""
+"""CPU time of a process and its descendants."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from server_process import CLOCK_TICKS
 
 
 def tree_cpu(root: int) -> list[tuple[str, float]]:
-    """(command, seconds) of a process and all that it started, those that have ended included."""
+    """(command, seconds) of a process and its descendants, including those that have exited."""
     parents: dict[int, int] = {}
     found: dict[int, tuple[str, float]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             head, _, tail = (folder / "stat").read_text().rpartition(")")
         except OSError:
-            continue  # it ended meanwhile
+            continue  # it exited meanwhile
         fields = tail.split()
         parents[int(folder.name)] = int(fields[1])
         found[int(folder.name)] = head.partition("(")[2], sum(map(int, fields[11:15])) / CLOCK_TICKS

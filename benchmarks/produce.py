@@ -1,7 +1,7 @@
 """Kafka's own ProducerPerformance at full speed: 100 B and 1000 B records, acks 1 and all, one partition.
 
-The tool is a JVM on the same machine and takes more processor time than either broker, so records/s are partly its own
-limit; the broker's processor time a record is not.
+The tool is a JVM on the same machine and takes more CPU time than either broker, so records/s are partly its own limit;
+the broker's CPU time per record is not.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def record_count(session: Session, size: int) -> int:
 
 
 def producer_performance(bootstrap: str, topic: str, count: int, size: int, acks: str) -> tuple[float, float]:
-    """Records a second and average latency in ms, as the tool reports them."""
+    """Records per second and average latency in ms, as the tool reports them."""
     load = ["--topic", topic, "--num-records", str(count), "--record-size", str(size), "--throughput", "-1"]
     settings = [f"bootstrap.servers={bootstrap}", f"acks={acks}", "linger.ms=5", "batch.size=131072"]
     arguments = [*load, "--producer-props", *settings]

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.record_checks`: what it costs to look into the records of a batch, as a share of an append.
+"""`python -m benchmarks.record_checks`: the cost of validating the records of a batch, as a share of an append.
 
-No broker and no network: a log in a temporary directory. Best of many rounds, because the machine has other work too.
+No broker and no network: a log in a temporary directory. Best of many rounds, because of other load on the machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The tables in docs/benchmarks.md, and when and where they were measured: what stands between the two markers.
+"""Writes the tables in docs/benchmarks.md, and when and where they were measured, between the two markers.
 
-Only a whole run comes here (`__main__`), so what the page shows was measured by one run on one machine.
+Only called after a full run (`__main__`), so the page is from one run on one machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def tables(session: Session) -> str:
 
 
 def write(tables: str, rounds: int, seconds: Mapping[str, float], load_before: float) -> None:
-    """`seconds` is how long each group of rows took."""
+    """`seconds` is the duration of each group of rows."""
     before, begin, rest = PAGE.read_text().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):

@@ -1,7 +1,7 @@
 """One-record produce requests: one at a time on one connection, and 8 connections with 16 requests in flight each.
 
-The generator sends ready-made bytes and only counts the bytes that come back, so that it costs a few microseconds a
-request and the broker is what is measured. It runs in this process; the end offset proves that nothing was lost.
+The generator sends ready-made bytes and only counts the bytes that come back, so that it costs a few microseconds per
+request and the broker dominates. It runs in this process; the end offset proves that nothing was lost.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def run(session: Session) -> None:
         own = time.process_time() - own
         arrived = end_offset(contender.bootstrap, topic) - before
         if arrived != answered:
-            raise RuntimeError(f"{contender.name}: {answered} answers for {arrived} records")
+            raise RuntimeError(f"{contender.name}: {answered} responses for {arrived} records")
         return {RATE: answered / elapsed, CPU: spent / answered * 1e6, GENERATOR: own / answered * 1e6}
 
     session.turns(one_at_a_time, warm_up=2)
@@ -63,7 +63,7 @@ def run(session: Session) -> None:
 
 
 def latencies_one_at_a_time(bootstrap: str, topic: str, partition: int, seconds: float) -> list[float]:
-    """Microseconds from the send to the whole answer, for as many requests as fit into the time."""
+    """Microseconds from the send to the complete response, for as many requests as fit into the time."""
     request = produce_request(topic, partition)
     latencies = []
     clock = time.perf_counter_ns
@@ -83,12 +83,12 @@ def latencies_one_at_a_time(bootstrap: str, topic: str, partition: int, seconds:
 
 
 def flood(bootstrap: str, topic: str, seconds: float) -> tuple[int, float]:
-    """Keep DEPTH requests in flight on every connection; how many were answered, and in how many seconds."""
+    """Keep DEPTH requests in flight on every connection; returns the number of responses and the seconds."""
     request = produce_request(topic, 0)
     bursts = [request * count for count in range(DEPTH + 1)]
     connections = [connect(bootstrap) for _ in range(CONNECTIONS)]
     size = answer_size(connections[0], request)
-    unanswered = dict.fromkeys(connections, 0)  # bytes of answers still to come
+    unanswered = dict.fromkeys(connections, 0)  # bytes of outstanding responses
     selector = selectors.EpollSelector()
     for connection in connections:
         selector.register(connection, selectors.EVENT_READ, connection)
@@ -101,7 +101,7 @@ def flood(bootstrap: str, topic: str, seconds: float) -> tuple[int, float]:
         for key, _ in selector.select():
             connection = key.data
             left = unanswered[connection] - len(connection.recv(65536))
-            # Answers that are complete now, however the bytes were cut on their way.
+            # Responses that are complete now, however the bytes were segmented.
             complete = -(-unanswered[connection] // size) - -(-left // size)
             answered += complete
             if sending and complete:

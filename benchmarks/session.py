@@ -1,6 +1,6 @@
-"""One run: the two brokers, how many rounds, and the order in which they take their turns.
+"""One run: the two brokers, the number of rounds, and the order of their turns.
 
-Both brokers are up the whole time and only one of them is loaded; the other one idles. The first round of every piece
+Both brokers run the whole time and only one of them is loaded; the other is idle. The first round of every piece
 of work warms up (the JVM compiles, caches fill) and is not counted; the order changes from round to round.
 """
 
@@ -37,7 +37,7 @@ class Contender:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def new_topic(self, partitions: int = 1, name: str | None = None) -> str:
-        """A topic whose files go away soon after it is deleted, so that rounds do not fill the disk."""
+        """A topic whose files are removed soon after it is deleted, so that rounds do not fill the disk."""
         name = name or f"bench-{os.urandom(4).hex()}"
         return make_topic(self.admin, name, partitions, {"file.delete.delay.ms": "1000"})
 
@@ -59,7 +59,7 @@ class Session:
 
     @property
     def contenders(self) -> list[Contender]:
-        """Started when the first piece of work asks for them, stopped by `stop`."""
+        """Started on first use, stopped by `stop`."""
         if not self._contenders:
             for name in self.names:
                 self._contenders.append(self._stack.enter_context(self.fresh(name, "main")))
@@ -71,7 +71,7 @@ class Session:
 
     @contextmanager
     def fresh(self, name: str, purpose: str) -> Iterator[Contender]:
-        """A broker of its own with an empty data directory."""
+        """A separate broker with an empty data directory."""
         directory = self.directory / f"{purpose}-{name.split()[-1].lower()}-{os.urandom(2).hex()}"
         with STARTERS[name](directory) as broker:
             yield Contender(name, broker)
@@ -86,7 +86,7 @@ class Session:
     ) -> None:
         """Let each contender do the work in turns; the returned values go to the rows of these titles.
 
-        `rounds` for work that takes long: no more than that; `contenders` for brokers of its own.
+        `rounds`: a limit for slow work; `contenders`: separate brokers.
         """
         contenders = contenders or self.contenders
         for round_number in range(-warm_up, min(self.rounds, rounds or self.rounds)):
@@ -100,6 +100,6 @@ class Session:
 
 @contextmanager
 def cpu_of(broker: ServerProcess) -> Iterator[Callable[[], float]]:
-    """How much processor time the broker took inside the block."""
+    """CPU time of the broker inside the block."""
     before = broker.cpu_seconds()
     yield lambda: broker.cpu_seconds() - before

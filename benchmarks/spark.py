@@ -1,8 +1,8 @@
 """Spark, local[2]: the official Kafka connector and `format("barnabas")` read and write the same topics in turns.
 
-Each has a driver process of its own that stays up, so both are warm; the broker is one and the same. The official one
-is measured with the PySpark that it exists for. Writing, ours is exactly once (its default) and the official one, which
-has no such thing, is at least once. Processor time is that of driver, JVM and Python workers together.
+Each has its own driver process that stays up, so both are warm; both use the same broker. The official one is measured
+with the PySpark version that it is released for. Our writes are exactly once (the default), those of the official one,
+which has no such mode, at least once. CPU time is that of driver, JVM and Python workers together.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ PARTITIONS = 2
 READ_COUNTS = {100: 3_000_000, 1000: 1_000_000}
 WRITE_COUNTS = {100: 1_500_000, 1000: 300_000}
 WARM_UP = 6
-"""The JVM goes on compiling for that many runs: the first take up to twice as long as the tenth, on either side."""
+"""The JVM keeps compiling for this many runs: the first take up to twice as long as the tenth, for both."""
 Work = Callable[[SparkWorker], float]
 
 
 def run(session: Session) -> None:
     missing = why_no_official()
     if missing is not None:
-        print(f"  left out: {missing}", flush=True)
+        print(f"  skipped: {missing}", flush=True)
         return
     rows: list[Row] = []
     with ExitStack() as stack:
@@ -43,7 +43,7 @@ def run(session: Session) -> None:
 
 
 def table(rows: list[Row]) -> str:
-    """The goal is judged on the medians; the ratios of the rounds are there so that noise can be seen."""
+    """The goal is judged on the medians; the ratios of the rounds show the noise."""
     head = ["what", "unit", *NAMES.values(), "ratio", "in each round", "must: reached"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for row in rows:

@@ -1,4 +1,4 @@
-"""Start until a client has metadata, memory at the start, and the test broker inside a Python process."""
+"""Startup until a client has metadata, memory after startup, and the test broker inside a Python process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The least that a load generator needs of the wire: a Produce v9 request with one record, made once, sent many times.
+"""The minimal wire format for a load generator: a Produce v9 request with one record, built once, sent many times.
 
-Made by hand rather than with the project's own codecs, so that the load is the same whatever they become.
+Built by hand instead of with the project's codecs, so that the load stays the same when they change.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ PRODUCE, VERSION = 0, 9
 
 
 def produce_request(topic: str, partition: int, value_size: int = 100, acks: int = 1) -> bytes:
-    """A whole frame. The records have no producer id, so the same bytes may be sent again and again."""
+    """A whole frame. The records have no producer id, so the same bytes may be sent repeatedly."""
     batch = one_record_batch(b"x" * value_size)
     header = struct.pack(">hhih5sB", PRODUCE, VERSION, 1, 5, b"bench", 0)
-    body = struct.pack(">Bhi", 0, acks, 30_000)  # no transaction, acks, time-out
+    body = struct.pack(">Bhi", 0, acks, 30_000)  # no transaction, acks, timeout
     body += b"\x02" + varint(len(topic) + 1) + topic.encode()
     body += b"\x02" + struct.pack(">i", partition) + varint(len(batch) + 1) + batch + b"\x00"
     frame = header + body + b"\x00\x00"
@@ -55,9 +55,9 @@ def connect(bootstrap: str) -> socket.socket:
 
 
 def answer_size(connection: socket.socket, request: bytes) -> int:
-    """Send the request once and return how long its answers are, prefix included; raises when it is refused.
+    """Send the request once and return the length of its response, prefix included; raises if it is rejected.
 
-    Every later answer to the same request has the same length: all that changes is a 64-bit offset.
+    Every later response to the same request has the same length: only a 64-bit offset changes.
     """
     connection.sendall(request)
     answer = b""
@@ -69,5 +69,5 @@ def answer_size(connection: socket.socket, request: bytes) -> int:
     topic_length = answer[10] - 1
     (error,) = struct.unpack_from(">h", answer, 10 + 1 + topic_length + 1 + 4)
     if error:
-        raise ValueError(f"the broker refused the request: error {error}")
+        raise ValueError(f"the broker rejected the request: error {error}")
     return len(answer)

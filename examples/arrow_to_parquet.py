@@ -1,9 +1,9 @@
-"""From topics to Parquet files, in columns all the way: no Python object is made for a record.
+"""From topics to Parquet files, in columns all the way: without one Python object per record.
 
-A file holds records of one partition and is named by the first of them. Offsets are committed when the files are in
-place; after a crash the same records are read again from the same offset, so their file is replaced: each record is in
-one file, once. One program takes all partitions, so that no rebalance comes between reading and committing; the group
-only keeps the offsets. Run it with a broker:
+A file holds records of one partition and is named after the first of them. Offsets are committed when the files are
+complete; after a crash the same records are read again from the same offset, so their file is replaced: each record is
+in one file, once. One program reads all partitions, so that no rebalance happens between reading and committing; the
+group only stores the offsets. Run it with a broker:
 
     barnabas server &
     python examples/arrow_to_parquet.py localhost:9092 orders files/
@@ -23,7 +23,7 @@ from barnabas import Consumer
 def export(
     bootstrap: str, topic: str, folder: Path, group: str, rows_a_file: int, until_idle: float | None = None
 ) -> int:
-    """For ever, or until so many seconds pass without a record. Returns how many rows were written."""
+    """Runs forever, or until that many seconds pass without a record. Returns how many rows were written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = 0
     with Consumer(bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
@@ -39,7 +39,7 @@ def export(
 
 
 def read(consumer: Consumer, rows_a_file: int, seconds: float) -> pa.Table:
-    """As many rows as a file should have, fewer if no more come within so many seconds."""
+    """As many rows as a file should have, fewer if no more arrive within that many seconds."""
     parts = [consumer.poll_arrow(timeout=seconds, max_records=rows_a_file)]
     rows = parts[0].num_rows
     while parts[-1].num_rows and rows < rows_a_file:
@@ -49,7 +49,7 @@ def read(consumer: Consumer, rows_a_file: int, seconds: float) -> pa.Table:
 
 
 def write(table: pa.Table, topic: str, folder: Path) -> None:
-    """One file for each partition, seen only when it is complete."""
+    """One file per partition, visible only when it is complete."""
     for partition in pc.unique(table["partition"]).to_pylist():
         rows = table.filter(pc.equal(table["partition"], partition))
         name = f"{topic}-{partition}-{rows['offset'][0].as_py():020}.parquet"
@@ -63,8 +63,8 @@ def main() -> None:
     arguments.add_argument("topic")
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--group", default="arrow-to-parquet")
-    arguments.add_argument("--rows", type=int, default=1_000_000, help="rows of a file")
-    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="end when nothing comes for so long")
+    arguments.add_argument("--rows", type=int, default=1_000_000, help="rows per file")
+    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="stop after this time without records")
     given = arguments.parse_args()
     try:
         rows = export(given.bootstrap, given.topic, given.folder, given.group, given.rows, given.until_idle)

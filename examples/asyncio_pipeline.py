@@ -1,6 +1,6 @@
-"""asyncio from end to end: read, work on many records at the same time, send the results on, then commit.
+"""asyncio from end to end: read, process many records concurrently, send the results, then commit.
 
-At least once: offsets are committed when every result of a batch is stored. A batch is worked on concurrently, but its
+At least once: offsets are committed when every result of a batch is stored. A batch is processed concurrently, but its
 results are sent in the order of its records. Run it with a broker:
 
     barnabas server &
@@ -21,7 +21,7 @@ AT_THE_SAME_TIME = 100
 async def pipeline(
     bootstrap: str, source: str, target: str, group: str, work: Work, until_idle: float | None = None
 ) -> int:
-    """Until it is cancelled, or so many seconds pass without a record. Returns how many records it did."""
+    """Runs until cancelled, or that many seconds pass without a record. Returns how many records it processed."""
     done = 0
     limit = asyncio.Semaphore(AT_THE_SAME_TIME)
 
@@ -48,7 +48,7 @@ async def pipeline(
 
 
 async def price(record: ConsumerRecord) -> bytes:
-    """Stands for a question to a database or to another service."""
+    """Stands for a query to a database or another service."""
     await asyncio.sleep(0.01)
     return (record.value or b"") + b" for 3 coins"
 
@@ -59,11 +59,11 @@ def main() -> None:
     arguments.add_argument("source")
     arguments.add_argument("target")
     arguments.add_argument("--group", default="asyncio-pipeline")
-    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="end when nothing comes for so long")
+    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="stop after this time without records")
     given = arguments.parse_args()
     try:
         done = asyncio.run(pipeline(given.bootstrap, given.source, given.target, given.group, price, given.until_idle))
-        print(f"{done} records worked on")
+        print(f"{done} records processed")
     except KeyboardInterrupt:
         pass
 

@@ -1,6 +1,6 @@
-"""A consumer a thread: each thread has a consumer of its own, all in one group, which shares out the partitions.
+"""One consumer per thread: all consumers are in one group, which distributes the partitions.
 
-Simple and in order within each partition; there can be no more busy threads than partitions. Run it with a broker:
+Simple, and in order within each partition; no more threads than partitions can be busy. Run it with a broker:
 
     barnabas server &
     python examples/consumer_per_thread.py localhost:9092 orders --threads 3
@@ -40,7 +40,7 @@ class Worker(threading.Thread):
                 pass  # stop() was called: leave the group and end
 
     def stop(self) -> None:
-        """The one thing that another thread may do with a consumer."""
+        """The only method that another thread may call on a consumer."""
         self._consumer.wakeup()
 
 
@@ -52,7 +52,7 @@ def consume(
     process: Process,
     stop: threading.Event,
 ) -> None:
-    """Until `stop` is set."""
+    """Runs until `stop` is set."""
     workers = [Worker(bootstrap, topic, group, process) for _ in range(threads)]
     for worker in workers:
         worker.start()

@@ -1,4 +1,4 @@
-"""What an administrator asks most: how far is each group behind? Also makes sure that the topics are there.
+"""The lag of each group. Also creates topics that are missing.
 
 barnabas server &
 python examples/group_lag.py localhost:9092 --create orders=6 --create bills=3
@@ -11,7 +11,7 @@ from barnabas.client.admin.types import OffsetSpec
 
 
 def create(admin: Admin, topics: dict[str, int]) -> None:
-    """A topic that exists already stays as it is."""
+    """An existing topic is not changed."""
     for name, partitions in topics.items():
         created = admin.create_topic(name, partitions=partitions, if_not_exists=True)
         print(f"{name}: {'was there' if created.existed else 'created'}")

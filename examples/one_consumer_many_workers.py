@@ -1,9 +1,9 @@
-"""One consumer, many workers: one thread polls, a pool does the work, and only what is done is committed.
+"""One consumer, many workers: one thread polls, a pool processes, and only finished records are committed.
 
-For work that takes long per record: there can be more workers than partitions. Records of a partition may be finished
+For slow processing: there can be more workers than partitions. Records of a partition may be finished
 in any order, so the offset to commit is that of the first record that is not done yet (`Progress`); after a crash some
-records are worked on again, none is left out. A partition with too much unfinished work is paused, so that poll goes
-on and the group knows that we are alive. Run it with a broker:
+records are processed again, none is skipped. A partition with too much unfinished work is paused, so that poll keeps
+being called and the member stays in the group. Run it with a broker:
 
     barnabas server &
     python examples/one_consumer_many_workers.py localhost:9092 orders --workers 8
@@ -22,7 +22,7 @@ MAX_UNFINISHED = 200
 
 
 class Progress:
-    """The records of one partition that are being worked on, in order."""
+    """The records of one partition that are being processed, in order."""
 
     def __init__(self) -> None:
         self._work: dict[int, Future[None]] = {}
@@ -35,7 +35,7 @@ class Progress:
             self._next_offset = offset
 
     def done_up_to(self) -> int | None:
-        """The offset to commit: everything before it is done. What failed raises here: it must not be skipped."""
+        """The offset to commit: everything before it is done. A failure raises here: it must not be skipped."""
         for offset, work in list(self._work.items()):
             if not work.done():
                 break
@@ -70,7 +70,7 @@ class Pool(RebalanceListener):
                 self._commit(self._progress)
                 self._pause_or_resume()
         finally:
-            self._consumer.close()  # on_revoked waits for what is under way, and commits it
+            self._consumer.close()  # on_revoked waits for unfinished records, and commits them
             self._pool.shutdown()
 
     def _commit(self, partitions: Sequence[TopicPartition] | dict[TopicPartition, Progress]) -> None:
@@ -92,7 +92,7 @@ class Pool(RebalanceListener):
         self._consumer.resume(self._consumer.paused() - busy)
 
     def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Somebody else gets them next: finish what was begun, and commit it while we still may."""
+        """Another member gets them next: finish the started records, and commit while we still may."""
         for entry in partitions:
             if entry in self._progress:
                 self._progress[entry].finish()
@@ -100,7 +100,7 @@ class Pool(RebalanceListener):
         self._forget(partitions)
 
     def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
-        """Somebody else has them already, and starts at our last commit."""
+        """Another member has them already, and starts at our last commit."""
         self._forget(partitions)
 
     def _forget(self, partitions: Sequence[TopicPartition]) -> None:
@@ -116,7 +116,7 @@ def consume(
     process: Process,
     stop: threading.Event,
 ) -> None:
-    """Until `stop` is set, or a worker fails."""
+    """Runs until `stop` is set, or a worker fails."""
     consumer = Consumer(bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False)
     Pool(consumer, topic, workers, process).run(stop)
 

@@ -1,4 +1,4 @@
-"""Exactly once from topic to topic: what was read and what was written are committed in one transaction.
+"""Exactly once from topic to topic: offsets and records are committed in one transaction.
 
 Readers of the target use isolation_level="read_committed". If a transaction fails, it is aborted and its records are
 read again; a second program with the same transactional id takes over, and this one ends with FencedError. Run it with
@@ -26,7 +26,7 @@ def copy(
     transform: Transform,
     until_idle: float | None = None,
 ) -> int:
-    """For ever, or until so many seconds pass without a record. Returns how many records were copied."""
+    """Runs forever, or until that many seconds pass without a record. Returns how many records were copied."""
     copied = 0
     with (
         Producer(bootstrap, transactional_id=transactional_id) as producer,
@@ -46,7 +46,7 @@ def copy(
                         producer.send(target, transform(record), key=record.key)
                     producer.send_offsets(consumer)
             except PASSING as error:
-                print(f"again, because the transaction was aborted: {error}")
+                print(f"retrying, because the transaction was aborted: {error}")
                 rewind(consumer)
             else:
                 copied += len(batch)
@@ -54,7 +54,7 @@ def copy(
 
 
 def rewind(consumer: Consumer) -> None:
-    """Back to what the last transaction committed: an abort undoes what was written, not what was read."""
+    """Back to what the last transaction committed: an abort undoes writes, not reads."""
     for partition, committed in consumer.committed().items():
         if committed is None:
             consumer.seek_to_beginning([partition])
@@ -72,7 +72,7 @@ def main() -> None:
     arguments.add_argument("source")
     arguments.add_argument("target")
     arguments.add_argument("--transactional-id", default="transactional-copy")
-    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="end when nothing comes for so long")
+    arguments.add_argument("--until-idle", type=float, metavar="SECONDS", help="stop after this time without records")
     given = arguments.parse_args()
     try:
         copied = copy(given.bootstrap, given.source, given.target, given.transactional_id, bill, given.until_idle)

@@ -76,9 +76,9 @@ def test_every_example_is_tested() -> None:
 
 def test_asyncio_pipeline(broker: Broker) -> None:
     printed = run("asyncio_pipeline", broker.bootstrap, "orders", "priced", *UNTIL_IDLE)
-    assert printed == f"{COUNT} records worked on\n"
+    assert printed == f"{COUNT} records processed\n"
     assert values(broker.bootstrap, "priced") == [v + b" for 3 coins" for v in values(broker.bootstrap, "orders")]
-    assert run("asyncio_pipeline", broker.bootstrap, "orders", "priced", *UNTIL_IDLE) == "0 records worked on\n"
+    assert run("asyncio_pipeline", broker.bootstrap, "orders", "priced", *UNTIL_IDLE) == "0 records processed\n"
 
 
 def test_transactional_copy(broker: Broker) -> None:
@@ -90,7 +90,7 @@ def test_transactional_copy_repeats_what_was_aborted(broker: Broker, capsys: pyt
     example = load("transactional_copy")
     broker.fault("TxnOffsetCommit", error="TRANSACTION_ABORTABLE", count=2)
     assert example.copy(broker.bootstrap, "orders", "bills", "copy", example.bill, until_idle=2) == COUNT
-    assert capsys.readouterr().out.count("again, because the transaction was aborted") == 2
+    assert capsys.readouterr().out.count("retrying, because the transaction was aborted") == 2
     assert values(broker.bootstrap, "bills") == [b"bill for " + v for v in values(broker.bootstrap, "orders")]
 
 

@@ -87,7 +87,7 @@ def test_it_ends_by_itself_with_a_check(tmp_path: Path, demos: list[Demo]) -> No
     for topic in ("dwd_page_log", "dwd_display_log", "dwd_order_info", "dim_user_info", "ods_dirty", "all"):
         expected, found, is_ok = rows[topic].split()
         assert (found, is_ok) == (expected, "yes") and expected != "0"
-    assert "exact: nothing lost, nothing twice, keys in order" in demo.printed
+    assert "exact: nothing lost, no duplicates, keys in order" in demo.printed
     assert (demo.alive(), demo.left_files) == ({}, [])
 
 
@@ -108,7 +108,7 @@ def test_a_broker_that_dies_ends_it_with_its_last_words(tmp_path: Path, demos: l
     demo.wait_for("pipeline run")
     os.kill(broker, signal.SIGKILL)
     assert demo.process.wait() == 1, demo.printed
-    assert "demo: the broker has ended with status -9; its last words:\n  " in demo.printed
+    assert "demo: the broker has exited with status -9; its last output:\n  " in demo.printed
     assert (demo.alive(), demo.left_files) == ({}, [])
 
 

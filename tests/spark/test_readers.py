@@ -37,8 +37,8 @@ def ranges(tasks: Any) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"startingOffsets": {"0": 1}}, "it says nothing of .*-1"),
-        ({"startingOffsets": {"0": 1, "1": 0, "7": 0}}, "there is no .*-7 among what is read"),
+        ({"startingOffsets": {"0": 1}}, "-1 is missing"),
+        ({"startingOffsets": {"0": 1, "1": 0, "7": 0}}, "-7 is not read"),
         ({"assign": [5]}, "has 2 partitions, so there is no 5"),
         ({"startingTimestamp": "99999999999999"}, "has no record from that time on"),
     ],
@@ -210,7 +210,7 @@ def test_a_batch_that_is_done_again_on_another_topic(bootstrap: str, new_topic: 
     for position in (start, end):
         position[topic]["topicId"] = "AAAAAAAAAAAAAAAAAAAAAQ"
     restarted = stream(bootstrap, **options)
-    with pytest.raises(DataLossError, match="was deleted and created anew"):
+    with pytest.raises(DataLossError, match="was deleted and recreated"):
         restarted.partitions(start, end)
     assert lenient.partitions(start, end) == []
     for position in (start, end):

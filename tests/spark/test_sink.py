@@ -88,7 +88,7 @@ def test_what_was_read_can_be_written_as_it_is(spark: Any, bootstrap: str, new_t
 def test_faults_are_told_before_anything_is_written(spark: Any, bootstrap: str) -> None:
     rows = spark.createDataFrame([(1, "v")], "key int, value string")
     words = failure(lambda: write(rows, bootstrap))
-    assert "column key: is int, must be binary or string" in words and "topic: give the option topic" in words
+    assert "column key: is int, must be binary or string" in words and "topic: set the option topic" in words
     overwriting = rows.write.format("barnabas").mode("overwrite").option("kafka.bootstrap.servers", bootstrap)
     assert "cannot be overwritten" in failure(lambda: overwriting.option("topic", "t").save())
 

@@ -90,7 +90,7 @@ def test_a_topic_that_was_recreated(spark: Any, bootstrap: str, judge: AdminClie
     make_topic(judge, name)
     produce_all(bootstrap, name, [b"c", b"d", b"e"])
     words = reading.fail()
-    assert f"{name} was deleted and created anew" in words and "failOnDataLoss" in words
+    assert f"{name} was deleted and recreated" in words and "failOnDataLoss" in words
     assert reading.run(failOnDataLoss="false") == ["c", "d", "e"]
 
 

@@ -97,7 +97,7 @@ def test_a_batch_older_than_what_is_written_is_refused(bootstrap: str, new_topic
     topic, options = new_topic(), options_of(bootstrap)
     for batch in (3, 4):
         write_task(iter([rows_of(topic, "a")]), options, name, batch, 0)
-    with pytest.raises(ReplayError, match=r"batch 3 of .* comes although batch 4 is written"):
+    with pytest.raises(ReplayError, match=r"batch 3 of .* arrived although batch 4 is written"):
         write_task(iter([rows_of(topic, "b", "c")]), options, name, 3, 0)
     assert committed(bootstrap, topic) == ["a", "a"]
 

@@ -1,1 +1,1 @@
-"""The warehouse pipeline, ODS -> DWD -> DIM: generator of its input, splitting and routing rules, the Spark job."""
+"""The warehouse pipeline, ODS -> DWD -> DIM: input generator, splitting and routing rules, Spark job."""

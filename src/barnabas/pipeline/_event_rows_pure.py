@@ -1,4 +1,4 @@
-"""Rows that events make, gathered by topic into columns: the pure twin of `_event_rows`, which must equal it."""
+"""The rows of events, collected by topic into columns: the pure twin of `_event_rows`, with the same results."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ _BINARY: Final = pyarrow.binary()
 
 
 class EventRows:
-    """`add` the events of a partition in their order; `take` what they have made since the last time."""
+    """`add` the events of a partition in their order; `take` returns the rows since the last call."""
 
     def __init__(self, repair_is_new: RepairIsNew) -> None:
         self._split = EventSplitter(repair_is_new).split

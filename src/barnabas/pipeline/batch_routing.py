@@ -1,8 +1,8 @@
-"""Which routing a batch has: the one that is in the file when the batch begins, before its first record is read.
+"""Chooses the routing of a batch: the contents of the file when the batch starts, before its first record is read.
 
-Runs on the driver's machine, in the process where Spark asks for the writer of a batch; its tasks start after that.
-Spark asks again when the batch is done, and in a replay. So the first time is noted in the checkpoint
-(`RoutingLog.begun`), and every later time changes nothing.
+Runs on the driver's machine, in the process where Spark requests the writer of a batch, before its tasks start. Spark
+requests it again when the batch is done, and in a replay. So the first time is recorded in the checkpoint
+(`RoutingLog.begun`), and later calls change nothing.
 """
 
 import time
@@ -19,12 +19,12 @@ from barnabas.pipeline.routing_log import RoutingLog
 from barnabas.pipeline.warehouse import create_missing_topics
 
 SETTLED_S: Final = 0.5
-"""A file that was written less than that ago may be half of one: the first half of a routing is a routing as well."""
+"""A file written more recently may be incomplete: the first half of a routing is a valid routing too."""
 _LONGEST_WAIT_S: Final = 5.0
 
 
 def choose_routing(checkpoint: str, routing_file: str | None, create_topics: Callable[[Routing], None]) -> None:
-    """For the batch that was planned last. A file with mistakes changes nothing; the driver's loop names them."""
+    """For the batch that was planned last. A file with errors changes nothing; the driver's loop reports them."""
     log, batch = RoutingLog(checkpoint), last_planned_batch(checkpoint)
     if batch <= log.begun():
         return
@@ -35,7 +35,7 @@ def choose_routing(checkpoint: str, routing_file: str | None, create_topics: Cal
             log.write(batch, text)
         except (RoutingError, KafkaError):
             pass
-    # After the version is written: whoever finds this note finds the routing of the batch as well.
+    # After the version is written: if this record exists, so does the routing of the batch.
     log.note_begun(batch)
 
 
@@ -51,7 +51,7 @@ def topic_creator(client: Mapping[str, str]) -> Callable[[Routing], None]:
 def settled_text(
     path: Path, clock: Callable[[], float] = time.time, sleep: Callable[[float], None] = time.sleep
 ) -> str | None:
-    """What the file holds once nobody has written to it for a moment; None if it cannot be read, or never settles."""
+    """The contents of the file once it has not changed for a moment; None if it cannot be read, or keeps changing."""
     deadline = clock() + _LONGEST_WAIT_S
     try:
         while clock() < deadline:

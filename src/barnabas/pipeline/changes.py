@@ -1,9 +1,9 @@
 """Turns a change record (Maxwell, Canal or Debezium JSON) into rows of fact and dimension topics.
 
-A fact row keeps table, operation, event time and the row itself; the value in a dimension topic is the newest row, and
-null once it was deleted. What changes no row gives none: operations such as bootstrap-start or table-create, and
-Debezium's heartbeats, transaction boundaries and schema changes. A table that the routing does not name is counted, and
-its record is kept as a dirty one if the routing says so. What cannot be understood raises DirtyRecordError.
+A fact row has table, operation, event time and the row itself; the value in a dimension topic is the newest row, or
+null once it was deleted. Records that change no row give none: operations such as bootstrap-start or table-create, and
+Debezium's heartbeats, transaction boundaries and schema changes. Changes of tables without a route are counted,
+and kept as dirty records if the routing says so. A record that cannot be parsed raises DirtyRecordError.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ _CANAL: Final = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
 _DEBEZIUM: Final = {"r": "I", "c": "I", "u": "U", "d": "D"}
 _KEY_SEPARATOR: Final = "-"
 _ESCAPE: Final = "\\"
-"""Stands before each of the two in a part."""
+"""Escapes both characters in a part."""
 _HEARTBEAT: Final = {"ts_ms", "ts_us", "ts_ns"}
 _LONGEST_NAME: Final = 200
 _END_OF_TIME: Final = 1 << 63
@@ -52,13 +52,13 @@ def split_change(value: bytes | None, routing: Routing, unrouted: Counter[str] |
 
 
 def parse_change(value: bytes | None) -> list[RowChange]:
-    """The rows that a record changes: none if it changes none. Raises DirtyRecordError."""
+    """The rows that a record changes, if any. Raises DirtyRecordError."""
     if value is None:
-        return []  # Debezium's tombstone: it follows a delete, for compaction, and says nothing new
+        return []  # Debezium's tombstone follows a delete, for compaction
     record = read_object(value)
     payload = record.get("payload")
     if isinstance(payload, dict) and ("op" in payload or "schema" in record):
-        record = payload  # Debezium with its schema beside it
+        record = payload  # Debezium with a schema
     if "op" in record:
         return _debezium(record)
     if "isDdl" in record:
@@ -67,7 +67,7 @@ def parse_change(value: bytes | None) -> list[RowChange]:
         return _maxwell(record)
     if _is_about_no_row(record):
         return []
-    raise DirtyRecordError("a change record of no known tool: neither Maxwell nor Canal nor Debezium")
+    raise DirtyRecordError("not a change record of Maxwell, Canal or Debezium")
 
 
 def _maxwell(record: dict[str, Any]) -> list[RowChange]:
@@ -84,7 +84,7 @@ def _canal(record: dict[str, Any]) -> list[RowChange]:
         return []
     rows = record.get("data")
     if not isinstance(rows, list):
-        raise DirtyRecordError("data is no list of rows")
+        raise DirtyRecordError("data is not a list of rows")
     ts = _time(_either(record.get("es"), record.get("ts")), "es")
     database, table = record.get("database"), record.get("table")
     return [RowChange(database, table, operation, ts, _row(row, "data")) for row in rows]
@@ -102,7 +102,7 @@ def _debezium(record: dict[str, Any]) -> list[RowChange]:
 
 
 def _is_about_no_row(record: dict[str, Any]) -> bool:
-    """Records of Debezium that are no changes: heartbeat, begin or end of a transaction, schema change."""
+    """Records of Debezium that are not row changes: heartbeats, transaction boundaries, schema changes."""
     if "ts_ms" in record and record.keys() <= _HEARTBEAT:
         return True
     if record.get("status") in ("BEGIN", "END") and isinstance(record.get("id"), str) and "event_count" in record:
@@ -117,14 +117,14 @@ def _table_name(change: RowChange) -> str:
 
 def _row(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise DirtyRecordError(f"{name} is no object")
+        raise DirtyRecordError(f"{name} is not an object")
     return value
 
 
 def _operation(known: dict[str, str], name: Any) -> str | None:
-    """None: one that changes no row."""
+    """None: it changes no row."""
     if not isinstance(name, str):
-        raise DirtyRecordError("the operation is no name")
+        raise DirtyRecordError("the operation is not a name")
     return known.get(name)
 
 
@@ -133,9 +133,9 @@ def _either(first: Any, second: Any) -> Any:
 
 
 def _time(value: Any, name: str, unit_ms: int = 1) -> int:
-    """In milliseconds, which have 64 bits."""
+    """In milliseconds, as 64 bits."""
     if type(value) is not int or not -_END_OF_TIME <= value * unit_ms < _END_OF_TIME:
-        raise DirtyRecordError(f"{name} is no time")
+        raise DirtyRecordError(f"{name} is not a time")
     return value * unit_ms
 
 
@@ -155,7 +155,7 @@ def _output(change: RowChange, route: Route) -> OutputRow:
 
 
 def _key(parts: list[str]) -> str:
-    """One part is the key as it is. Several are joined so that no two rows share one: (a-b, c) is not (a, b-c)."""
+    """One part is the key itself. Several are joined unambiguously: (a-b, c) differs from (a, b-c)."""
     if len(parts) == 1:
         return parts[0]
     for special in (_ESCAPE, _KEY_SEPARATOR):

@@ -22,27 +22,27 @@ _TASKS: Final = "tasks"
 
 
 class CheckpointError(Exception):
-    """The checkpoint is not this pipeline's; the text says whose it is and what to do."""
+    """The checkpoint belongs to another query; the text says to which one and what to do."""
 
 
 def checkpoint_files(checkpoint: str) -> tuple[fs.FileSystem, str]:
     """(file system, path of the folder on it)"""
     if "://" not in checkpoint:
-        # Not by way of a URI, in which a blank, # and % mean something.
+        # Not as a URI, in which blanks, # and % are special.
         return fs.LocalFileSystem(), checkpoint.rstrip("/")
     files, root = fs.FileSystem.from_uri(checkpoint)
     return files, root.rstrip("/")
 
 
 def last_planned_batch(checkpoint: str) -> int:
-    """By the checkpoint's own log of offsets, which Spark writes before it starts a batch; -1 if there is none."""
+    """From the offset log, which Spark writes before it starts a batch; -1 if there is none."""
     files, folder = checkpoint_files(checkpoint)
     found = files.get_file_info(fs.FileSelector(f"{folder}/offsets", allow_not_found=True))
     return max((int(info.base_name) for info in found if info.base_name.isdecimal()), default=-1)
 
 
 def replace_file(files: fs.FileSystem, path: str, content: bytes) -> None:
-    """All of the content or what was there before: a reader sees one or the other. One writer at a time."""
+    """Atomic: a reader sees the old or the new content. One writer at a time."""
     files.create_dir(path.rpartition("/")[0], recursive=True)
     with files.open_output_stream(f"{path}.new") as sink:
         sink.write(content)
@@ -50,7 +50,7 @@ def replace_file(files: fs.FileSystem, path: str, content: bytes) -> None:
 
 
 def checkpoint_owner(checkpoint: str) -> str | None:
-    """The name of the pipeline; None if the checkpoint is missing, or of no pipeline."""
+    """The name of the pipeline; None if the checkpoint is missing, or not of a pipeline."""
     files, root = checkpoint_files(checkpoint)
     path = f"{root}/{_OWNER}"
     return _read(files, path) if _exists(files, path) else None
@@ -62,26 +62,26 @@ def checkpoint_exists(checkpoint: str) -> bool:
 
 
 def claim_checkpoint(checkpoint: str, name: str) -> None:
-    """Raises CheckpointError and changes nothing, or from now on it belongs to the pipeline of this name."""
+    """From now on it belongs to the pipeline of this name. Raises CheckpointError and changes nothing if it cannot."""
     files, root = checkpoint_files(checkpoint)
     path = f"{root}/{_OWNER}"
     if _exists(files, path):
         owner = _read(files, path)
         if owner != name:
             raise CheckpointError(
-                f"{checkpoint} is the checkpoint of pipeline {owner}, not of {name}: what is written is noted by that"
-                f" name; give --name {owner}, or another --checkpoint"
+                f"{checkpoint} is the checkpoint of pipeline {owner}, not of {name}, and its progress is recorded under"
+                f" that name; use --name {owner}, or another --checkpoint"
             )
         return
     if _exists(files, f"{root}/metadata") and not _exists(files, f"{root}/routing"):
         raise CheckpointError(
-            f"{checkpoint} is the checkpoint of another query, which is no pipeline; give another --checkpoint"
+            f"{checkpoint} is the checkpoint of a query that is not a pipeline; use another --checkpoint"
         )
     replace_file(files, path, json.dumps({"name": name}).encode())
 
 
 def max_tasks(checkpoint: str, master: str, cores: int) -> int | None:
-    """None: a task for each partition."""
+    """None: one task per partition."""
     files, root = checkpoint_files(checkpoint)
     path = f"{root}/{_TASKS}"
     if files.get_file_info(path).type == fs.FileType.File:

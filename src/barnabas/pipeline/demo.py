@@ -1,8 +1,8 @@
-"""`make demo`: a broker, sample traffic and the pipeline on Spark, alive in one terminal.
+"""`make demo`: a broker, sample traffic and the pipeline on Spark, live in one terminal.
 
-Runs `barnabas server`, `pipeline run` and `pipeline generate` as anybody would, shows topics, rates and lag until
-Ctrl-C, and then stops and removes everything. With `--duration` the generator ends by itself, the pipeline takes what
-is left, and the output is checked against the input (`demo_check`): exit status 0 if it is exact, 1 if it is not.
+Runs `barnabas server`, `pipeline run` and `pipeline generate` as a user would, shows topics, rates and lag until
+Ctrl-C, and then stops and removes everything. With `--duration` the generator stops after that time, the pipeline
+processes the rest, and the output is checked against the input (`demo_check`): exit status 0 if it is exact, else 1.
 """
 
 import argparse
@@ -41,13 +41,13 @@ _READY: Final = re.compile(r" ready on (\S+) \(")
 _RUNS: Final = re.compile(f"pipeline {_NAME} runs")
 _LOOK_S: Final = 0.1
 _STUCK_S: Final = 180
-"""So long may the pipeline make no step while it is behind."""
+"""Maximum time without progress while the pipeline is behind."""
 _PATIENCE_S: Final = {"generator": 10.0, "pipeline": 60.0, "broker": 30.0}
 OK, FAILED, INTERRUPTED = 0, 1, 130
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the text says why."""
+    """The demo cannot continue; the text says why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _folder(options.data_dir) as folder, Demo(options, folder) as demo:
             return demo.run()
     except KeyboardInterrupt:
-        # Ctrl-C is how a demo without an end ends.
+        # Ctrl-C is the normal end of a demo without --duration.
         return OK if options.duration is None else INTERRUPTED
     except (DemoError, ProcessError, ReadingError, KafkaError) as error:
         print(f"demo: {error}", file=sys.stderr)
@@ -70,20 +70,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m barnabas.pipeline.demo", description="Everything, alive.")
-    parser.add_argument("--duration", type=float, metavar="SECONDS", help="of the traffic; then a check, and the end")
-    parser.add_argument("--rate", type=float, default=500, metavar="N", help="records a second (default 500)")
+    parser = argparse.ArgumentParser(prog="python -m barnabas.pipeline.demo", description="The whole system, live.")
     parser.add_argument(
-        "--dirty", type=float, default=0.01, metavar="SHARE", help="that nobody can read (default 0.01)"
+        "--duration", type=float, metavar="SECONDS", help="stop the traffic after this time, check the output and exit"
     )
-    parser.add_argument("--duplicates", type=float, default=0.01, metavar="SHARE", help="sent twice (default 0.01)")
-    parser.add_argument("--master", default="local[2]", help="of Spark (default local[2])")
-    parser.add_argument("--data-dir", metavar="DIR", help="keep everything here (default: a temporary folder)")
+    parser.add_argument("--rate", type=float, default=500, metavar="N", help="records per second (default 500)")
+    parser.add_argument(
+        "--dirty", type=float, default=0.01, metavar="SHARE", help="share of malformed records (default 0.01)"
+    )
+    parser.add_argument(
+        "--duplicates", type=float, default=0.01, metavar="SHARE", help="share of records sent twice (default 0.01)"
+    )
+    parser.add_argument("--master", default="local[2]", help="Spark master (default local[2])")
+    parser.add_argument("--data-dir", metavar="DIR", help="keep everything here (default: a temporary directory)")
     return parser
 
 
 class Demo:
-    """Its processes, from first to last. As a context: whatever happens, none of them is left."""
+    """The processes of the demo. As a context manager it always stops all of them."""
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self._options = options
@@ -92,13 +96,13 @@ class Demo:
         self._topics = [plan.name for plan in topics(self._routing, with_sources=True)]
         self._processes: list[DemoProcess] = []
         self._bootstrap = ""
-        """Where the broker listens, once it does."""
+        """The broker's address, once it listens."""
 
     def __enter__(self) -> "Demo":
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Last started, first stopped. A second Ctrl-C does not make it leave something behind."""
+        """Last started, first stopped. A second Ctrl-C does not interrupt it."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         while self._processes:
@@ -113,33 +117,33 @@ class Demo:
             try:
                 self._watch([broker, pipeline], generator, admin, counter)
             finally:
-                _say(f"{_input(counter.counts):,} records came in, {_output(counter.counts):,} went out")
-        # Without its pipeline nothing changes any more: what is read now is all there is.
+                _say(f"{_input(counter.counts):,} records in, {_output(counter.counts):,} out")
+        # Without the pipeline nothing changes any more, so the output is complete.
         self._stop(pipeline)
         return self._check()
 
     def _start_broker(self) -> DemoProcess:
-        """On 9092 as everywhere, unless a broker is there already: the demo does not touch that one.
+        """On 9092, unless that is taken: the demo never touches another broker.
 
-        Whether the port is free is left to the broker itself: between a look and its start another demo may take it.
+        The broker itself finds out whether the port is free: a check before its start would be a race.
         """
         try:
             return self._start_broker_on(PORT)
         except ProcessError as error:
             if os.strerror(errno.EADDRINUSE) not in str(error):
                 raise
-        _say(f"{HOST}:{PORT} is taken: this broker takes another port")
+        _say(f"{HOST}:{PORT} is in use: this broker uses another port")
         self._stop(self._processes[-1])
         return self._start_broker_on(0)
 
     def _start_broker_on(self, port: int) -> DemoProcess:
-        """0: whichever is free."""
+        """0: any free port."""
         data = self._folder / "broker"
-        # The check wants every row of the dimensions, not only the newest.
+        # The check needs every row of the dimensions, not only the newest.
         settings = ("--set", "log.cleaner.enable=false")
         arguments = ["server", "--listen", f"{HOST}:{port}", "--data-dir", str(data), *settings]
         broker = self._start("broker", arguments, signal.SIGTERM)
-        self._wait("starting the broker", lambda: broker.has_said(_READY))
+        self._wait("starting the broker", lambda: broker.has_printed(_READY))
         self._bootstrap = _READY.findall(broker.printed)[0]
         _say(f"broker on {self._bootstrap}, data in {data}")
         return broker
@@ -156,7 +160,7 @@ class Demo:
         for name, value in settings.items():
             arguments += ["--conf", f"{name}={value}"]
         pipeline = self._start("pipeline", arguments, signal.SIGINT)
-        self._wait("starting Spark and the pipeline (about 10 s)", lambda: pipeline.has_said(_RUNS))
+        self._wait("starting Spark and the pipeline (about 10 s)", lambda: pipeline.has_printed(_RUNS))
         _say(f"pipeline on Spark {self._options.master}")
         return pipeline
 
@@ -168,39 +172,41 @@ class Demo:
             arguments += ["--duration", str(options.duration)]
         generator = self._start("generator", arguments, signal.SIGINT)
         until = "until Ctrl-C" if options.duration is None else f"for {options.duration:g} s"
-        shares = f"{options.dirty:.0%} dirty, {options.duplicates:.0%} twice"
+        shares = f"{options.dirty:.0%} dirty, {options.duplicates:.0%} duplicates"
         _say(f"generator: {options.rate:,.0f} records/s, {shares}, {until}")
         return generator
 
     def _watch(self, servants: list[DemoProcess], generator: DemoProcess, admin: Admin, counter: RecordCounter) -> None:
-        """Shows what happens, until the generator is done and the pipeline has caught up."""
+        """Shows progress until the generator is done and the pipeline has caught up."""
         board = Board(self._topics)
         started = moved = time.monotonic()
         duration = self._options.duration
-        running = "Ctrl-C ends it" if duration is None else f"traffic for {duration:g} s"
+        running = "Ctrl-C to stop" if duration is None else f"traffic for {duration:g} s"
         behind = -1
         try:
             while True:
                 counter.count_for(1.0)
                 for servant in servants:
-                    servant.check_well(may_be_done=False)
+                    servant.check_running(may_be_done=False)
                 is_generated = generator.has_ended
-                generator.check_well(may_be_done=True)
+                generator.check_running(may_be_done=True)
                 lags = _lags(admin)
                 now = time.monotonic()
-                phase = "the pipeline takes what is left" if is_generated else running
+                phase = "the pipeline processes the rest" if is_generated else running
                 board.show(counter.counts, lags, f"{now - started:.0f} s, {phase}")
                 if is_generated and not sum(lags.values()):
                     return
                 if sum(lags.values()) != behind or not is_generated:
                     behind, moved = sum(lags.values()), now
                 if now - moved > _STUCK_S:
-                    raise DemoError(f"the pipeline is {behind:,} records behind and has not moved for {_STUCK_S} s")
+                    raise DemoError(
+                        f"the pipeline is {behind:,} records behind and has made no progress for {_STUCK_S} s"
+                    )
         finally:
             board.finish()
 
     def _check(self) -> int:
-        _say("checking: every ODS record split once more, compared with every record that was written")
+        _say("checking: splitting every ODS record again and comparing with every record written")
         written = [topic for topic in self._topics if topic not in ODS_PARTITIONS]
         results = check(
             lambda: expected_rows(self._bootstrap, self._routing),
@@ -220,20 +226,20 @@ class Demo:
         if not process.has_ended:
             _say(f"stopping the {process.name}")
         if process.stop(_PATIENCE_S[process.name]):
-            _say(f"the {process.name} did not end by itself and was killed")
+            _say(f"the {process.name} did not stop in time and was killed")
         self._processes.remove(process)
 
     def _wait(self, what: str, is_so: Callable[[], bool]) -> None:
-        """Says every few seconds that it still waits, so that nobody thinks it hangs."""
-        started, told = time.monotonic(), 0
+        """Prints every few seconds that it is still waiting."""
+        started, reported = time.monotonic(), 0
         _say(f"{what} ...")
         while not is_so():
             for process in self._processes:
-                process.check_well(may_be_done=False)
+                process.check_running(may_be_done=False)
             time.sleep(_LOOK_S)
             seconds = int(time.monotonic() - started)
-            if seconds >= told + 5:
-                told = seconds
+            if seconds >= reported + 5:
+                reported = seconds
                 _say(f"  {seconds} s")
 
 
@@ -249,12 +255,12 @@ def summary(results: Sequence[TopicCheck]) -> list[str]:
         lines += [f"  {example}" for example in each.examples]
     return [
         *lines,
-        "the output is NOT what it should be" if wrong else "exact: nothing lost, nothing twice, keys in order",
+        "the output is NOT correct" if wrong else "exact: nothing lost, no duplicates, keys in order",
     ]
 
 
 def _lags(admin: Admin) -> dict[str, int]:
-    """How far the pipeline is behind, by topic."""
+    """The pipeline's lag, by topic."""
     partitions = [TopicPartition(topic, each) for topic, count in ODS_PARTITIONS.items() for each in range(count)]
     done = admin.list_group_offsets(_NAME)
     ends = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
@@ -274,11 +280,11 @@ def _output(counts: "Counter[str]") -> int:
 
 
 @contextlib.contextmanager
-def _folder(told: str | None) -> Iterator[Path]:
-    """A temporary one is removed with all that is in it; one that was asked for is kept."""
-    if told is not None:
-        Path(told).mkdir(parents=True, exist_ok=True)
-        yield Path(told).absolute()
+def _folder(given: str | None) -> Iterator[Path]:
+    """A temporary folder is removed; one that the user named is kept."""
+    if given is not None:
+        Path(given).mkdir(parents=True, exist_ok=True)
+        yield Path(given).absolute()
         return
     folder = Path(tempfile.mkdtemp(prefix="barnabas-demo-"))
     try:

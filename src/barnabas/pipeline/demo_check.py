@@ -1,8 +1,8 @@
-"""The demo's last word: are the DWD, DIM and dirty topics exactly what the rules make of the ODS topics?
+"""The final check of the demo: the DWD, DIM and dirty topics must be exactly what the rules make of the ODS topics.
 
-`expected_rows` reads every ODS record and splits it again, in plain Python and apart from Spark; `found_rows` reads
-every row that the pipeline wrote, both under read_committed. `check` compares them as multisets by topic (what is
-missing, what is there twice, what should not be there) and, where these are equal, the order of the rows of each key.
+`expected_rows` reads every ODS record and splits it again, in plain Python without Spark; `found_rows` reads every
+row that the pipeline wrote, both with read_committed. `check` compares them as multisets by topic (missing, duplicate
+and unexpected rows) and, if these are equal, the order of the rows of each key.
 """
 
 from collections import Counter, defaultdict
@@ -32,17 +32,17 @@ class Row(NamedTuple):
     value: bytes | None
     headers: Headers
     origin: TopicPartition
-    """Where it was read, or what it was made of."""
+    """Where it was read, or the record it was made of."""
     offset: int
 
     @property
     def content(self) -> int:
-        """A digest of 64 bits stands for a row: nobody's demo fits into memory for ever."""
+        """A 64-bit digest represents a row, to bound memory."""
         return hash((self.key, self.value, self.headers))
 
 
 Rows = Callable[[], Iterable[Row]]
-"""Can be gone through more than once."""
+"""Can be iterated more than once."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class TopicCheck:
     strange: int = 0
     """Rows that no ODS record explains."""
     disordered: int = 0
-    """Keys whose rows came in another order."""
+    """Keys whose rows are in another order."""
     examples: list[str] = field(default_factory=list)
 
     @property
@@ -64,13 +64,13 @@ class TopicCheck:
 
     @property
     def words(self) -> str:
-        told = (
+        parts = (
             f"{self.missing:,} missing" if self.missing else "",
-            f"{self.twice:,} too often" if self.twice else "",
-            f"{self.strange:,} that should not be there" if self.strange else "",
+            f"{self.twice:,} duplicate" if self.twice else "",
+            f"{self.strange:,} unexpected" if self.strange else "",
             f"{self.disordered:,} keys in another order" if self.disordered else "",
         )
-        return ", ".join(filter(None, told))
+        return ", ".join(filter(None, parts))
 
 
 class _Tally:
@@ -81,7 +81,7 @@ class _Tally:
         self.orders: dict[tuple[str, bytes], tuple[TopicPartition, int]] = {}
         """By topic and key, of all its rows so far: where they came from, and a digest that depends on their order."""
         self.scattered: set[tuple[str, bytes]] = set()
-        """Keys with rows of several partitions, which have no order."""
+        """Keys with rows from several partitions, which have no order."""
         for row in rows:
             self._add(row)
 
@@ -98,7 +98,7 @@ class _Tally:
 
 
 def check(expected: Rows, found: Rows, topics: Iterable[str]) -> list[TopicCheck]:
-    """One result a topic, in the order of `topics`; topics that only one side knows come after them."""
+    """One result per topic, in the order of `topics`; topics that only one side has come after them."""
     wanted, there = _Tally(expected()), _Tally(found())
     others = sorted({*wanted.contents, *there.contents} - set(topics))
     results = {topic: _compare(topic, wanted, there) for topic in (*topics, *others)}
@@ -130,8 +130,8 @@ def _count_disordered(wanted: _Tally, there: _Tally, results: dict[str, TopicChe
 
 
 def _find_examples(wanted: _Tally, there: _Tally, expected: Rows, found: Rows, results: dict[str, TopicCheck]) -> None:
-    """Goes through everything once more, which only a failure has to pay for."""
-    sides = ((wanted, there, expected, "missing: made of"), (there, wanted, found, "too much:"))
+    """Iterates over everything again; only needed after a failure."""
+    sides = ((wanted, there, expected, "missing: from"), (there, wanted, found, "unexpected:"))
     for one, other, rows, word in sides:
         left = {topic: one.contents[topic] - other.contents[topic] for topic in results}
         for row in rows():
@@ -163,8 +163,8 @@ def expected_rows(bootstrap: str, routing: Routing, utc_offset_ms: int = SHANGHA
 
 
 def _dirty_headers(reason: str, record: ConsumerRecord) -> Headers:
-    told = {"reason": reason, "topic": record.topic, "partition": record.partition, "offset": record.offset}
-    return tuple((name, str(value).encode()) for name, value in told.items())
+    fields = {"reason": reason, "topic": record.topic, "partition": record.partition, "offset": record.offset}
+    return tuple((name, str(value).encode()) for name, value in fields.items())
 
 
 def found_rows(bootstrap: str, topics: Iterable[str]) -> Iterator[Row]:

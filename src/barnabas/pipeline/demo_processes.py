@@ -1,7 +1,7 @@
-"""The processes of the demo: started with their output in a file, watched, and stopped with all they started.
+"""The processes of the demo: started with their output in a file, watched, and stopped with their children.
 
-Each has a session of its own. Ctrl-C in the terminal then reaches the demo alone, which stops them in order; and what a
-process leaves behind when it ends (a JVM, say) can be found and ended by its session.
+Each has its own session. Ctrl-C in the terminal then reaches only the demo, which stops them in order; and a child that
+a process leaves behind (such as a JVM) can be found and killed by its session.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ from typing import Final
 
 import barnabas
 
-_LOOK_S: Final = 0.05
-_LAST_WORDS: Final = 15
+_POLL_S: Final = 0.05
+_LAST_LINES: Final = 15
 
 
 class ProcessError(Exception):
-    """A process ended that should not have; the text has its last words."""
+    """A process exited unexpectedly; the text has its last output."""
 
 
 class DemoProcess:
@@ -53,27 +53,25 @@ class DemoProcess:
     def printed(self) -> str:
         return self._output.read_text(errors="replace")
 
-    def has_said(self, words: re.Pattern[str]) -> bool:
-        """Raises ProcessError if it never will."""
+    def has_printed(self, words: re.Pattern[str]) -> bool:
+        """Whether the output matches. Raises ProcessError if the process has exited without."""
         ended = self.has_ended
         if words.search(self.printed):
             return True
         if ended:
-            self.check_well(may_be_done=False)
+            self.check_running(may_be_done=False)
         return False
 
-    def check_well(self, *, may_be_done: bool) -> None:
-        """Raises ProcessError if it has ended, or has failed where it may be done."""
+    def check_running(self, *, may_be_done: bool) -> None:
+        """Raises ProcessError if it has exited, or with `may_be_done` if it has failed."""
         status = self._process.poll()
         if status is None or (status == 0 and may_be_done):
             return
-        lines = [f"  {line}" for line in self.printed.splitlines()[-_LAST_WORDS:]]
-        raise ProcessError("\n".join([f"the {self.name} has ended with status {status}; its last words:", *lines]))
+        lines = [f"  {line}" for line in self.printed.splitlines()[-_LAST_LINES:]]
+        raise ProcessError("\n".join([f"the {self.name} has exited with status {status}; its last output:", *lines]))
 
     def stop(self, patience_s: float) -> bool:
-        """With the signal that it takes for a wish, then by force; in the end nothing of its session is left.
-
-        Whether force was needed."""
+        """Sends its stop signal, then kills it and what is left of its session. Returns whether it had to kill."""
         is_forced = False
         if not self.has_ended:
             self._process.send_signal(self._stop_signal)
@@ -81,19 +79,19 @@ class DemoProcess:
                 self._process.wait(patience_s)
         until = time.monotonic() + patience_s
         while self._rest():
-            # What it started ends with it, but not in the same moment; Spark's workers end when their JVM is gone.
+            # Its children exit shortly after it; Spark's workers exit when their JVM is gone.
             if time.monotonic() > until or not self.has_ended:
                 is_forced = True
                 for pid in self._rest():
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
             self._process.poll()
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
         self._process.wait()
         return is_forced
 
     def _rest(self) -> list[int]:
-        """The processes of its session that live, by /proc; where there is none, its process group stands for it."""
+        """The live processes of its session, from /proc; without /proc, its process group."""
         if Path("/proc/self/stat").exists():
             return [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if self._is_mine(pid)]
         try:

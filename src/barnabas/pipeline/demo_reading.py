@@ -1,7 +1,7 @@
-"""How the demo reads topics: all of them from beginning to end for its check, and as they grow for its table.
+"""How the demo reads topics: from beginning to end for its check, and as they grow for its table.
 
-Both under read_committed, so that what is counted is what any consumer can have. Offsets would not do for that: those
-of the pipeline's topics count the markers of its transactions too.
+Both with read_committed, so that counts are what any consumer sees. Offsets cannot be used for that: those of the
+pipeline's topics include transaction markers.
 """
 
 import time
@@ -28,7 +28,7 @@ def read_all(bootstrap: str, topics: Iterable[str]) -> Iterator[ConsumerRecord]:
         begins, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
         for tp, offset in begins.items():
             if offset > 0:
-                raise ReadingError(f"{tp} begins at {offset}: what came before was removed by its retention")
+                raise ReadingError(f"{tp} begins at {offset}: earlier records were deleted by retention")
         consumer.assign(partitions)
         consumer.seek_to_beginning()
         left = {tp for tp in partitions if ends[tp] > 0}

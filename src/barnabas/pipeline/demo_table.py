@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: in a terminal a table that is drawn in place, elsewhere a line now and then."""
+"""What the demo shows while it runs: a table that is updated in place on a terminal, otherwise a line now and then."""
 
 import os
 import shutil
@@ -12,13 +12,13 @@ from barnabas.pipeline.ods_records import DIRTY_TOPIC
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
 
 _WINDOW_S: Final = 5.0
-"""Rates are those of the last seconds: what a batch writes becomes readable all at once."""
+"""Rates are averaged over some seconds, because a batch becomes readable all at once."""
 _UP: Final = "\x1b[{}A\r\x1b[J"
 _GAP: Final = "  "
 
 
 class Line(NamedTuple):
-    """Of the table; topics that belong together share one."""
+    """A line of the table; related topics share one."""
 
     name: str
     topics: tuple[str, ...]
@@ -35,7 +35,7 @@ def lines_of(topics: Iterable[str]) -> list[Line]:
 
 
 class Rates:
-    """Records a second by topic, over the last seconds."""
+    """Records per second by topic, over the last seconds."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, dict[str, int]]] = deque()
@@ -53,7 +53,7 @@ class Rates:
 
 
 class Board:
-    """Draws what it is told: in place if `stream` is a terminal, otherwise a line every few seconds."""
+    """Updates in place if `stream` is a terminal, otherwise prints a line every few seconds."""
 
     def __init__(self, topics: Iterable[str], stream: TextIO | None = None, line_every_s: float = 5.0) -> None:
         self._stream = sys.stdout if stream is None else stream
@@ -61,7 +61,7 @@ class Board:
         self._lines = lines_of(topics)
         self._rates = Rates()
         self._line_every_s = line_every_s
-        self._told_at = -line_every_s
+        self._shown_at = -line_every_s
         self._drawn = 0
 
     def show(self, counts: Mapping[str, int], lags: Mapping[str, int], title: str, now: float | None = None) -> None:
@@ -69,12 +69,12 @@ class Board:
         self._rates.add(counts, now)
         if self._is_terminal:
             self._draw([title, "", *table(["TOPIC", "RECORDS", "RECORDS/S", "LAG"], self._rows(counts, lags))])
-        elif now - self._told_at >= self._line_every_s:
-            self._told_at = now
+        elif now - self._shown_at >= self._line_every_s:
+            self._shown_at = now
             self._say(f"{title}: {self._in_one_line(counts, lags)}")
 
     def finish(self) -> None:
-        """What is drawn stays; what is printed next comes below it."""
+        """The table stays; further output comes below it."""
         if self._drawn:
             self._say("")
         self._drawn = 0
@@ -101,7 +101,7 @@ class Board:
 
     def _draw(self, lines: Sequence[str]) -> None:
         size = shutil.get_terminal_size()
-        # One line less than there are: the cursor stands below the last. A line that wraps would count twice.
+        # One line less than the terminal has: the cursor is below the last. A line that wraps would count twice.
         shown = [line[: size.columns - 1] for line in lines[: size.lines - 1]]
         self._stream.write(_UP.format(self._drawn) if self._drawn else "")
         self._stream.write("".join(f"{line}\n" for line in shown))

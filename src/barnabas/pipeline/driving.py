@@ -1,4 +1,4 @@
-"""The driver's side of a pipeline: its session, its routing, and following its queries while they run."""
+"""The driver's side of a pipeline: its session and routing, and following its queries while they run."""
 
 import logging
 import os
@@ -23,18 +23,18 @@ from barnabas.pipeline.stop_request import StopRequest, signals_held_back
 from barnabas.pipeline.tables.query import TablesQuery
 
 logger = logging.getLogger(__name__)
-_LOOK_S: Final = 1
+_POLL_S: Final = 1
 _SETTINGS: Final = {
-    # The web page of Spark is for whoever asks for it: it costs seconds of start-up.
+    # Spark's web UI costs seconds at startup; users may enable it.
     "spark.ui.enabled": "false",
-    # Its bar would be drawn over ours.
+    # Its progress bar would overwrite ours.
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     # Two workers are forked for each batch, and would import the clients each time.
     "spark.python.daemon.module": "barnabas.spark.worker_daemon",
-    # Looked at once a second, and each costs a call and a parsing; there are a few batches a second at most.
+    # Polled once per second, and each costs a call and parsing; there are a few batches per second at most.
     "spark.sql.streaming.numRecentProgressUpdates": "20",
-    # Without Hadoop's own checksum files: it starts a process for each file that it writes, and these are half of them.
+    # Without Hadoop's checksum files, which are half of all files: Hadoop starts a process per file.
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 
@@ -43,8 +43,8 @@ def spark_session(master: str, name: str, settings: dict[str, str]) -> SparkSess
     """A session whose workers run this Python, since the packages are installed here."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = SparkConf().setMaster(master).setAppName(name).setAll([*(_SETTINGS | settings).items()])
-    # Cut in half, PySpark takes away the folder in which its JVM says where it listens, and a JVM that fails to say so
-    # never ends. One that has said it ends with this process.
+    # If interrupted, PySpark removes the folder in which its JVM reports its port, and a JVM that cannot report it
+    # never exits. Once it has, it exits with this process.
     with signals_held_back():
         SparkContext._ensure_initialized(conf=conf)
     return SparkSession.builder.config(conf=conf).getOrCreate()
@@ -62,22 +62,22 @@ class Driver:
         """Whether Ctrl-C ended the pipeline."""
         self._lag = LagMeter(client)
         self._announced = ""
-        """The routing that people know of."""
+        """The last routing that was announced."""
         self._new_routing: str | None = None
-        """What the routing file holds, if that is another one without a mistake."""
+        """The contents of the routing file, if it is a different valid routing."""
         self._named: set[str] = set()
-        """Tables without a route that have been named."""
+        """Tables without a route that have been reported."""
 
     @property
     def is_new(self) -> bool:
-        """Whether the checkpoint knows of no batch."""
+        """Whether the checkpoint has no batch yet."""
         return last_planned_batch(self._checkpoint) < 0
 
     def take_routing(self, text: str) -> Routing:
-        """The routing for what comes next; batches that have begun keep theirs. Raises RoutingError."""
+        """The routing of the following batches; batches that have started keep theirs. Raises RoutingError."""
         versions, begun = self._routings.versions(), self._routings.begun()
         if not versions or self._routings.text(versions[-1]) != text:
-            # A version that does not hold yet is replaced: left behind, it would take over again when its batch comes.
+            # A version that is not in effect yet is replaced: otherwise it would take effect again with its batch.
             self._routings.write(max(begun + 1, versions[-1]) if versions else 0, text)
         self._routings.note_begun(begun)
         self._announced = text
@@ -119,13 +119,13 @@ class Driver:
         tables: TablesQuery | None = None,
         on_message: Callable[[str], None] = logger.info,
     ) -> str | None:
-        """Until a query ends or Ctrl-C: notes the batches and looks at the routing file. What failed, and why.
+        """Records batches and polls the routing file until a query ends or Ctrl-C. Returns what failed, and why.
 
-        `on_message` is called when a new routing holds, and for each table that has changes and no route.
+        `on_message` is called when a new routing takes effect, and for each table that has changes but no route.
         """
         seen, routing = -1, _WatchedFile(routing_file)
         with StopRequest() as stop:
-            while not stop.requested and not _has_ended(query, _LOOK_S):
+            while not stop.requested and not _has_ended(query, _POLL_S):
                 if tables is not None and _has_failed(tables.query):
                     break
                 self._heartbeat.beat()
@@ -135,7 +135,7 @@ class Driver:
                 self._maybe_announce_routing(routing_file, tables, on_message)
             self.was_stopped = stop.requested
             if stop.requested:
-                _hush()
+                _silence_spark()
             query.stop()
             if tables is not None:
                 tables.stop()
@@ -145,9 +145,9 @@ class Driver:
         return self._failure({self._name: query, **({tables.name: tables.query} if tables is not None else {})})
 
     def follow_tables(self, tables: TablesQuery) -> str | None:
-        """Until the query for tables ends by itself, or Ctrl-C. What it failed with."""
+        """Waits until the query for tables ends, or Ctrl-C. Returns why it failed."""
         with StopRequest() as stop:
-            while not stop.requested and tables.query is not None and not _has_ended(tables.query, _LOOK_S):
+            while not stop.requested and tables.query is not None and not _has_ended(tables.query, _POLL_S):
                 self._heartbeat.beat()
             tables.stop()
         return self._failure({tables.name: tables.query})
@@ -172,7 +172,7 @@ class Driver:
         written = WrittenRows(self._checkpoint).read() if new else {}
         for progress in new:
             seen = progress["batchId"]
-            # It is the lag of now: of several batches only the last has it.
+            # The lag is the current one, so only the last of several batches has it.
             lag = self._lag.behind(end_position(progress)) if progress is new[-1] else None
             batch = summary(progress, rows_out=written.get(seen), lag=lag)
             self._progress.add(batch)
@@ -182,7 +182,7 @@ class Driver:
         return seen
 
     def _check_routing(self, routing_file: str | None) -> None:
-        """A file with mistakes changes nothing: all of them are named. One without holds from the next batch on."""
+        """A file with errors changes nothing; all of them are reported. A valid one applies to the next batch."""
         self._new_routing = None
         if routing_file is None:
             return
@@ -190,7 +190,7 @@ class Driver:
             text = Path(routing_file).read_text(encoding="utf-8")
             parse_routing(text)
         except (OSError, UnicodeDecodeError, RoutingError) as error:
-            logger.error("%s; the routing stays as it was", error)
+            logger.error("%s; the routing is unchanged", error)
             return
         if text != self._announced:
             self._new_routing = text
@@ -202,9 +202,9 @@ class Driver:
             return
         version = self._routings.versions()[-1]
         if self._routings.text(version) != self._new_routing:
-            return  # no batch has begun since
+            return  # no batch has started since
         self._announced, self._new_routing = self._new_routing, None
-        on_message(f"new routing: {routing_file} holds from batch {version} on")
+        on_message(f"new routing: {routing_file} is used from batch {version} on")
         if tables is not None:
             tables.maybe_restart(self._all_routings())
 
@@ -215,8 +215,8 @@ class Driver:
                 on_message(f"no route for changes of {table}: {count:,} so far; `pipeline status` counts them")
 
 
-def _hush() -> None:
-    """A batch that is stopped on purpose is an error in Spark's log, and in nobody else's eyes."""
+def _silence_spark() -> None:
+    """Spark logs a batch that is stopped on purpose as an error."""
     spark = SparkSession.getActiveSession()
     if spark is not None:
         spark.sparkContext.setLogLevel("OFF")
@@ -239,19 +239,19 @@ _PYTHON_ERROR: Final = re.compile(
 
 
 def _reason(query: StreamingQuery) -> str | None:
-    """Of a long text with the stacks of two languages, what the last Python error said; else its first line."""
+    """The message of the last Python error in a text with stack traces of two languages; else its first line."""
     failure = query.exception()
     if failure is None:
         return None
     text = str(failure)
-    told: list[str] = _PYTHON_ERROR.findall(text)
-    return " ".join((told[-1] if told else text.partition("\n")[0]).split())
+    errors: list[str] = _PYTHON_ERROR.findall(text)
+    return " ".join((errors[-1] if errors else text.partition("\n")[0]).split())
 
 
 class _WatchedFile:
-    """Has changed at the first look too: Spark takes its time to start, and the file was read before that.
+    """Reports a change at the first check too: the file was read before Spark started, which takes a while.
 
-    One whose time still moves is being written, and left for the next look: half a routing may be one as well.
+    While the modification time still changes, the file is being written: half a routing may be a valid one.
     """
 
     def __init__(self, path: str | None) -> None:

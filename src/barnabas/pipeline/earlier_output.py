@@ -1,7 +1,7 @@
-"""Whether a pipeline with a new checkpoint would write what is written already. Asked once, before it starts.
+"""Whether a pipeline with a new checkpoint would write its output again. Called once, before it starts.
 
-Notes of what was written belong to a checkpoint. A new one has none: all that ODS holds is split again, and readers of
-the output find it twice. That may be what somebody wants, so it is said and not refused.
+The record of what was written belongs to a checkpoint. A new one has none: everything in ODS is split again, and
+readers of the output see it twice. That may be intended, so it is a warning and not an error.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _PATIENCE_S: Final = 10.0
 
 
 def earlier_output_warning(admin: Admin, checkpoint: str, routing: Routing) -> str | None:
-    """For a new checkpoint that starts at the earliest offsets. None: nothing is written twice, or nobody knows."""
+    """For a new checkpoint that starts at the earliest offsets. None: nothing is written twice, or it is not known."""
     try:
         written = _with_records(admin, [plan.name for plan in topics(routing, with_sources=False)])
         if not written or not _with_records(admin, ODS_PARTITIONS):
@@ -29,15 +29,15 @@ def earlier_output_warning(admin: Admin, checkpoint: str, routing: Routing) -> s
         return None
     more = f" and {len(written) - _NAMED} more" if len(written) > _NAMED else ""
     return (
-        f"warning: the checkpoint {checkpoint} is new, but the output topics hold records already"
-        f" ({', '.join(written[:_NAMED])}{more}): everything in ODS is written there once more."
-        " To go on where an earlier run was, give its --checkpoint; to take only what comes from now on,"
-        " --starting-offsets latest; to make the output anew, delete those topics first"
+        f"warning: the checkpoint {checkpoint} is new, but the output topics already hold records"
+        f" ({', '.join(written[:_NAMED])}{more}): everything in ODS is written there again."
+        " To continue an earlier run, use its --checkpoint; to process only new records,"
+        " --starting-offsets latest; to rebuild the output, delete those topics first"
     )
 
 
 def _with_records(admin: Admin, names: Iterable[str]) -> list[str]:
-    """Those of the topics that hold something."""
+    """Those of the topics that have records."""
     known = admin.list_topics(timeout=_PATIENCE_S)
     there = [name for name in names if name in known]
     partitions = [TopicPartition(name, each) for name in there for each in range(known[name].partitions)]

@@ -1,9 +1,9 @@
 """Splits an app event (WAREHOUSE: generations A and B) into rows of the five DWD log topics.
 
-`EventSplitter.split` is called once for each record of `ods_base_log`, in the order of its partition. All of a record's
-rows, or none: whatever cannot be understood raises DirtyRecordError. Columns that have no value are null, so that a
-topic's rows all have the same columns. A row is joined from pieces of JSON: what an event's rows share (common and page
-columns) is written once and not once a row, which is most of the work.
+`EventSplitter.split` is called once per record of `ods_base_log`, in the order of its partition. Either all
+rows of a record or DirtyRecordError. Columns without a value are null, so that all rows of a topic have the same
+columns. A row is joined from pieces of JSON: what the rows of an event share (common and page columns) is encoded once
+per event and not once per row, which is most of the work.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ ERROR: Final = "dwd_error_log"
 LOG_TOPICS: Final = (START, PAGE, DISPLAY, ACTION, ERROR)
 
 MOST_ROW_BYTES: Final = 64 * 1024 * 1024
-"""Of one event: every display and action repeats the common and page columns, and a record can hold 300,000 of them."""
+"""Per event: every display and action repeats the common and page columns, and a record can hold 300,000 of them."""
 
 RepairIsNew = Callable[[str, int, Any], Any]
-"""(mid, ts, what the app says) -> what is true; see `visits`."""
+"""(mid, ts, is_new as sent) -> the corrected is_new; see `visits`."""
 
 _COMMON: Final = ("mid", "uid", "ar", "ch", "is_new", "md", "os", "vc", "ba")
 _dumps = orjson.dumps
@@ -46,7 +46,7 @@ class EventSplitter:
         mid = common.get("mid")
         key = None if mid is None else id_text(mid).encode()
         rows: list[OutputRow] = [] if fault is None else [OutputRow(ERROR, key, value)]
-        # All is checked before the state of the devices is touched: a dirty record must leave no trace.
+        # Everything is checked before the state of devices changes: a dirty record must have no effect.
         if start is not None:
             columns = _start_columns(_object(start, "start"))
             shared = self._common_columns(common, mid, get("ts"))
@@ -145,7 +145,7 @@ def _check_size(size: int, common: dict[str, Any], page: dict[str, Any], count: 
 
 
 def _either(tree: dict[str, Any], name: str, other: str) -> Any:
-    """A field that goes by two names."""
+    """A field that has two names."""
     value = tree.get(name)
     return tree.get(other) if value is None else value
 
@@ -154,7 +154,7 @@ def _object(value: Any, name: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise DirtyRecordError(f"{name} is no object")
+        raise DirtyRecordError(f"{name} is not an object")
     return value
 
 
@@ -162,5 +162,5 @@ def _list(value: Any, name: str) -> list[dict[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
-        raise DirtyRecordError(f"{name} is no list of objects")
+        raise DirtyRecordError(f"{name} is not a list of objects")
     return value

@@ -1,4 +1,4 @@
-"""Whether there is a Java for Spark. Asked before Spark is started, whose own words for it are a page of Java."""
+"""Checks that Java is installed, before Spark fails with a page of stack trace."""
 
 import os
 import re
@@ -19,12 +19,12 @@ def why_no_java() -> str | None:
     home = os.environ.get("JAVA_HOME")
     command = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     if command is None:
-        where = f"JAVA_HOME is {home}, where there is none" if home else "there is none on PATH"
+        where = f"JAVA_HOME is {home}, which has none" if home else "there is none on PATH"
         return f"Spark needs Java {OLDEST} or later, and {where}: {_HOW}"
-    told = subprocess.run([command, "-version"], check=False, capture_output=True, text=True).stderr
-    version = _VERSION.search(told)
+    output = subprocess.run([command, "-version"], check=False, capture_output=True, text=True).stderr
+    version = _VERSION.search(output)
     if version is None:
-        return f"Spark needs Java {OLDEST} or later, and {command} does not say which it is: {_HOW}"
+        return f"Spark needs Java {OLDEST} or later, and {command} does not report its version: {_HOW}"
     if int(version[1]) < OLDEST:
         return f"Spark needs Java {OLDEST} or later, and {command} is Java {version[1]}: {_HOW}"
     return None

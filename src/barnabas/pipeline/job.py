@@ -1,7 +1,7 @@
 """The pipeline as a Spark query: ODS topics in, DWD, DIM and dirty topics out, exactly once, without a shuffle.
 
-`start` runs on the driver; what its tasks do is in `sink` and `split_task`. A task gets all that a batch has
-of an ODS partition, because the source never splits one; that is what lets the state of devices live beside it.
+`start` runs on the driver; its tasks are in `sink` and `split`. A task gets all records that a batch
+has of an ODS partition, because the source never splits one; so the state of devices can be kept per partition.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SHANGHAI_MS: Final = 8 * 3600 * 1000
 MAX_OFFSETS: Final = 100_000
-"""Records a batch. A backlog is worked off in batches of some seconds: each is a transaction that readers wait for."""
+"""Records per batch. A backlog is processed in batches of some seconds: each is a transaction that readers wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +27,21 @@ class JobOptions:
     """Kafka's dotted names, `bootstrap.servers` among them."""
     checkpoint: str
     name: str = "barnabas-pipeline"
-    """Of the query; also the group that shows its lag."""
+    """The name of the query, and of the group that shows its lag."""
     starting_offsets: str = "earliest"
     max_offsets_per_trigger: int | None = None
     """None: MAX_OFFSETS."""
     trigger: dict[str, Any] | None = None
-    """As writeStream.trigger takes it; None: the next batch as soon as the last is done."""
+    """As in writeStream.trigger; None: the next batch starts as soon as the last is done."""
     utc_offset_ms: int = SHANGHAI_MS
     routing_file: str | None = None
-    """Looked at before each batch. None: the routing is the one in the checkpoint."""
+    """Checked before each batch. None: use the routing in the checkpoint."""
     skip_lost: bool = False
-    """Go on with what is there where ODS records went before they were read; else that ends the query."""
+    """Continue if ODS records were deleted before they were read; otherwise that ends the query."""
 
 
 def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
-    """Starts the query, or goes on where its checkpoint says. The checkpoint must have a routing already."""
+    """Starts the query, or resumes it from its checkpoint, which must already have a routing."""
     from barnabas.pipeline.sink import (
         CHECKPOINT,
         FORMAT,
@@ -75,9 +75,9 @@ def start(spark: "SparkSession", options: JobOptions) -> "StreamingQuery":
 
 
 def sink_defaults() -> dict[str, str]:
-    """What the pipeline's producers are told where the user has not said otherwise."""
+    """Options of the pipeline's producers that the user can override."""
     return {
-        # The rows of an event share most of their bytes: writing a tenth of them takes less than compressing does.
+        # The rows of an event share most of their bytes and compress to a tenth: cheaper than writing all of them.
         "kafka.compression.type": "lz4",
         "kafka.max.request.size": str(LARGEST_ROW),
     }

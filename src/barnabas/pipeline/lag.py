@@ -1,6 +1,6 @@
-"""How far a query is behind, asked of the brokers. For people; nothing of the query depends on the answer.
+"""The lag of a query, from the brokers. Only displayed; the query does not depend on it.
 
-Spark's own report does not tell: the end that it names is the one from when the batch was planned.
+Spark's own report cannot be used: its end offsets are from when the batch was planned.
 """
 
 import contextlib
@@ -17,14 +17,14 @@ _PATIENCE_S: Final = 2.0
 
 
 class LagMeter:
-    """Connects when it is first asked. Not shared by threads."""
+    """Connects on first use. Not thread-safe."""
 
     def __init__(self, client: Mapping[str, str]) -> None:
         self._client = {name: value for name, value in client.items() if name in AdminOptions.settings}
         self._admin: Admin | None = None
 
     def behind(self, position: Mapping[TopicPartition, int]) -> int | None:
-        """Records after `position`; None if nobody answers in time."""
+        """Records after `position`; None if the brokers do not respond in time."""
         try:
             if self._admin is None:
                 self._admin = Admin.from_config(self._client)

@@ -1,7 +1,7 @@
-"""Arrow batches cut by the partition that their records come from. Runs on executors.
+"""Splits Arrow batches by the partition of their records. Runs on executors.
 
-A task may have several partitions, one after the other, and Spark cuts what it hands on into batches of its own, which
-may hold records of more than one.
+A task may have several partitions, one after the other, and Spark forms its own batches, which may hold records of more
+than one.
 """
 
 import itertools

@@ -1,11 +1,11 @@
 """What the batches of a query did, and whether its driver is alive: small files beside its checkpoint.
 
     <checkpoint>/progress.json      the last batches, for `pipeline status`
-                 written.json       how many rows they wrote, noted by the sink
-                 unrouted.json      how many changes had no route, by table, noted by the sink
-                 heartbeat.json     who runs the query, and when it was last heard of
+                 written.json       how many rows they wrote, recorded by the sink
+                 unrouted.json      how many changes had no route, by table, recorded by the sink
+                 heartbeat.json     who runs the query, and when it was last alive
 
-Written on the driver's machine alone, read by whoever asks. Nothing of the query depends on them.
+Written only on the driver's machine, read by `pipeline status`. The query does not depend on them.
 """
 
 import contextlib
@@ -31,26 +31,26 @@ _MOST_TABLES: Final = 100
 _OTHER_TABLES: Final = "other tables"
 _BEAT_EVERY_S: Final = 2.0
 SILENT_AFTER_S: Final = 15.0
-"""A driver says every two seconds that it lives; after this long without a word it is thought dead."""
+"""A driver writes a heartbeat every two seconds; after this long without one it is considered dead."""
 
 State = Literal["running", "silent", "stopped", "failed", "unknown"]
 
 
 class _JsonFile:
-    """A file that is replaced as a whole: a reader sees one state or the other."""
+    """A file that is replaced atomically."""
 
     def __init__(self, checkpoint: str, name: str) -> None:
         self._files, root = checkpoint_files(checkpoint)
         self._path = f"{root}/{name}"
 
     def read(self) -> Any:
-        """None if there is none, or if it is not what was written here."""
+        """None if it is missing or not valid."""
         with contextlib.suppress(FileNotFoundError, ValueError), self._files.open_input_file(self._path) as source:
             return json.loads(source.read())
         return None
 
     def write(self, content: Any) -> None:
-        """If it cannot be written only people miss it; the query has worse to fear from such a file system."""
+        """Best effort: only the status display reads it."""
         try:
             replace_file(self._files, self._path, json.dumps(content, indent=1).encode())
         except OSError as error:
@@ -77,7 +77,7 @@ def last_batches(checkpoint: str) -> list[dict[str, Any]]:
 
 
 class WrittenRows:
-    """How many rows each of the last batches wrote. Spark does not know: they are made inside the sink."""
+    """How many rows each of the last batches wrote. Spark does not know: the sink creates them."""
 
     def __init__(self, checkpoint: str) -> None:
         self._file = _JsonFile(checkpoint, _WRITTEN)
@@ -92,9 +92,9 @@ class WrittenRows:
 
 
 class UnroutedChanges:
-    """Changes of tables without a route, since the checkpoint was made. A batch that is done again counts once.
+    """Changes of tables without a route, since the checkpoint was created. A replayed batch counts once.
 
-    Only so many tables have a line of their own: a record can name any table.
+    The number of tables is limited, because a record can name any table.
     """
 
     def __init__(self, checkpoint: str) -> None:
@@ -118,7 +118,7 @@ class UnroutedChanges:
 
 
 class Heartbeat:
-    """The driver's word that it runs. `beat` may be called as often as one likes, `end` once."""
+    """The driver's sign of life. `beat` may be called at any rate, `end` once."""
 
     def __init__(self, checkpoint: str) -> None:
         self._file = _JsonFile(checkpoint, _HEARTBEAT)
@@ -141,11 +141,11 @@ class Heartbeat:
 class QueryState(NamedTuple):
     state: State
     seconds_ago: float | None = None
-    """Since the last word of the driver."""
+    """Since the last heartbeat of the driver."""
     host: str | None = None
     pid: int | None = None
     failure: str | None = None
-    """The first line of what it failed with."""
+    """The first line of the error."""
 
 
 def query_state(checkpoint: str, now: float | None = None) -> QueryState:
@@ -159,7 +159,7 @@ def query_state(checkpoint: str, now: float | None = None) -> QueryState:
 
 
 def summary(progress: Any, *, rows_out: int | None = None, lag: int | None = None) -> dict[str, Any]:
-    """The few figures that people ask for, of a StreamingQueryProgress and what it does not know."""
+    """The figures to display, from a StreamingQueryProgress and what it lacks."""
     seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
     rows = progress["numInputRows"]
     return {
@@ -174,7 +174,7 @@ def summary(progress: Any, *, rows_out: int | None = None, lag: int | None = Non
 
 
 def end_position(progress: Any) -> dict[TopicPartition, int]:
-    """Up to where a batch has read."""
+    """The end offsets of a batch."""
     found: dict[TopicPartition, int] = {}
     for source in progress["sources"]:
         end = source["endOffset"]

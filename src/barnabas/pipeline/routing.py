@@ -9,8 +9,8 @@
 
     unrouted = "dirty"                 # above all sections: keep changes of other tables; default "count"
 
-A new table needs a line here and no code. `parse_routing` names every mistake at once; the pipeline then keeps the
-routing it has.
+A new table needs a section here and no code. `parse_routing` reports all errors at once; the pipeline then keeps its
+routing.
 """
 
 import difflib
@@ -28,10 +28,10 @@ _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class RoutingError(ValueError):
-    """`faults` holds one line for each mistake."""
+    """`faults` has one line per error."""
 
     def __init__(self, faults: list[str]) -> None:
-        super().__init__("the routing file has mistakes:\n" + "\n".join(f"  {fault}" for fault in faults))
+        super().__init__("the routing file has errors:\n" + "\n".join(f"  {fault}" for fault in faults))
         self.faults = tuple(faults)
 
 
@@ -67,7 +67,7 @@ def parse_routing(text: str) -> Routing:
     except tomllib.TOMLDecodeError as error:
         raise RoutingError([f"not TOML: {error}"]) from None
     known = ("tables", "unrouted")
-    faults = [f"there is no section {name!r}: tables stand in [tables.NAME]" for name in tree if name not in known]
+    faults = [f"there is no section {name!r}: tables are sections [tables.NAME]" for name in tree if name not in known]
     unrouted = tree.get("unrouted", "count")
     if unrouted not in UNROUTED:
         faults.append('unrouted must be "count" or "dirty"')
@@ -85,7 +85,7 @@ def parse_routing(text: str) -> Routing:
             routes[table] = _route(table, options)
     faults += _shared_topics(routes)
     if not routes and not faults:
-        faults.append("no table is named")
+        faults.append("no table is defined")
     if faults:
         raise RoutingError(faults)
     return Routing(routes, unrouted)
@@ -101,7 +101,7 @@ def _check(table: str, options: dict[str, Any]) -> list[str]:
         faults.append('kind must be "fact" or "dimension"')
     topic = options.get("topic", f"dwd_{table}")
     if not isinstance(topic, str) or not _TOPIC.fullmatch(topic) or topic in (".", ".."):
-        faults.append(f"{topic!r} cannot be the name of a topic")
+        faults.append(f"{topic!r} is not a valid topic name")
     for name in ("key", "columns"):
         value = options.get(name)
         if value is not None and not (
@@ -127,7 +127,7 @@ def _route(table: str, options: dict[str, Any]) -> Route:
 
 
 def _shared_topics(routes: dict[str, Route]) -> list[str]:
-    """A dimension's topic is compacted by key: rows of two tables in it would remove each other."""
+    """A dimension's topic is compacted by key: rows of two tables in it would replace each other."""
     users: dict[str, list[Route]] = {}
     for route in routes.values():
         users.setdefault(route.topic, []).append(route)

@@ -1,8 +1,8 @@
-"""Versions of the routing in the checkpoint: from which batch on each holds, so that a replay routes as the first time.
+"""Versions of the routing in the checkpoint, by their first batch, so that a replay routes as the first time.
 
     <checkpoint>/routing/00000000000000000000.toml     from batch 0 on
                          00000000000000000118.toml     from batch 118 on
-                         begun                         the last batch that has its routing for good
+                         begun                         the last batch whose routing is final
 
 Written on the driver's machine, read by tasks. A version is written before the tasks of its first batch start.
 """
@@ -24,7 +24,7 @@ class RoutingLog:
         self._parsed: dict[int, Routing] = {}
 
     def versions(self) -> list[int]:
-        """The batches from which a version holds, ascending."""
+        """The first batch of each version, ascending."""
         found = self._files.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
         names = [info.base_name.partition(".") for info in found if info.base_name.endswith(_SUFFIX)]
         return sorted(int(number) for number, _, _ in names if number.isdecimal())
@@ -35,12 +35,12 @@ class RoutingLog:
         return content.decode()
 
     def write(self, version: int, text: str) -> None:
-        """Raises RoutingError if the text is none; nothing is written then."""
+        """Raises RoutingError if the text is not valid; then nothing is written."""
         parse_routing(text)
         replace_file(self._files, self._path(version), text.encode())
 
     def for_batch(self, batch: int) -> Routing:
-        """Parsed once for each version."""
+        """Parsed once per version."""
         version = self._version_for(batch)
         if version not in self._parsed:
             self._parsed[version] = parse_routing(self.text(version))
@@ -50,9 +50,9 @@ class RoutingLog:
         return self.text(self._version_for(batch))
 
     def begun(self) -> int:
-        """The last batch whose tasks may have started: its routing stays as it is. -1: none has.
+        """The last batch whose tasks may have started: its routing is final. -1: none.
 
-        A checkpoint without the note was written before there was one: whatever Spark has planned may have started.
+        Older checkpoints do not have the file: then every planned batch may have started.
         """
         try:
             with self._files.open_input_file(f"{self._folder}/{_BEGUN}") as source:
@@ -64,7 +64,7 @@ class RoutingLog:
         replace_file(self._files, f"{self._folder}/{_BEGUN}", str(batch).encode())
 
     def _version_for(self, batch: int) -> int:
-        """A batch that no version covers is a checkpoint that was tampered with."""
+        """If no version covers the batch, the checkpoint was tampered with."""
         fitting = [version for version in self.versions() if version <= batch]
         if not fitting:
             raise RuntimeError(

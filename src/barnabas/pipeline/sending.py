@@ -1,4 +1,4 @@
-"""Sends generated records at a given rate, or as fast as they go."""
+"""Sends generated records at a given rate, or as fast as possible."""
 
 import itertools
 import time
@@ -23,7 +23,7 @@ def send_records(
     stamp_now: bool = False,
     on_progress: Callable[[int], None] = lambda sent: None,
 ) -> int:
-    """How many were sent and acknowledged. `stamp_now`: record timestamps are the present, not event time."""
+    """How many were sent and acknowledged. `stamp_now`: record timestamps are the current time, not event time."""
     started = time.monotonic()
     sent = 0
     source = iter(records if count is None else itertools.islice(records, count))

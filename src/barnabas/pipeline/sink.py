@@ -1,8 +1,8 @@
-"""`format("barnabas-pipeline")`: the sink that splits what it is given, inside the task that writes it.
+"""`format("barnabas-pipeline")`: a sink that splits ODS records inside the task that writes them.
 
-An event makes eleven rows and five times its bytes. Split ahead of the sink they would pass through the JVM row by row;
-split here they go from the rules into the open batches of the producer, and only what was read passes through Spark.
-Otherwise it is the sink of `format("barnabas")`: the same options, and exactly once in the same way.
+An event becomes eleven rows with five times its bytes. Split before the sink they would pass through the JVM row by
+row; split here they go directly into the producer's batches, and only the input passes through Spark. Otherwise it is
+the sink of `format("barnabas")`: the same options, and exactly once in the same way.
 """
 
 from collections import Counter
@@ -29,12 +29,12 @@ CHECKPOINT: Final = "pipeline.checkpoint"
 UTC_OFFSET_MS: Final = "pipeline.utcOffsetMs"
 ROUTING_FILE: Final = "pipeline.routingFile"
 INPUT_COLUMNS: Final = ("key", "value", "topic", "partition", "offset")
-"""Of the source, in this order; with the columns that a dirty record's origin is told from."""
+"""Columns of the source, in this order, including those for the origin of a dirty record."""
 _OWN: Final = {name.lower(): name for name in (CHECKPOINT, UTC_OFFSET_MS, ROUTING_FILE)}
 
 
 class PipelineDataSource(DataSource):
-    """Registered by `job.start`; it can be written to as a stream, and nothing else."""
+    """Registered by `job.start`; only supports streaming writes."""
 
     @classmethod
     def name(cls) -> str:
@@ -46,7 +46,7 @@ class PipelineDataSource(DataSource):
         own = {_OWN[name.lower()]: text for name, text in self.options.items() if name.lower() in _OWN}
         options = read_sink_options({name: text for name, text in self.options.items() if name.lower() not in _OWN})
         check_client(options)
-        # Spark asks for a writer before the tasks of a batch start, so this is where the batch gets its routing.
+        # Spark requests a writer before the tasks of a batch start, so the batch gets its routing here.
         choose_routing(own[CHECKPOINT], own.get(ROUTING_FILE), topic_creator(options.client))
         return PipelineWriter(options, own[CHECKPOINT], int(own[UTC_OFFSET_MS]))
 

@@ -48,10 +48,10 @@ class SplitTask:
         self._checkpoint = checkpoint
         self._utc_offset_ms = utc_offset_ms
         self.unrouted: Counter[str] = Counter()
-        """Row changes without a route, by table, of the records that were split since the last call."""
+        """Row changes without a route, by table, since the last call."""
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch], batch_id: int) -> Iterator[pyarrow.RecordBatch]:
-        """The records come partition by partition, as the source reads them."""
+        """The records arrive partition by partition, as the source reads them."""
         self.unrouted.clear()
         routing = _routings.setdefault(self._checkpoint, RoutingLog(self._checkpoint)).for_batch(batch_id)
         pieces = itertools.chain.from_iterable(map(partition_runs, batches))
@@ -61,9 +61,9 @@ class SplitTask:
     def _split(
         self, name: str, records: Iterator[pyarrow.RecordBatch], routing: Routing, batch_id: int
     ) -> Iterator[pyarrow.RecordBatch]:
-        """Of one ODS partition, all that the task has of it."""
+        """All records that the task has of one ODS partition."""
         key = (self._checkpoint, name)
-        # Out of the cache while it is being changed: a task that fails must leave no half-changed state behind.
+        # Removed from the cache while it changes: a failed task must not leave half-changed state behind.
         store = _stores.pop(key, None) or VisitStore(self._checkpoint, name)
         visits = Visits(store.before(batch_id), self._utc_offset_ms)
         yield from split_rows(records, EventRows(visits.repair), routing, self.unrouted)
@@ -74,7 +74,7 @@ class SplitTask:
 def split_rows(
     batches: Iterator[pyarrow.RecordBatch], events: EventRows, routing: Routing, unrouted: Counter[str] | None = None
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Records of one partition, in its order, which each topic's rows keep. `unrouted`: see `split_change`."""
+    """Records of one partition; the rows of each topic keep their order. `unrouted`: see `split_change`."""
     rows: list[OutputRow] = []
     size_bytes = 0
     dirty: list[tuple[int, Origin]] = []

@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM as a wish that is looked at between two steps, or after one that must not be cut in half.
+"""Ctrl-C and SIGTERM as a stop request that is polled between steps and never interrupts one.
 
-PySpark's own answer to Ctrl-C cancels the jobs of a batch and throws in the middle of a call to the JVM, whose client
-then logs a page of stack. Here the loop that follows a query sees the wish within a second, and stops the query.
+PySpark's own handler cancels the jobs of a batch and raises in the middle of a call to the JVM, whose client then logs
+a page of stack trace. Here the loop that follows a query sees the request within a second, and stops the query.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """As a context, in the main thread; elsewhere signals are not ours, and it is never there. Twice means at once."""
+    """A context manager for the main thread; in others nothing is ever requested. A second signal interrupts."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -39,7 +39,7 @@ class StopRequest:
 
 @contextlib.contextmanager
 def signals_held_back() -> Iterator[None]:
-    """Those that come meanwhile, however often, count when the block is done. For steps of seconds."""
+    """Delivers signals only after the block, once. For steps of a few seconds."""
     held: list[int] = []
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():

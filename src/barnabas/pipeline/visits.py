@@ -31,9 +31,9 @@ _DELTA: Final = ".delta"
 _SNAPSHOT: Final = ".snapshot"
 _UNFINISHED: Final = ".new"
 _SNAPSHOT_EVERY: Final = 40
-"""Deltas until everything is written out once more."""
+"""Number of deltas between snapshots."""
 _KEPT_VERSIONS: Final = 10
-"""Batches that can still be gone back to; Spark itself only ever repeats the last one."""
+"""Number of batches that can still be replayed; Spark itself only repeats the last one."""
 _SCHEMA: Final = pyarrow.schema([("mid", pyarrow.string()), ("first_day", pyarrow.int32())])
 
 
@@ -56,7 +56,7 @@ class Visits:
         if first < day:
             return NOT_NEW
         if day < first:
-            # Late: this visit came before what was thought to be the first.
+            # A late record: this visit was before the first known one.
             self._note(mid, day if is_new == NEW else day - 1)
         return is_new
 
@@ -71,19 +71,19 @@ class _StateFile(NamedTuple):
 
 
 class VisitStore:
-    """The state of one ODS partition. Not shared by threads; a process may keep one from task to task."""
+    """The state of one ODS partition. Not thread-safe; a process may reuse it across tasks."""
 
     def __init__(self, checkpoint: str, name: str) -> None:
         self._files, root = checkpoint_files(checkpoint)
         self._folder = f"{root}/visits/{name}"
         self._days: dict[str, int] = {}
         self._batch = -1
-        """The batch after which `_days` is true."""
+        """The last batch that is included in `_days`."""
 
     def before(self, batch: int) -> dict[str, int]:
         """First days as they were before `batch`. The caller may change the mapping, and then calls `commit`.
 
-        Whoever gives up in between throws this object away.
+        If the caller fails in between, it must discard this object.
         """
         wanted = batch - 1
         found = [each for each in self._list() if each.batch <= wanted]
@@ -100,7 +100,7 @@ class VisitStore:
         return self._days
 
     def commit(self, batch: int, changed: dict[str, int]) -> None:
-        """`changed` is what `batch` added to what `before` gave."""
+        """`changed` is what `batch` added to the result of `before`."""
         if changed:
             self._write(batch, _DELTA, changed)
         self._batch = batch
@@ -111,7 +111,7 @@ class VisitStore:
             self._clean(batch)
 
     def _clean(self, batch: int) -> None:
-        """What is older than the newest snapshot that is itself older than all that may be asked for."""
+        """Deletes files before the newest snapshot that no replay can need."""
         files = self._list()
         safe = max(
             (each.batch for each in files if each.is_snapshot and each.batch <= batch - _KEPT_VERSIONS), default=-1
@@ -122,7 +122,7 @@ class VisitStore:
         for info in self._files.get_file_info(fs.FileSelector(self._folder)):
             number = info.base_name.partition(".")[0]
             if info.base_name.endswith(_UNFINISHED) and number.isdecimal() and int(number) < safe:
-                self._delete(info.path)  # of an attempt that was killed
+                self._delete(info.path)  # left by an attempt that was killed
 
     def _delete(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -142,9 +142,9 @@ class VisitStore:
         return dict(zip(table.column("mid").to_pylist(), table.column("first_day").to_pylist()))
 
     def _write(self, batch: int, suffix: str, days: dict[str, int]) -> None:
-        """All of the file or none: it gets its name when it is complete.
+        """Atomic: a file gets its name when it is complete.
 
-        Two attempts at a batch may be at it at the same time, one of them given up: none touches the other's file.
+        Two attempts at a batch may run at the same time, one of them abandoned: each has its own temporary file.
         """
         self._files.create_dir(self._folder, recursive=True)
         path = f"{self._folder}/{batch:020d}{suffix}"

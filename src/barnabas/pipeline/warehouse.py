@@ -16,9 +16,9 @@ DIM_PARTITIONS: Final = 2
 DIRTY_PARTITIONS: Final = 2
 RETENTION_MS: Final = 3 * 24 * 3600 * 1000
 LARGEST_ROW: Final = 4 * 1024 * 1024
-"""Bytes. A record of 1 MiB, the most that ODS takes, makes rows of twice that if most of it is its key.
+"""In bytes. A record of 1 MiB, the maximum in ODS, makes rows of twice that if most of it is its key.
 
-A row that its topic refuses would keep the query from ever getting past the record.
+If a topic rejected a row, the query could never get past the record.
 """
 _LARGE: Final = {"max.message.bytes": str(LARGEST_ROW)}
 
@@ -66,7 +66,7 @@ class TopicPlan(NamedTuple):
 
 
 def topics(routing: Routing, *, with_sources: bool) -> list[TopicPlan]:
-    """What the pipeline writes to, and with `with_sources` what it reads from too."""
+    """The topics that the pipeline writes to, and with `with_sources` those that it reads from."""
     kept = {"retention.ms": str(RETENTION_MS)}
     plans = [TopicPlan(name, count, kept) for name, count in ODS_PARTITIONS.items()] if with_sources else []
     plans += [TopicPlan(name, DWD_PARTITIONS, kept | _LARGE) for name in LOG_TOPICS]

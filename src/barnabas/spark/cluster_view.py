@@ -1,4 +1,4 @@
-"""What the driver asks the cluster: topics, their ids, and offsets. Clients are connected when first needed."""
+"""What the driver queries from the cluster: topics, their ids, and offsets. Clients connect on first use."""
 
 import re
 import time
@@ -25,7 +25,7 @@ class Topics(dict[str, int]):
 
 
 class ClusterView:
-    """Not picklable, and never part of what is pickled: a reader makes its own where it runs."""
+    """Not picklable: a reader creates its own where it runs."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -33,7 +33,7 @@ class ClusterView:
         self._admin: Admin | None = None
 
     def topics(self) -> Topics:
-        """What the options ask for. Raises UnknownTopicError if a topic that was named does not exist."""
+        """The partitions that the options select. Raises UnknownTopicError if a given topic does not exist."""
         return self._retrying(self._topics)
 
     def partitions(self, topics: Topics) -> list[TopicPartition]:
@@ -55,7 +55,7 @@ class ClusterView:
         return self._retrying(lambda: self._connected().end_offsets(partitions)) if partitions else {}
 
     def resolve(self, spec: OffsetSpec, partitions: list[TopicPartition], option: str) -> dict[TopicPartition, int]:
-        """Offsets in numbers. Raises ConfigError where the option does not fit the partitions."""
+        """Resolved offsets. Raises ConfigError if the option does not match the partitions."""
         wanted = spec.by_partition
         if wanted is None:
             assert spec.everywhere is not None
@@ -63,8 +63,8 @@ class ClusterView:
         elif set(wanted) != set(partitions):
             missing = sorted(set(partitions) - set(wanted))
             unknown = sorted(set(wanted) - set(partitions))
-            faults = [f"it says nothing of {_named(missing)}"] if missing else []
-            faults += [f"there is no {_named(unknown)} among what is read"] if unknown else []
+            faults = [f"{_named(missing)} is missing"] if missing else []
+            faults += [f"{_named(unknown)} is not read"] if unknown else []
             raise ConfigError([f"{option}: {' and '.join(faults)}"])
         if spec.kind == "timestamps":
             return self._at_times(wanted, spec, option)
@@ -82,11 +82,11 @@ class ClusterView:
         return offsets | self.latest(after_all)
 
     def commit(self, group_id: str, offsets: dict[TopicPartition, int]) -> None:
-        """Progress for people and tools to see; nothing here ever reads it."""
+        """Progress for monitoring; never read here."""
         from barnabas.client.admin.admin import Admin
         from barnabas.client.options import AdminOptions
 
-        # Without what only a consumer knows, such as isolation.level.
+        # Without options that only a consumer has, such as isolation.level.
         client = {name: value for name, value in self._options.client.items() if name in AdminOptions.settings}
         with Admin.from_config(client) as admin:
             admin.alter_group_offsets(group_id, offsets)
@@ -104,7 +104,7 @@ class ClusterView:
         known = self._connected().list_topics()
         if options.subscribe_pattern is not None:
             pattern = re.compile(options.subscribe_pattern)
-            # What brokers keep for themselves is only read by name, as by the official connector.
+            # Internal topics are only read by name, as with the official connector.
             names: Iterable[str] = sorted(
                 name for name, topic in known.items() if pattern.fullmatch(name) and not topic.is_internal
             )
@@ -112,7 +112,7 @@ class ClusterView:
             names = options.subscribe or options.assign
             missing = [name for name in names if name not in known]
             if missing:
-                raise UnknownTopicError(f"there is no topic {', '.join(missing)}: create it, or look for a typo")
+                raise UnknownTopicError(f"there is no topic {', '.join(missing)}: create it, or check the spelling")
         for name in names:
             topics[name] = len(known[name].partitions)
             topics.ids[name] = topic_id_text(known[name].topic_id)
@@ -124,7 +124,7 @@ class ClusterView:
         return self._consumer
 
     def _retrying(self, operation: Callable[[], T]) -> T:
-        """fetchOffset.numRetries tries in all, as the official connector counts, fetchOffset.retryIntervalMs apart."""
+        """fetchOffset.numRetries attempts in total, as in the official connector, fetchOffset.retryIntervalMs apart."""
         for _ in range(self._options.offset_retries - 1):
             try:
                 return operation()

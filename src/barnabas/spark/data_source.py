@@ -1,4 +1,4 @@
-"""`format("barnabas")`: the class that Spark knows. It reads the options and hands out readers and writers."""
+"""`format("barnabas")`: the class that Spark registers. It parses the options and creates readers and writers."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ class BarnabasDataSource(DataSource):
     def _source_options(self, schema: StructType) -> SourceOptions:
         of_table = options_of_table(schema)
         if not of_table and not self.options:
-            raise ConfigError(["CREATE TABLE ... USING barnabas: leave the columns out, they are fixed"])
+            raise ConfigError(["CREATE TABLE ... USING barnabas: omit the columns, they are fixed"])
         options = read_source_options({**of_table, **{name.lower(): text for name, text in self.options.items()}})
         _check_schema(schema, source_schema(options.include_headers))
         return options
@@ -106,4 +106,4 @@ def source_schema(include_headers: bool) -> StructType:
 
 def _check_schema(given: StructType, own: StructType) -> None:
     if given.simpleString() != own.simpleString():
-        raise ConfigError(["the columns of this source are fixed: leave schema() out and select what you need"])
+        raise ConfigError(["the columns of this source are fixed: omit schema() and select what you need"])

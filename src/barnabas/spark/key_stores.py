@@ -1,4 +1,4 @@
-"""Java's key stores (JKS, PKCS12) among the options: refused on the driver, with the commands that make PEM of them."""
+"""Java's key stores (JKS, PKCS12) among the options: rejected on the driver, with commands to convert them to PEM."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -9,7 +9,7 @@ _JAVA_TYPES: Final = ("JKS", "PKCS12")
 
 
 def key_store_faults(client: Mapping[str, str]) -> list[str]:
-    """One line for each store. `client` has Kafka's dotted names."""
+    """One line per store. `client` has Kafka's dotted names."""
     faults = []
     for which, convert in (("truststore", _trust_commands), ("keystore", _key_commands)):
         location = client.get(f"ssl.{which}.location", "")
@@ -18,8 +18,8 @@ def key_store_faults(client: Mapping[str, str]) -> list[str]:
             name = "type" if f"ssl.{which}.type" in client else "location"
             commands, pem = convert(location or f"{which}.jks", kind)
             faults.append(
-                f"kafka.ssl.{which}.{name}: a {kind} store is read by Java only; make PEM of it with {commands}, then"
-                f" give kafka.ssl.{which}.location={pem} and neither ssl.{which}.type nor ssl.{which}.password"
+                f"kafka.ssl.{which}.{name}: a {kind} store can only be read by Java; convert it to PEM with {commands},"
+                f" then set kafka.ssl.{which}.location={pem} and neither ssl.{which}.type nor ssl.{which}.password"
             )
     return faults
 

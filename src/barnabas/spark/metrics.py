@@ -1,7 +1,7 @@
-"""How far a query is behind, in the official connector's figures.
+"""The lag of a query, as the metrics of the official connector.
 
-That connector puts them into `sources[].metrics` of a query's progress. Spark lets no source that is written in Python
-add to it, but it does report the two positions that the figures are made of.
+That connector reports them in `sources[].metrics` of a query's progress. Spark does not let a Python source add to it,
+but it does report the two positions that the metrics are computed from.
 """
 
 import json
@@ -11,7 +11,7 @@ from barnabas.spark.offsets import read_position
 
 
 def offsets_behind_latest(source: Any) -> dict[str, str]:
-    """Of one of `sources` in a query's progress; empty before the first batch and for sources of other formats."""
+    """The metrics of one of `sources` in a query's progress; empty before the first batch and for other formats."""
     end, latest = (_offsets(source[name]) for name in ("endOffset", "latestOffset"))
     behind = [offset - end.get(partition, 0) for partition, offset in latest.items()]
     if not end or not behind:

@@ -1,4 +1,4 @@
-"""Where to start and where to end, as users write it, and as it stands in a checkpoint.
+"""Start and end offsets, as users write them, and as they are in a checkpoint.
 
 startingOffsets   earliest | latest | {"orders": {"0": 23, "1": -2}}     -2 earliest, -1 latest
 by timestamp      1600000000000     | {"orders": {"0": 1600000000000}}
@@ -48,7 +48,7 @@ def parse_offsets(text: str, may_be: tuple[str, ...]) -> OffsetSpec:
     if any(offset < EARLIEST for offset in offsets.values()):
         raise ValueError("an offset below -2 does not exist (-2 is earliest, -1 latest)")
     if "earliest" not in may_be and EARLIEST in offsets.values():
-        raise ValueError("-2 (earliest) cannot be where a read ends")
+        raise ValueError("-2 (earliest) cannot be the end of a read")
     return OffsetSpec("offsets", by_partition=offsets)
 
 
@@ -84,18 +84,18 @@ def position_of(offsets: dict[TopicPartition, int], topic_ids: dict[str, str]) -
 
 
 def read_position(position: Position) -> tuple[dict[TopicPartition, int], dict[str, str]]:
-    """(offsets, topic ids). Raises ValueError for what is not a position of this source."""
+    """(offsets, topic ids). Raises ValueError if it is not a position of this source."""
     offsets, topic_ids = {}, {}
     for topic, entries in position.items():
         if not isinstance(entries, dict):
-            raise ValueError("the checkpoint was not written by this source: begin a new one")
+            raise ValueError("the checkpoint was not written by this source: use a new one")
         for name, value in entries.items():
             if name == TOPIC_ID:
                 topic_ids[topic] = str(value)
             elif name.isdecimal() and isinstance(value, int):
                 offsets[TopicPartition(topic, int(name))] = value
             else:
-                raise ValueError("the checkpoint was not written by this source: begin a new one")
+                raise ValueError("the checkpoint was not written by this source: use a new one")
     return offsets, topic_ids
 
 

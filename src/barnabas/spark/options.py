@@ -1,7 +1,7 @@
 """Options of the source and the sink: the official connector's, checked all at once, with the nearest name for a typo.
 
-Names are case-insensitive, as everywhere in Spark. What starts with `kafka.` goes to the clients. An option of the
-official connector that cannot mean anything here is refused with a line that says what to do; none is ignored.
+Names are case-insensitive, as everywhere in Spark. Options that start with `kafka.` go to the clients. An option
+of the official connector that has no meaning here is rejected with a line that says what to do; none is ignored.
 """
 
 import difflib
@@ -49,18 +49,18 @@ class SinkOptions:
     client: dict[str, str]
     topic: str | None = None
     include_headers: bool = True
-    """A column headers is written; with false it is left out."""
+    """Whether a column `headers` is written."""
     exactly_once: bool = True
     transactional_id_prefix: str = "barnabas-sink"
 
 
 def read_source_options(given: Mapping[str, str]) -> SourceOptions:
-    """Raises ConfigError, which has every fault."""
+    """Raises ConfigError with all faults."""
     values, client, faults = _read(given, _SOURCE, _REFUSED)
     ways = [name for name in ("subscribe", "subscribePattern", "assign") if name in values]
     if len(ways) != 1:
         one_of = "subscribe, subscribePattern or assign"
-        faults.append(f"{' and '.join(ways)} exclude each other: give one" if ways else f"give one of {one_of}")
+        faults.append(f"{' and '.join(ways)} exclude each other: use one" if ways else f"one of {one_of} is required")
     starts = [name for name in _STARTS if name in values]
     ends = [name for name in _ENDS if name in values]
     # The official connector's order of precedence: one time for all, times by partition, offsets.
@@ -82,9 +82,9 @@ def read_source_options(given: Mapping[str, str]) -> SourceOptions:
 
 
 def with_group(options: SourceOptions) -> SourceOptions:
-    """The consumers of a query have the group id that kafka.group.id gives, else one of their own after groupIdPrefix.
+    """The consumers of a query use kafka.group.id as their group id, else a generated one after groupIdPrefix.
 
-    As with the official connector it is a name in requests, for ACLs and quotas: nothing is committed to it.
+    As with the official connector it is only for ACLs and quotas: nothing is committed to it.
     """
     if options.group_id_prefix is None or "group.id" in options.client:
         return options
@@ -93,7 +93,7 @@ def with_group(options: SourceOptions) -> SourceOptions:
 
 
 def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
-    # Spark hands its own options of a streaming write on to the sink.
+    # Spark passes its own options of a streaming write to the sink.
     given = {name: value for name, value in given.items() if name.lower() not in _OF_SPARK}
     values, client, faults = _read(given, _SINK, _REFUSED)
     for name, instead in _CLIENT_OF_THE_SINK.items():
@@ -107,7 +107,7 @@ def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
 def _check_together(values: dict[str, Any], faults: list[str]) -> None:
     least, most = values.get("minOffsetsPerTrigger"), values.get("maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
-        faults.append(f"minOffsetsPerTrigger ({least}) is more than maxOffsetsPerTrigger ({most})")
+        faults.append(f"minOffsetsPerTrigger ({least}) is greater than maxOffsetsPerTrigger ({most})")
 
 
 def _read(
@@ -131,10 +131,10 @@ def _read(
         else:
             near = difflib.get_close_matches(spelled.lower(), names, n=1)
             hint = f", did you mean {names[near[0]]}?" if near else ""
-            faults.append(f"{spelled}: there is no such option{hint}")
+            faults.append(f"{spelled}: unknown option{hint}")
     faults += key_store_faults(client)
     if "bootstrap.servers" not in client:
-        faults.append(f"{BOOTSTRAP}: has to be given, as host:port,...")
+        faults.append(f"{BOOTSTRAP}: is required, as host:port,...")
     return values, client, faults
 
 
@@ -150,14 +150,14 @@ def _positive(text: str) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise ValueError("it must be a whole number above 0")
+        raise ValueError("it must be a positive integer")
     return number
 
 
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise ValueError("it must name topics, separated by commas")
+        raise ValueError("it must be topic names, separated by commas")
     return names
 
 
@@ -167,7 +167,7 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"it is no regular expression: {error}") from None
+        raise ValueError(f"it is not a regular expression: {error}") from None
     return text
 
 
@@ -253,17 +253,17 @@ _SINK_FIELDS: Final = {
     "transactionalIdPrefix": "transactional_id_prefix",
 }
 _REFUSED: Final = {
-    "path": "this format reads and writes topics, not files: leave the path out (streaming: start(), not start(path))",
+    "path": "this format reads and writes topics, not files: omit the path (streaming: start(), not start(path))",
 }
 _CLIENT_OF_THE_SOURCE: Final = {
-    "auto.offset.reset": "give startingOffsets",
-    "enable.auto.commit": "Spark's checkpoint keeps the offsets; to see the lag give groupId",
-    "key.deserializer": "keys come as binary: cast them",
-    "value.deserializer": "values come as binary: cast them",
+    "auto.offset.reset": "use startingOffsets",
+    "enable.auto.commit": "Spark's checkpoint keeps the offsets; to see the lag use groupId",
+    "key.deserializer": "keys are binary: cast them",
+    "value.deserializer": "values are binary: cast them",
     "interceptor.classes": "not supported",
 }
 _CLIENT_OF_THE_SINK: Final = {
     "key.serializer": "keys are binary or string columns",
     "value.serializer": "values are binary or string columns",
-    "transactional.id": "give transactionalIdPrefix",
+    "transactional.id": "use transactionalIdPrefix",
 }

@@ -1,7 +1,7 @@
-"""Which offsets a micro-batch or a batch read takes, and how they are split into tasks. Pure; the same for a replay.
+"""Which offsets a micro-batch or a batch read covers, and how they are split into tasks. Pure; the same for a replay.
 
-Tasks follow from the two positions of a batch alone (and the options), so that a replayed batch has the same tasks: the
-sink's exactly-once rests on that.
+Tasks depend only on the two positions of a batch and the options, so that a replayed batch has the same tasks: the
+sink's exactly-once delivery relies on that.
 """
 
 import itertools
@@ -25,10 +25,10 @@ class OffsetRange(NamedTuple):
 
 
 def limit_end(start: Offsets, latest: Offsets, max_offsets: int) -> dict[TopicPartition, int]:
-    """The end of a batch of about `max_offsets`, shared out in proportion to what each partition has.
+    """The end of a batch of about `max_offsets`, divided in proportion to the records of each partition.
 
-    Shares as the official connector makes them: rounded down, but one offset at least for whoever has something, so
-    that a small partition never waits for a large one.
+    Shares as in the official connector: rounded down, but at least one offset per partition with records, so that a
+    small partition never waits for a large one.
     """
     available = {tp: max(0, latest[tp] - start.get(tp, latest[tp])) for tp in latest}
     total = sum(available.values())
@@ -42,7 +42,7 @@ def limit_end(start: Offsets, latest: Offsets, max_offsets: int) -> dict[TopicPa
 
 
 def ranges_between(start: Offsets, end: Offsets) -> list[OffsetRange]:
-    """What lies between two positions, ordered by topic and partition; one without records is left out."""
+    """The ranges between two positions, ordered by topic and partition, without empty ones."""
     found = []
     for tp in sorted(end):
         begin = start.get(tp)
@@ -54,9 +54,9 @@ def ranges_between(start: Offsets, end: Offsets) -> list[OffsetRange]:
 def split_ranges(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
     """More tasks than partitions: pieces of at most `max_records`, then the rest of `min_partitions` by size.
 
-    Ranges are split where the official connector splits them: those that are too small for a split are left out of the
-    proportion of the others. It lets rounding leave fewer than `min_partitions`; here it is the least, where there are
-    as many records.
+    Ranges are split where the official connector splits them: ranges too small for a split do not count in the
+    proportion of the others. Rounding there can lead to fewer than `min_partitions`; here it is a minimum, if there are
+    enough records.
     """
     if max_records is not None:
         ranges = [piece for each in ranges for piece in _pieces(each, -(-each.size // max_records))]
@@ -69,7 +69,7 @@ def split_ranges(ranges: list[OffsetRange], min_partitions: int | None, max_reco
     split: list[OffsetRange] = []
     for each in ranges:
         split += _pieces(each, _share(each.size, total, left)) if each in large else [each]
-    # Rounding may have left too few: the largest pieces are halved, first of all the first.
+    # Rounding may have left too few: the largest pieces are halved, the first ones first.
     while len(split) < min_partitions and any(each.size > 1 for each in split):
         largest = max(range(len(split)), key=lambda number: (split[number].size, -number))
         split[largest : largest + 1] = _pieces(split[largest], 2)
@@ -77,9 +77,9 @@ def split_ranges(ranges: list[OffsetRange], min_partitions: int | None, max_reco
 
 
 def group_ranges(ranges: list[OffsetRange], most: int | None) -> list[list[OffsetRange]]:
-    """What each task reads: a range each, or, to have no more than `most` tasks, several of about the same size in all.
+    """What each task reads: one range, or, for at most `most` tasks, several with about the same total size.
 
-    The largest first, each to the task that has least; within a task they keep their order.
+    The largest first, each to the task with the fewest records; within a task they keep their order.
     """
     if most is None or len(ranges) <= most:
         return [[each] for each in ranges]
@@ -98,7 +98,7 @@ def _share(size: int, total: int, parts: int) -> int:
 
 
 def _pieces(whole: OffsetRange, number: int) -> list[OffsetRange]:
-    """Of equal size; what does not divide makes the last ones longer by one."""
+    """Of equal size; the remainder makes the last ones longer by one."""
     number = min(number, whole.size)
     size, longer = divmod(whole.size, number)
     bounds = [whole.start + size * index + max(0, index - (number - longer)) for index in range(number + 1)]

@@ -1,8 +1,8 @@
 """`df.write.format("barnabas").save()` appends, as with the official connector.
 
-Without a mode, PySpark asks for "error if exists", and Spark refuses that for every format written in Python before any
-Python is asked. So `register` changes `DataFrameWriter.save` in the driver's process: for this format and no other,
-that mode becomes "append". The official connector treats the two alike.
+Without a mode, PySpark uses "error if exists", which Spark rejects for every Python format before any Python code is
+called. So `register` changes `DataFrameWriter.save` in the driver's process: only for this format, that mode becomes
+"append". The official connector treats both the same.
 """
 
 import functools
@@ -14,7 +14,7 @@ _ERROR_IF_EXISTS: Final = ("error", "errorifexists", "default")
 
 
 def append_by_default() -> None:
-    """Once for all sessions of a process; later calls change nothing."""
+    """Once per process, for all sessions; later calls change nothing."""
     from pyspark.sql.readwriter import DataFrameWriter
 
     save = DataFrameWriter.save

@@ -27,13 +27,13 @@ _BATCH_ID = "streaming.sql.batchId"
 
 @dataclass(frozen=True, slots=True)
 class Done(WriterCommitMessage):
-    """What a task tells the driver."""
+    """What a task reports to the driver."""
 
     written: Written
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """A batch write: each task's rows exactly once, however often Spark tries the task."""
+    """A batch write: each task's rows exactly once, however often Spark retries the task."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -44,7 +44,7 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """A streaming query: each task of each micro-batch exactly once, whatever was killed and when."""
+    """A streaming query: each task of each micro-batch exactly once, whatever is killed at any time."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -53,15 +53,15 @@ class StreamWriter(DataSourceStreamArrowWriter):
         context = _context()
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
-            raise RuntimeError("Spark did not say which query and batch this task belongs to; use Spark 4.1 or later")
+            raise RuntimeError("Spark did not report the query and batch of this task; use Spark 4.1 or later")
         rows = self.rows(whole(iterator), int(batch))
         return Done(write_task(rows, self._options, query, int(batch), context.partitionId()))
 
     def rows(self, rows: "Iterator[pyarrow.RecordBatch]", batch: int) -> "Iterator[pyarrow.RecordBatch]":
-        """What is written of the rows of a task: all of them. A subclass may make others of them.
+        """The rows to write: those of the task. A subclass may return others.
 
-        They are asked for while the transaction is open, and to their end before it is committed; so too when a replay
-        finds its batch written, and nothing is written.
+        Consumed while the transaction is open, and completely before it is committed; also if a replay finds its
+        batch already written, and nothing is written.
         """
         return rows
 
@@ -78,9 +78,9 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
     if "value" not in written:
         faults.append("column value: is missing")
     if "topic" not in written and options.topic is None:
-        faults.append("topic: give the option topic, or a column of that name")
+        faults.append("topic: set the option topic, or add a column of that name")
     faults += [
-        f"column {name}: is there twice" for name in sorted({each for each in written if written.count(each) > 1})
+        f"column {name}: is duplicated" for name in sorted({each for each in written if written.count(each) > 1})
     ]
     if faults:
         raise ConfigError(faults)
@@ -94,7 +94,7 @@ def _context() -> TaskContext:
 
 
 def _is(given: DataType, wanted: DataType) -> bool:
-    """Equal but for whether nulls are allowed."""
+    """Equal except for nullability."""
     return given.simpleString() == wanted.simpleString()
 
 

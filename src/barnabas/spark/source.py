@@ -1,6 +1,6 @@
 """The two readers of `format("barnabas")`: one for a batch, one for a stream of micro-batches.
 
-They live on the driver and are pickled into tasks; whatever is connected is made where it is used and never pickled.
+They live on the driver and are pickled into tasks; connections are created where they are used and never pickled.
 """
 
 import contextlib
@@ -65,12 +65,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = with_group(options)
         self._connected: ClusterView | None = None
         self._target: dict[TopicPartition, int] | None = None
-        """For Trigger.AvailableNow: where the query ends."""
+        """For Trigger.AvailableNow: the end of the query."""
         self._last_full_ms: float | None = None
         self._reported: Position | None = None
-        """What the group was last told."""
+        """What was last committed to the group."""
         self._planned: Position | None = None
-        """The end of the batch that was last made here; others come out of the checkpoint."""
+        """The end of the batch that was last planned here; others come from the checkpoint."""
 
     def __getstate__(self) -> dict[str, Any]:
         here_only = ("_connected", "_target", "_last_full_ms", "_reported", "_planned")
@@ -88,7 +88,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Position, limit: ReadLimit) -> Position:
         offsets, ids = read_position(start)
         topics, found = self._found()
-        # Spark commits a batch only when it has the next one; what it starts from here is done in any case.
+        # Spark commits a batch only when it has the next one; everything before this start is done in any case.
         self.commit({topic: start[topic] for topic in start if topic in topics})
         self._check_recreated(ids, topics, offsets)
         latest = self._latest(found)
@@ -98,7 +98,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not self._is_enough(offsets, latest):
             return start
         end = limit_end(offsets, latest, limit.max_rows) if isinstance(limit, ReadMaxRows) else latest
-        # What was deleted meanwhile stays where it was; a position never goes back.
+        # Deleted topics keep their position; a position never goes back.
         end = {tp: max(end.get(tp, offset), offset) for tp, offset in (offsets | end).items()}
         self._planned = position_of(end, ids | topics.ids)
         return self._planned
@@ -115,10 +115,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin, ids_before = read_position(start)
         until, ids = read_position(end)
         if end != self._planned:
-            # A batch that is done again may be of a topic that is another one by now; one that is gone the tasks see.
+            # In a replayed batch the topic may have been recreated since; a deleted one is detected by the tasks.
             with contextlib.suppress(UnknownTopicError):
                 self._check_recreated(ids, self._view.topics(), until)
-        # Offsets of a topic that was recreated meanwhile mean nothing for the new one.
+        # Offsets of the old topic have no meaning for a recreated one.
         another = {topic for topic, before in ids_before.items() if _differ(before, ids.get(topic, ""))}
         begin = {tp: offset for tp, offset in begin.items() if tp.topic not in another}
         new = [tp for tp in until if tp not in begin]
@@ -130,14 +130,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(partition, self._options)
 
     def commit(self, end: Position) -> None:
-        """For people to see. A query does not end because they cannot."""
+        """Best effort, for monitoring: an error does not end the query."""
         group_id = self._options.group_id
         if group_id is None or end == self._reported:
             return
         try:
             self._view.commit(group_id, read_position(end)[0])
         except KafkaError as error:
-            logger.warning("group %s is not told how far the query is: %s", group_id, error)
+            logger.warning("cannot commit the progress of the query to group %s: %s", group_id, error)
         self._reported = end
 
     def stop(self) -> None:
@@ -175,30 +175,30 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return False
 
     def _check_recreated(self, ids: dict[str, str], topics: Topics, offsets: dict[TopicPartition, int]) -> None:
-        """A topic that is another one under the same name: its offsets mean nothing for the new one."""
+        """Detects a recreated topic: the old offsets have no meaning for it."""
         for topic, topic_id in ids.items():
             now = topics.ids.get(topic)
             if now is None or not _differ(topic_id, now):
                 continue
             if self._options.fail_on_data_loss:
-                raise DataLossError(f"{topic} was deleted and created anew since the last batch; {HINT}")
+                raise DataLossError(f"{topic} was deleted and recreated since the last batch; {HINT}")
             for tp in [tp for tp in offsets if tp.topic == topic]:
                 del offsets[tp]
 
     def _check_cut_off(self, offsets: dict[TopicPartition, int], latest: dict[TopicPartition, int]) -> None:
-        """A log that ends before what was read of it lost its end; what is written there now would never be read."""
+        """A log that ends before what was read has lost its end; what is written there now would never be read."""
         short = {tp: end for tp, end in latest.items() if end < offsets.get(tp, 0)}
         for _ in range(self._options.offset_retries):
             if not short:
                 return
-            # A leader that is new may not know yet how far its log is committed.
+            # A new leader may not know its high watermark yet.
             time.sleep(self._options.offset_retry_interval_ms / 1000)
             short = {tp: end for tp, end in self._view.latest(short).items() if end < offsets[tp]}
         for tp, end in short.items():
-            what = f"{tp} ends at {end}, although offsets up to {offsets[tp] - 1} were read of it: its log lost its end"
+            what = f"{tp} ends at {end}, although offsets up to {offsets[tp] - 1} were read: its log has lost its end"
             if self._options.fail_on_data_loss:
                 raise DataLossError(f"{what}; {HINT}")
-            logger.warning("%s; reading goes on at its end, since failOnDataLoss is false", what)
+            logger.warning("%s; reading continues at its end, since failOnDataLoss is false", what)
             offsets[tp] = end
 
 
@@ -215,7 +215,7 @@ def _tasks(
 
 def _read(partition: InputPartition | None, options: SourceOptions) -> "Iterator[pyarrow.RecordBatch]":
     if partition is None or partition.value is None:
-        return iter(())  # Spark's word for a read without partitions
+        return iter(())  # required by Spark for a read without partitions
     from barnabas.spark.tasks import read_ranges
 
     assert isinstance(partition, RangePartition)

@@ -1,9 +1,8 @@
 """`CREATE TABLE ... USING barnabas OPTIONS (...)`: how the options of a table reach its readers.
 
-Spark asks for the columns when it creates a table, and then gives the options as properties of the table, named
-`option.NAME`, among others of its own. When the table is read it gives back the columns alone. So the options travel
-with them, as metadata of the first column. Secrets must not: the metadata of columns goes into every Parquet file that
-is written from them.
+When Spark creates a table it requests the columns, and passes the options as table properties named `option.NAME`,
+among others. When the table is read it passes only the columns. So the options are stored in the metadata of the first
+column. Secrets are not: the metadata of columns is copied to every Parquet file written from them.
 """
 
 import json
@@ -29,13 +28,13 @@ _SECRETS: Final = (
 
 
 def options_of_new_table(given: Mapping[str, str]) -> dict[str, str] | None:
-    """None: `given` are the options of a read, and no properties of a table. Raises ConfigError."""
+    """None: `given` are the options of a read, not the properties of a table. Raises ConfigError."""
     names = {name.lower(): name for name in given}
     if _OF_EVERY_TABLE not in names:
         return None
     options = {name[len(_OPTION) :]: given[spelled] for name, spelled in names.items() if name.startswith(_OPTION)}
     if "location" in names and _MANAGED not in names:
-        options["path"] = given[names["location"]]  # which is refused like that of a read
+        options["path"] = given[names["location"]]  # rejected like that of a read
     faults = [
         f"{name}: a table does not keep secrets; use CREATE TEMPORARY VIEW ... USING barnabas OPTIONS (...)"
         for name in options

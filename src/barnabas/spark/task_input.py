@@ -1,9 +1,8 @@
-"""Whether a task was given all of its rows. Runs on executors, in the worker process that writes.
+"""Checks that a task received all of its rows. Runs on executors, in the worker process that writes.
 
-Spark hands rows to Python as a stream of Arrow batches. When a task fails upstream, is cancelled, or its JVM is killed,
-that stream is cut off, nearly always between two batches, and to Arrow's reader a stream that is cut off there has
-ended like any other. A sink that believed it would commit the first part of a batch as the whole. What tells the two
-apart comes after the stream: Spark's own mark of the end, or nothing.
+Spark passes rows to Python as a stream of Arrow batches. When a task fails upstream, is cancelled, or its JVM is
+killed, that stream is cut off, usually between two batches, which looks like a normal end to Arrow's reader. A sink
+that relied on it would commit part of a batch as the whole. Only a complete stream is followed by Spark's own end mark.
 """
 
 import sys
@@ -18,22 +17,22 @@ _WORKER: Final = ("pyspark.worker", "__main__")
 
 
 class CutOffError(RuntimeError):
-    """Spark gave the task up; whatever became of it, its rows are not complete."""
+    """Spark gave up the task; its rows are not complete."""
 
 
 def whole(rows: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
-    """The rows; raises CutOffError where they end if that is not their end."""
+    """The rows; raises CutOffError if they end too early."""
     yield from rows
     connection = _from_spark()
-    # Waits, if need be, for the mark: the JVM sends it with the end of the rows, or closes the connection.
+    # May block until the mark arrives: the JVM sends it after the rows, or closes the connection.
     if connection is not None and not connection.peek(1):
-        raise CutOffError("Spark gave this task up before all of its rows had come: nothing of it is committed")
+        raise CutOffError("Spark gave up this task before all of its rows arrived: nothing of it is committed")
 
 
 def _from_spark() -> Any:
     """The buffered file through which Spark's worker reads from the JVM; None outside of a worker.
 
-    Spark does not hand it on, so it is looked up where the worker's main function has it, further up the stack.
+    Spark does not pass it on, so it is taken from the worker's main function, further up the stack.
     """
     frame = sys._getframe()
     while frame.f_back is not None:

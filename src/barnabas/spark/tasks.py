@@ -1,8 +1,7 @@
 """Reading a range of offsets in a task, as Arrow batches. Runs on executors.
 
-A worker process keeps one consumer for each set of options, because Spark runs one short task after the other in it and
-a connection for each would cost more than most of them read. That cache is the one state here that outlives a call:
-Spark has no other place for it.
+A worker process keeps one consumer per set of options, because Spark runs many short tasks in it, and connecting for
+each would cost more than most of them read. This cache is the only state that outlives a call.
 """
 
 import bisect
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 
 _KEPT_CONSUMERS: Final = 4
 _FIRST_WAIT_S: Final = 0.02
-"""A range may end in transaction markers, after which no row ever comes: the position says so, so ask it early."""
+"""A range may end in transaction markers, after which no row follows: only the position shows it, so check it early."""
 _LONGEST_WAIT_S: Final = 0.5
 _SILENCE_S: Final = 1.0
-"""Without a record for that long, it is time to look whether the topic is still there."""
+"""After this long without a record, check whether the topic still exists."""
 _DEFAULTS: Final = {"fetch.max.wait.ms": "5", "max.partition.fetch.bytes": str(8 * 1024 * 1024)}
-"""What a task asks for is there: a fetch that waits for more would keep the next task, which reads elsewhere, and large
-answers become large Arrow batches, each of which costs Spark some work of its own."""
+"""The records of a task exist already: a fetch that waits for more would delay the next task, which reads elsewhere.
+Large responses become large Arrow batches, each of which has a fixed cost in Spark."""
 _TASK_SETTINGS: Final = {"enable.auto.commit": "false", "auto.offset.reset": "none"}
 
 _consumers: dict[tuple[tuple[str, str], ...], Consumer] = {}
@@ -42,12 +41,12 @@ def read_ranges(
 
 
 def read_range(wanted: OffsetRange, options: SourceOptions, topic_id: str) -> "Iterator[pyarrow.RecordBatch]":
-    """The records of the range, with the columns of the source. Raises DataLossError if some are gone."""
+    """The records of the range, with the columns of the source. Raises DataLossError if some were deleted."""
     consumer = _consumer(options.client)
     try:
         yield from _read(consumer, wanted, options, topic_id)
     except BaseException:
-        # Whatever state it is in, the next task must not inherit it.
+        # The next task must not inherit its state.
         _forget(consumer)
         raise
 
@@ -85,7 +84,7 @@ def _read(
 
 
 def _below(rows: "pyarrow.RecordBatch", end: int) -> "pyarrow.RecordBatch":
-    """Without what was fetched beyond the end. Offsets ascend, so that is a search and a slice."""
+    """Drops what was fetched beyond the end. Offsets ascend, so this is a search and a slice."""
     offsets = rows.column("offset")
     if offsets[-1].as_py() < end:
         return rows
@@ -111,7 +110,7 @@ def _consumer(client: Mapping[str, str]) -> Consumer:
         while len(_consumers) >= _KEPT_CONSUMERS:
             _consumers.pop(next(iter(_consumers))).close()
         consumer = Consumer.from_config({**_DEFAULTS, **client, **_TASK_SETTINGS})
-    _consumers[key] = consumer  # the one used last is the last to go
+    _consumers[key] = consumer  # most recently used, evicted last
     return consumer
 
 

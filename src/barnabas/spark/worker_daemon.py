@@ -1,8 +1,8 @@
-"""Spark's Python workers with the clients already in memory; `spark.python.daemon.module` names this module.
+"""Spark's Python workers with the clients already imported; set by `spark.python.daemon.module`.
 
-Spark forks a worker for every task that finds no idle one, and on the driver two for each micro-batch. Each of them
-would import the clients again, which takes longer than most of what they do. Here the process that is forked has
-imported them. Nothing may be imported that starts a thread (pyarrow, numpy): the fork would lose it.
+Spark forks a worker for every task that finds no idle one, and two per micro-batch on the driver. Each of them would
+import the clients again, which takes longer than most tasks. Here the process that is forked has imported them. Nothing
+may be imported that starts a thread (pyarrow, numpy): the fork would lose it.
 """
 
 import gc
@@ -30,7 +30,7 @@ PRELOADED: Final = (
 def preload() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
-    gc.freeze()  # what is never collected is never written to, and stays shared with the forks
+    gc.freeze()  # pages that the collector never writes to stay shared with the forks
 
 
 if __name__ == "__main__":

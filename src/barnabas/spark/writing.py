@@ -1,15 +1,15 @@
 """Writing the rows of one task. Runs on executors.
 
 Exactly once: the rows of a task and a note "batch B is done" go into one transaction. The note is an offset of a
-group that belongs to query and task (topic of the first row, partition 0, offset B + 1), so that it is committed with
-the rows or not at all. A task that finds its note writes nothing. The transactional id is fixed by query and task too:
-a second attempt fences the first one, whatever that is still doing. All of it works on any Kafka. The group is called
-like the transactional id, after a prefix by which `barnabas group list` leaves it out.
+group per query and task (topic of the first row, partition 0, offset B + 1), so that it is committed with the rows or
+not at all. A task that finds its note writes nothing. The transactional id also depends on query and task, so a second
+attempt fences the first one. All of it works on any Kafka. The group is named like the transactional id, with a prefix
+by which `barnabas group list` hides it.
 
-It rests on a replayed batch being split into tasks as the first time, which holds for this source and whatever follows
-it without a shuffle. The note says how many rows and bytes the task had; a replay that has others is refused in words.
+It requires that a replayed batch is split into the same tasks, which is true for this source and all that follows it
+without a shuffle. The note has the number of rows and bytes of the task; a replay with others is rejected.
 
-A worker process keeps its clients from task to task: most tasks are too short to pay for connections each time.
+A worker process keeps its clients across tasks: most tasks are too short to connect each time.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _KEPT_WRITERS: Final = 64
 _RECORD_COLUMNS: Final = ("key", "value", "headers", "topic", "partition")
 _SETTINGS: Final = {"linger.ms": "5", "batch.size": "131072"}
 _TRANSACTION_SETTINGS: Final = {"transaction.timeout.ms": "900000"}
-"""What brokers allow at most unless told otherwise: a task is one transaction, and may take longer than a minute."""
+"""The default maximum of brokers: a task is one transaction, and may take longer than a minute."""
 
 
 class Written(NamedTuple):
@@ -44,12 +44,12 @@ class Written(NamedTuple):
 
 
 class ReplayError(RuntimeError):
-    """A batch that was written before comes again with other rows in its tasks, or after a later one."""
+    """A written batch is replayed with other rows in its tasks, or after a later one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkGroup:
-    """The group whose offsets are the notes; nobody is a member of it."""
+    """The group whose offsets are the notes; it has no members."""
 
     group_id: str
     generation_id: int = -1
@@ -68,8 +68,8 @@ class TaskWriter:
     def begin(self) -> tuple[int, str]:
         """(newest batch that is written, its note); -1 if there is none.
 
-        Always asks for a new epoch, although a kept producer has one: that fences whatever other worker wrote for this
-        task last, and waits until its transaction has ended. Then the note is as it will stay.
+        Always requests a new epoch, although a cached producer has one: that fences any other worker that wrote for
+        this task, and waits until its transaction has ended. Then the note is final.
         """
         self.producer.init_transactions()
         notes = self._admin.list_group_offsets(self.group.group_id, require_stable=True)
@@ -104,8 +104,8 @@ def write_task(
         newest, note = writer.begin()
         if batch < newest:
             raise ReplayError(
-                f"batch {batch} of {key[0]} comes although batch {newest} is written: the checkpoint is older than what"
-                " was written with it (put back from a copy, or changed by hand); begin a new checkpoint, or set"
+                f"batch {batch} of {key[0]} arrived although batch {newest} is written: the checkpoint is older than"
+                " what was written with it (restored from a copy, or edited); use a new checkpoint, or set"
                 " delivery to at-least-once"
             )
         if batch == newest:
@@ -140,17 +140,17 @@ def _write(
 def _replay(
     first: "pyarrow.RecordBatch", rows: "Iterator[pyarrow.RecordBatch]", name: str, batch: int, note: str
 ) -> Written:
-    """Nothing is written; but if the rows are not those of the first time, some would be lost or doubled unseen."""
+    """Nothing is written; but different rows than the first time would mean silent loss or duplicates."""
     count, size = first.num_rows, _payload(first)
     for more in rows:
         count, size = count + more.num_rows, size + _payload(more)
     if note != _note(count, size):
         raise ReplayError(
             f"batch {batch} of {name} was written with {note}, and now has {_note(count, size)}: the query splits a"
-            " replayed batch differently (a shuffle, another number of partitions, changed code); begin a new"
+            " replayed batch differently (a shuffle, another number of partitions, changed code); use a new"
             " checkpoint, or set delivery to at-least-once"
         )
-    logger.info("batch %d of %s was written before: nothing to do", batch, name)
+    logger.info("batch %d of %s is already written: nothing to do", batch, name)
     return Written(count, size, replayed=True)
 
 
@@ -186,7 +186,7 @@ def _of_a_record(batch: "pyarrow.RecordBatch", options: SinkOptions) -> "pyarrow
 
 
 def written_columns(names: Iterable[str], options: SinkOptions) -> list[str]:
-    """Those that a record is made of; others are ignored, and so are those that an option replaces."""
+    """The columns of a record; others are ignored, and so are those that an option replaces."""
     ignored = {"topic"} if options.topic is not None else set()
     if not options.include_headers:
         ignored.add("headers")
@@ -194,7 +194,7 @@ def written_columns(names: Iterable[str], options: SinkOptions) -> list[str]:
 
 
 def _payload(batch: "pyarrow.RecordBatch") -> int:
-    """Bytes of the values: the same for the same rows, whatever way they are cut into batches."""
+    """Bytes of the values: the same for the same rows, however they are divided into batches."""
     import pyarrow.compute as compute
 
     lengths = compute.binary_length(batch.column("value"))
@@ -213,7 +213,7 @@ def _note(count: int, size: int) -> str:
 
 
 def check_client(options: SinkOptions) -> None:
-    """On the driver: raises ConfigError for what a task's producer would refuse."""
+    """On the driver: raises ConfigError for what a task's producer would reject."""
     from barnabas.client.options.producer import ProducerOptions
 
     ProducerOptions.from_config(_producer_options(options, options.transactional_id_prefix))
@@ -226,7 +226,7 @@ def _producer_options(options: SinkOptions, transactional_id: str = "") -> dict[
 
 
 def _admin_options(client: dict[str, str]) -> dict[str, str]:
-    """What a producer and an admin both know; the rest is for producers."""
+    """Options that both producer and admin have; the rest is for producers."""
     from barnabas.client.options import AdminOptions
 
     return {name: value for name, value in client.items() if name in AdminOptions.settings}

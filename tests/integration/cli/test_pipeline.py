@@ -157,7 +157,7 @@ class TestRun:
         told = barnabas(*words).err.splitlines()
         assert len(told) == 2, told
         assert told[0].startswith(f"barnabas pipeline run: warning: the checkpoint {checkpoint} is new, but the output")
-        assert "(dwd_page_log): everything in ODS is written there once more." in told[0]
+        assert "(dwd_page_log): everything in ODS is written there again." in told[0]
         last = ["barnabas pipeline run: no Spark in this test"]
         assert barnabas(*words, "--starting-offsets", "latest").err.splitlines() == last
         (checkpoint / "offsets").mkdir()

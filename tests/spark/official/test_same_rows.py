@@ -160,14 +160,14 @@ def test_records_that_are_gone(
 @pytest.mark.parametrize(
     ("options", "theirs", "ours"),
     [
-        ({"startingOffsets": {"0": 1}}, "don't match what are assigned", "it says nothing of"),
+        ({"startingOffsets": {"0": 1}}, "don't match what are assigned", "is missing"),
         ({"startingOffsets": "latest"}, "starting offset can't be latest", "a batch cannot start at latest"),
         ({"startingOffsets": {"0": -1, "1": -2, "2": -2}}, "can't be latest", "a batch cannot start at latest"),
-        ({"endingOffsets": {"0": -1, "1": -2, "2": -1}}, "can't be earliest", "cannot be where a read ends"),
+        ({"endingOffsets": {"0": -1, "1": -2, "2": -1}}, "can't be earliest", "cannot be the end of a read"),
         ({"endingOffsets": "earliest"}, "ending offset can't be earliest", "it must be latest or JSON"),
         ({"startingTimestamp": "99999999"}, "No offset matched", "has no record from that time on"),
         ({"assign": [0]}, "Only one of", "exclude each other"),
-        ({"kafka.auto.offset.reset": "latest"}, "is not supported", "give startingOffsets"),
+        ({"kafka.auto.offset.reset": "latest"}, "is not supported", "use startingOffsets"),
     ],
     ids=["some", "latest", "latest of one", "earliest of one", "earliest", "too late", "both", "reset"],
 )

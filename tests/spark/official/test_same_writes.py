@@ -70,7 +70,7 @@ def test_topic_by_column_or_option(
     ("schema", "row", "with_topic", "theirs", "ours"),
     [
         ("key string", ["a"], True, "value", "column value: is missing"),
-        ("value string", ["a"], False, "topic", "topic: give the option topic, or a column"),
+        ("value string", ["a"], False, "topic", "topic: set the option topic, or add a column"),
         ("value int", [1], True, "value", "column value: is int, must be binary or string"),
         ("value string, topic string", ["a", None], False, "null topic", "topic"),
     ],

@@ -145,16 +145,16 @@ def test_what_debezium_says_beside_changes_is_not_dirty(record: dict[str, object
     ("record", "reason"),
     [
         (b"nonsense", "not JSON"),
-        (b"[]", "no object"),
-        ({"table": "order_info"}, "no known tool"),
-        ({"ts_ms": 5, "id": 7}, "no known tool"),
-        ({"status": "BEGIN", "id": "x"}, "no known tool"),
-        ({"payload": {"ts_ms": 5}}, "no known tool"),
-        (maxwell("insert", data=None), "data is no object"),
-        (maxwell("insert", ts="now"), "ts is no time"),
+        (b"[]", "not an object"),
+        ({"table": "order_info"}, "not a change record"),
+        ({"ts_ms": 5, "id": 7}, "not a change record"),
+        ({"status": "BEGIN", "id": "x"}, "not a change record"),
+        ({"payload": {"ts_ms": 5}}, "not a change record"),
+        (maxwell("insert", data=None), "data is not an object"),
+        (maxwell("insert", ts="now"), "ts is not a time"),
         (maxwell("insert", data={"user_id": 1}), "order_info without its key column id"),
-        ({"isDdl": False, "type": "INSERT", "table": "order_info", "data": {}}, "no list of rows"),
-        ({"op": "c", "after": {}}, "source is no object"),
+        ({"isDdl": False, "type": "INSERT", "table": "order_info", "data": {}}, "not a list of rows"),
+        ({"op": "c", "after": {}}, "source is not an object"),
     ],
 )
 def test_dirty(record: object, reason: str) -> None:
@@ -185,13 +185,13 @@ kind = "fact"
 topic = "shared"
 """)
     assert caught.value.faults == (
-        "there is no section 'table': tables stand in [tables.NAME]",
+        "there is no section 'table': tables are sections [tables.NAME]",
         "tables.a: there is no option 'topc', did you mean topic?",
         'tables.a: kind must be "fact" or "dimension"',
-        "tables.b: 'no spaces' cannot be the name of a topic",
+        "tables.b: 'no spaces' is not a valid topic name",
         "tables.b: key must be a list of columns",
         "topic shared: c, d write to it; a dimension needs one of its own",
     )
-    for text, fault in (("[tables", "not TOML"), ("", "no table is named"), ("tables = 1", "must be sections")):
+    for text, fault in (("[tables", "not TOML"), ("", "no table is defined"), ("tables = 1", "must be sections")):
         with pytest.raises(RoutingError, match=fault):
             parse_routing(text)

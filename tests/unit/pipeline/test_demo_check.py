@@ -50,7 +50,7 @@ class TestComparison:
         results = {each.topic: each for each in check(lambda: ROWS, lambda: without(number), ["a", "b"])}
         wrong = results.pop(ROWS[number].topic)
         assert (wrong.missing, wrong.twice, wrong.strange, wrong.is_ok) == (1, 0, 0, False)
-        assert wrong.examples == [f"missing: made of ods_base_log-0@0, key {(ROWS[number].key or b'none').decode()}"]
+        assert wrong.examples == [f"missing: from ods_base_log-0@0, key {(ROWS[number].key or b'none').decode()}"]
         assert all(each.is_ok for each in results.values())
         assert any("1 missing" in line for line in summary([wrong])) and "NOT" in summary([wrong])[-1]
 
@@ -139,7 +139,7 @@ class TestAgainstABroker:
             tampered += [found[first[topic]] for topic in doubled]
             wrong = [each for each in check(lambda: expected, lambda: tampered, ()) if not each.is_ok]  # noqa: B023
             told = {each.topic: each.words for each in wrong}
-            assert told == dict.fromkeys(lost, "1 missing") | dict.fromkeys(doubled, "1 too often")
+            assert told == dict.fromkeys(lost, "1 missing") | dict.fromkeys(doubled, "1 duplicate")
 
     def test_a_dirty_record_tells_its_origin(self, warehouse: Warehouse) -> None:
         dirty = [each for each in warehouse.found() if each.topic == DIRTY_TOPIC]

@@ -56,11 +56,11 @@ def test_two_demos_that_are_started_in_the_same_moment(
             with Admin(each._bootstrap) as admin:
                 ids.add(admin.describe_cluster().cluster_id)
         assert len(ids) == 2
-    assert f"127.0.0.1:{port} is taken: this broker takes another port" in capsys.readouterr().out
+    assert f"127.0.0.1:{port} is in use: this broker uses another port" in capsys.readouterr().out
 
 
 def test_whatever_else_is_wrong_ends_it(tmp_path: Path, port: int) -> None:
     with demo_in(tmp_path / "one") as demo:
         (tmp_path / "one" / "broker").write_text("no folder")
-        with pytest.raises(ProcessError, match="the broker has ended with status 1"):
+        with pytest.raises(ProcessError, match="the broker has exited with status 1"):
             demo._start_broker()

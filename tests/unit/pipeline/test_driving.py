@@ -135,7 +135,7 @@ def test_a_change_is_announced_when_it_holds(tmp_path: Path, file: Path, save: C
     idle = follow(tmp_path, file, nothing, lambda: save(TWO), nothing, nothing)
     assert idle == [], "no batch has it yet"
     messages = follow(tmp_path, file, nothing, nothing, lambda: begin(tmp_path, file, 0), nothing)
-    assert messages == [f"new routing: {file} holds from batch 0 on"]
+    assert messages == [f"new routing: {file} is used from batch 0 on"]
 
 
 def test_a_change_that_a_batch_saw_first_is_announced_too(
@@ -147,7 +147,7 @@ def test_a_change_that_a_batch_saw_first_is_announced_too(
 
     save(ONE)
     messages = follow(tmp_path, file, nothing, nothing, change, nothing, nothing)
-    assert messages == [f"new routing: {file} holds from batch 0 on"]
+    assert messages == [f"new routing: {file} is used from batch 0 on"]
 
 
 def test_a_file_that_did_not_change_is_no_new_version(tmp_path: Path, file: Path, save: Callable[[str], None]) -> None:

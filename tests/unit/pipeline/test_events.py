@@ -87,13 +87,13 @@ def test_generation_b_and_missing_fields() -> None:
         (b"", "not JSON"),
         (b'{"common":', "not JSON"),
         (b"\xff\xfe{}", "not JSON"),
-        (b"[]", "no object"),
+        (b"[]", "not an object"),
         (b'{"common":{},"ts":1}', "without start, page or err"),
         (b'{"start":{},"page":{}}', "both"),
-        (b'{"common":1,"page":{}}', "common is no object"),
-        (b'{"page":"home"}', "page is no object"),
-        (b'{"page":{},"displays":{}}', "displays is no list"),
-        (b'{"page":{},"actions":[1]}', "actions is no list"),
+        (b'{"common":1,"page":{}}', "common is not an object"),
+        (b'{"page":"home"}', "page is not an object"),
+        (b'{"page":{},"displays":{}}', "displays is not a list"),
+        (b'{"page":{},"actions":[1]}', "actions is not a list"),
     ],
 )
 def test_dirty(value: bytes, reason: str) -> None:

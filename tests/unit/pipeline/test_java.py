@@ -28,7 +28,7 @@ def test_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reason is not None and "\n" not in reason
     assert reason.startswith("Spark needs Java 17 or later, and there is none on PATH: install one")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
-    assert f"JAVA_HOME is {tmp_path / 'gone'}, where there is none" in (why_no_java() or "")
+    assert f"JAVA_HOME is {tmp_path / 'gone'}, which has none" in (why_no_java() or "")
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_it_will_do(tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_does_not_say_what_it_is(tmp_path: Path) -> None:
     java(tmp_path, "hello")
-    assert "does not say" in (why_no_java() or "")
+    assert "does not report" in (why_no_java() or "")

@@ -64,12 +64,12 @@ def test_every_fault_is_named() -> None:
         {"subscibe": "x", "failOnDataLoss": "maybe", "minPartitions": "0", "kafka.auto.offset.reset": "latest"}
     )
     assert found == (
-        "subscibe: there is no such option, did you mean subscribe?",
+        "subscibe: unknown option, did you mean subscribe?",
         "failOnDataLoss: 'maybe' is not allowed, it must be true or false",
-        "minPartitions: '0' is not allowed, it must be a whole number above 0",
-        "kafka.bootstrap.servers: has to be given, as host:port,...",
-        "give one of subscribe, subscribePattern or assign",
-        "kafka.auto.offset.reset: give startingOffsets",
+        "minPartitions: '0' is not allowed, it must be a positive integer",
+        "kafka.bootstrap.servers: is required, as host:port,...",
+        "one of subscribe, subscribePattern or assign is required",
+        "kafka.auto.offset.reset: use startingOffsets",
     )
 
 
@@ -77,15 +77,15 @@ def test_every_fault_is_named() -> None:
     ("extra", "fault"),
     [
         ({"assign": '{"a":[0]}'}, "exclude each other"),
-        ({"subscribePattern": "("}, "no regular expression"),
+        ({"subscribePattern": "("}, "not a regular expression"),
         ({"startingOffsets": "soon"}, 'it must be earliest or latest or JSON like {"orders": {"0": 23}}'),
         ({"startingOffsets": '{"orders": {"0": -3}}'}, "below -2"),
         ({"endingOffsets": "earliest"}, "it must be latest or JSON"),
-        ({"endingOffsets": '{"orders": {"0": -2}}'}, "cannot be where a read ends"),
+        ({"endingOffsets": '{"orders": {"0": -2}}'}, "cannot be the end of a read"),
         ({"startingTimestamp": "yesterday"}, "milliseconds since 1970"),
         ({"startingOffsetsByTimestamp": '{"orders": 1}'}, "JSON like"),
         ({"maxTriggerDelay": "soon"}, "a duration such as"),
-        ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "3"}, "more than maxOffsetsPerTrigger"),
+        ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "3"}, "greater than maxOffsetsPerTrigger"),
         ({"path": "/tmp/x"}, "not files"),
     ],
 )

@@ -58,11 +58,11 @@ def test_all_faults_at_once() -> None:
         "column key: is int, must be binary or string",
         "column headers: is array<string>, must be array<struct<key:string,value:binary>>",
         "column value: is missing",
-        "topic: give the option topic",
+        "topic: set the option topic",
     ):
         assert any(fault.startswith(words) for fault in found), found
     assert faults(schema_of(Value=TEXT)) == ("column value: is missing",)
-    assert faults(StructType().add("value", "string").add("value", "string")) == ("column value: is there twice",)
+    assert faults(StructType().add("value", "string").add("value", "string")) == ("column value: is duplicated",)
 
 
 def test_columns_that_no_record_has_are_ignored() -> None:
@@ -83,11 +83,11 @@ def test_options() -> None:
     found = caught.value.faults
     assert len(found) == 5
     for words in (
-        "topics: there is no such option, did you mean topic?",
-        "kafka.transactional.id: give transactionalIdPrefix",
+        "topics: unknown option, did you mean topic?",
+        "kafka.transactional.id: use transactionalIdPrefix",
         "delivery: 'twice' is not allowed",
         "path: this format",
-        "kafka.bootstrap.servers: has to be given",
+        "kafka.bootstrap.servers: is required",
     ):
         assert any(fault.startswith(words) for fault in found), found
 

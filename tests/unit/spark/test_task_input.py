@@ -67,7 +67,7 @@ def test_rows_that_are_complete(jvm: Any, close: bool) -> None:
 
 
 def test_rows_that_are_cut_off_are_no_rows(jvm: Any) -> None:
-    with pytest.raises(CutOffError, match="gave this task up"):
+    with pytest.raises(CutOffError, match="gave up this task"):
         as_worker(jvm(stream(ended=False)), None)
 
 

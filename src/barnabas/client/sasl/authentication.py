@@ -44,7 +44,7 @@ async def authenticate(connection: "Connection", options: SecurityOptions) -> in
         lifetime_ms = int(response.session_lifetime_ms)
         try:
             # The work of a SCRAM proof is the broker's to choose, and heartbeats must not wait for it.
-            answer = await asyncio.to_thread(mechanism.answer, response.auth_bytes)
+            answer = await asyncio.to_thread(mechanism.respond, response.auth_bytes)
         except SaslError as error:
             raise AuthenticationError(f"{connection.address}: {error}") from error
         if answer is None:

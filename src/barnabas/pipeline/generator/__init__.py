@@ -1,7 +1,7 @@
-"""Sample traffic of the warehouse: app events and change records, the same ones again for the same seed.
+"""Sample traffic of the warehouse: app events and change records, reproducible by seed.
 
-`records` is the entrance; `events` writes what the app sends, `changes` what change data capture sends, `catalogue`
-holds the words that both use. Nothing here knows a broker.
+`records` is the entry point; `events` generates what the app sends, `changes` what change data capture sends, and
+`catalogue` holds the words that both use. Nothing here depends on a broker.
 """
 
 from barnabas.pipeline.generator.records import GeneratedRecord, GeneratorOptions, generate

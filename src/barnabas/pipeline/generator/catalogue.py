@@ -1,4 +1,4 @@
-"""The words that real producers of the warehouse send, with how often they occur."""
+"""The words that real producers of the warehouse send, with their frequencies."""
 
 from typing import Final
 
@@ -45,7 +45,7 @@ SOURCE_TYPES: Final = ["promotion", "recommend", "query", "activity"]
 CHANNELS: Final = ["Appstore", "xiaomi", "oppo", "web", "360", "wandoujia"]
 ENTRIES: Final = ("icon", "notice", "install")
 ENTRY_WEIGHTS: Final = (75, 95, 100)
-"""Cumulated: icon 75 %, notice 20 %, install 5 %."""
+"""Cumulative: icon 75 %, notice 20 %, install 5 %."""
 ERROR_CODES: Final = (1001, 4001)
 ERROR_SHARE: Final = 0.03
 ERROR_MESSAGE: Final = (

@@ -1,6 +1,6 @@
 """Change records of the shop's database, as Maxwell, Canal or Debezium write them.
 
-`Shop` is a small database that lives: orders are placed, paid, cancelled; users and goods change; now and then a row is
+`Shop` simulates a small database: orders are placed, paid, cancelled; users and goods change; now and then a row is
 deleted. `write` turns one change into the JSON of one of the three tools. Rows are keyed by primary key, so that the
 changes of one row keep their order.
 """
@@ -24,7 +24,7 @@ class Change(NamedTuple):
     operation: Operation
     rows: tuple[Row, ...]
     old: Row | None
-    """Of an update: the values before it, changed columns only."""
+    """For an update: the previous values of the changed columns."""
     timestamp: int
     transaction: int
     is_last: bool = True

@@ -1,7 +1,7 @@
 """App events, as JSON bytes, of both generations.
 
-An event is joined from fragments that were made once (what a device says of itself, pages, elements of `displays` and
-`actions`), so that one core writes several ten thousand a second: the generator must not be what a pipeline waits for.
+An event is joined from prepared fragments (device data, pages, elements of `displays` and `actions`), so that one core
+generates tens of thousands per second: the generator must not be the bottleneck of a pipeline.
 """
 
 import json
@@ -42,7 +42,7 @@ class EventMaker:
         """(key, value)"""
         chance = self._random.random
         device = self._pick(self._devices)
-        # An app that was installed anew says "new" of a device that has been here before: repaired by the pipeline.
+        # After a reinstallation the app reports a known device as new: the pipeline repairs it.
         is_new = b'"1"' if not device.is_returning or chance() < 0.1 else b'"0"'
         parts = [b'{"common":', device.common, is_new, b"}"]
         if chance() < 0.2:

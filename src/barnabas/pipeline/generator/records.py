@@ -28,7 +28,7 @@ class GeneratorOptions:
     formats: tuple[ChangeFormat, ...] = FORMATS
     devices: int = 10_000
     dirty: float = 0.0
-    """Share of records that cannot be understood."""
+    """Share of malformed records."""
     duplicates: float = 0.0
     """Share of records that are sent a second time, byte for byte."""
     start_ms: int = _DEFAULT_START_MS
@@ -38,7 +38,7 @@ class GeneratorOptions:
 
 
 def generate(options: GeneratorOptions) -> Iterator[GeneratedRecord]:
-    """Without end: the dimensions first, then events and changes mixed."""
+    """Endless: the dimensions first, then events and changes mixed."""
     random = Random(options.seed)
     makers = [EventMaker(random, generation, options.devices) for generation in options.generations]
     shop = Shop(random)
@@ -67,7 +67,7 @@ def generate(options: GeneratorOptions) -> Iterator[GeneratedRecord]:
 
 
 def _spoil(record: GeneratedRecord, random: Random) -> GeneratedRecord:
-    """Something a careless producer might send in place of this record."""
+    """Something that a faulty producer might send instead of this record."""
     value = record.value or b""
     spoilt = random.choice((value[: len(value) // 2], b"\xff\xfe" + value, b"", b"[]", b"{}", b'"text"', b"42", None))
     return record._replace(value=spoilt)

@@ -1,9 +1,9 @@
-"""Columns of tables in Arrow: their types, and the short way from the records of a log to a table.
+"""Columns of tables in Arrow: their types, and the fast path from the records of a log to a table.
 
-Logs are nearly all of the rows. Their records are flat JSON objects of known columns, so Arrow's own reader makes the
-table, several times quicker than by way of Python's objects. It takes only what both ways read alike: on anything
-else (a column more, a number where text should be, what is no JSON at all) it gives the whole task up, and the long
-way of `rows` coerces or rejects record by record.
+Most rows are logs. Their records are flat JSON objects of known columns, so Arrow's own reader creates the table,
+several times faster than through Python objects. It only handles what both paths read the same way: on anything else
+(an extra column, a number instead of text, invalid JSON) it gives up on the whole task, and the slow path in `rows`
+converts or rejects record by record.
 """
 
 from typing import Final
@@ -19,14 +19,14 @@ _INTEGERS: Final = {PARTITION: pyarrow.int32(), OFFSET: pyarrow.int64(), "_ts": 
 
 
 def column_type(name: str, kind: TableKind) -> pyarrow.DataType:
-    """One and the same in every file, whatever the rows of a batch have."""
+    """The same in every file, whatever the rows of a batch have."""
     if name in LINEAGE[kind]:
         return _INTEGERS.get(name, pyarrow.string())
     return pyarrow.int64() if kind == "log" and name in LOG_FIGURES else pyarrow.string()
 
 
 def try_log_table(task: TaskRecords) -> pyarrow.Table | None:
-    """All records of the task as they come out of `rows`, in their order; None if that needs a closer look."""
+    """All records of the task as `rows` would return them, in order; None if the slow path is needed."""
     if task.spec.kind != "log" or task.topic == ERROR:
         return None
     schema = _schema(task.batches[0].column("value")[0].as_py())
@@ -44,7 +44,7 @@ def try_log_table(task: TaskRecords) -> pyarrow.Table | None:
 
 
 def _schema(value: bytes | None) -> pyarrow.Schema | None:
-    """The columns of a record and its offset; None if it is none, or uses our names."""
+    """The columns of a record and its offset; None if it is not an object, or uses our names."""
     try:
         record = orjson.loads(value or b"")
     except ValueError:
@@ -55,7 +55,7 @@ def _schema(value: bytes | None) -> pyarrow.Schema | None:
 
 
 def _read(batch: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.Table | None:
-    """Each record with its offset in it: what comes out tells whether every line became the row that it should.
+    """Each record includes its offset, to verify that every line became the right row.
 
     Raises ArrowInvalid.
     """

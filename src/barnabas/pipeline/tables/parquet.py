@@ -1,12 +1,12 @@
 """Tables as folders of Parquet files, on any file system that Arrow knows. Runs on executors.
 
-    <folder>/dwd_page_log/00000000000000000017-00002.parquet     what batch 17 took from partition 2
+    <folder>/dwd_page_log/00000000000000000017-00002.parquet     records of partition 2 in batch 17
              barnabas_rejected/dim_sku_info-00000000000000000017-00000.parquet
              _barnabas.json                                      which checkpoint writes here
 
-A file's name follows from batch and partition, and it gets that name when it is complete: a replay of the batch
-replaces it. So a folder belongs to one checkpoint, and another one is refused: its batches are numbered alike.
-Files are never changed. They are a log: the row that holds for a key is the one with the highest `_offset`.
+The name of a file is made of batch and partition, and it gets that name when it is complete: a replay of the batch
+replaces it. So a folder belongs to one checkpoint, and another one is rejected: its batches have the same numbers.
+Files are never changed. They are a log: the current row of a key is the one with the highest `_offset`.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ class ParquetTables:
     def prepare(self, owner: str, *, has_begun: bool = False) -> None:
         """On the driver, before a query starts. Raises FolderError if the folder is not the one of this checkpoint.
 
-        `has_begun`: the checkpoint has been here before.
+        `has_begun`: the checkpoint has written here before.
         """
         self._files.create_dir(self._root, recursive=True)
         path = f"{self._root}/{_OWNER}"
@@ -59,15 +59,15 @@ class ParquetTables:
         except FileNotFoundError:
             if has_begun:
                 raise FolderError(
-                    f"{self._folder} is not what was written so far: put it back, or remove its progress in the"
-                    " checkpoint (a folder under tables/) to write everything anew"
+                    f"{self._folder} is not what was written so far: restore it, or delete its progress in the"
+                    " checkpoint (a folder under tables/) to write everything again"
                 ) from None
             with self._files.open_output_stream(path) as sink:
                 sink.write(json.dumps({"owner": owner}).encode())
         else:
             if found.get("owner") != owner:
                 raise FolderError(
-                    f"{self._folder} has tables of another checkpoint: give another folder, or remove this one first"
+                    f"{self._folder} has tables of another checkpoint: use another folder, or delete this one first"
                 )
         self._remove_unfinished()
 
@@ -89,7 +89,7 @@ class ParquetTables:
                 self._files.delete_file(path)
             return
         self._files.create_dir(folder, recursive=True)
-        # Readers leave out what begins with a dot; every attempt has a name of its own.
+        # Readers skip names that begin with a dot; every attempt has its own name.
         unfinished = f"{folder}/.{name}.{uuid.uuid4().hex}{_UNFINISHED}"
         try:
             with self._files.open_output_stream(unfinished) as sink:
@@ -101,7 +101,7 @@ class ParquetTables:
             raise
 
     def _remove_unfinished(self) -> None:
-        """What attempts left behind that were killed. Nobody else writes here: the folder has one owner."""
+        """Left by attempts that were killed. Nobody else writes here: the folder has one owner."""
         for info in self._files.get_file_info(fs.FileSelector(self._root, recursive=True)):
             if info.base_name.startswith(".") and info.base_name.endswith(_UNFINISHED):
                 self._files.delete_file(info.path)
@@ -122,7 +122,7 @@ def _table(task: TaskRecords, found: TaskRows) -> pyarrow.Table:
 
 
 def _text(value: Any) -> str | None:
-    """As JSON spells it, strings without their quotes."""
+    """As in JSON, strings without their quotes."""
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 

@@ -1,6 +1,6 @@
-"""Where tables go, as a user says it: a folder for Parquet files, or the address of a PostgreSQL database.
+"""The destination of tables, as given by the user: a folder for Parquet files, or the address of a PostgreSQL database.
 
-Kept apart from what writes there, so that the command can read its options without loading either.
+Separate from the writers, so that the command can parse its options without importing them.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """For people; never with a password."""
+        """For display; never with a password."""
         if self.kind == "parquet":
             return f"Parquet in {self.where}"
         from barnabas.pipeline.tables.postgresql import address
@@ -41,7 +41,7 @@ class Place:
 
     @property
     def checkpoint_name(self) -> str:
-        """Every place has progress of its own: one that is new starts at the beginning of the topics."""
+        """Every place has its own progress: a new one starts at the beginning of the topics."""
         place = self.shown
         if self.kind == "postgresql":
             from barnabas.pipeline.tables.postgresql import session_options
@@ -53,9 +53,9 @@ class Place:
         return _OPEN[self.kind](self.where)
 
     def prepare(self, owner: str, *, has_begun: bool) -> None:
-        """On the driver, before anything starts: what cannot work is said at once. Raises PlaceError.
+        """On the driver, before anything starts, so that errors are reported at once. Raises PlaceError.
 
-        `owner` is the name of the checkpoint, and `has_begun` whether it has been here before.
+        `owner` is the name of the checkpoint, and `has_begun` whether it has written here before.
         """
         if self.kind == "parquet":
             from barnabas.pipeline.tables.parquet import FolderError, ParquetTables
@@ -79,7 +79,7 @@ def parse_place(text: str) -> Place:
         return Place("postgresql", _checked_url(text))
     folder = text.removeprefix(_PARQUET)
     if not folder:
-        raise PlaceError("no folder is named")
+        raise PlaceError("the folder is missing")
     if "://" not in folder:
         return Place("parquet", str(Path(folder).absolute()))
     from pyarrow import ArrowException, fs

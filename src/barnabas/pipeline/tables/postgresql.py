@@ -1,12 +1,12 @@
 """Tables in PostgreSQL, through psycopg. Runs on executors.
 
-One table a topic, called like it. Dimensions and facts are upserted by key (a dimension's row goes when its value is
-null; a deleted fact stays, with `_operation` D), logs by where they come from: a replay replaces. A task is one
-transaction, which begins by taking its place in `barnabas_progress`: an attempt that is older than what was written
-since is refused. An older offset never overwrites a newer one of its partition, as long as the topic is the same.
+One table per topic, with the same name. Dimensions and facts are upserted by key (a dimension's row is deleted when its
+value is null; a deleted fact stays, with `_operation` D), logs by their origin: a replay replaces them. A task is one
+transaction, which starts with its row in `barnabas_progress`: an attempt older than what was written since is rejected.
+An older offset never overwrites a newer one of its partition, as long as the topic is the same.
 
-What PostgreSQL refuses (a value that does not fit the column, a constraint) goes with its reason into
-`barnabas_rejected`, that record alone.
+A record that PostgreSQL rejects (a value that does not fit the column, a constraint) goes to `barnabas_rejected` with
+the reason; others are not affected.
 """
 
 import contextlib
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 _ROWS_AT_A_TIME: Final = 5000
 _BYTES_AT_A_TIME: Final = 16 * 1024 * 1024
-"""Of records; PostgreSQL takes no statement of a gigabyte."""
+"""Maximum bytes of records per statement; PostgreSQL rejects statements of a gigabyte."""
 _CONNECT_TIMEOUT_S: Final = 10
 _WAITS_S: Final = (0.2, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0)
-"""Between attempts at a task: a minute, long enough for a server that restarts and recovers."""
+"""Delays between attempts at a task: a minute in total, long enough for a server to restart and recover."""
 _LOOKS: Final = 4
-"""Attempts at a table that somebody changes meanwhile: it is looked at anew, and nothing has to come back."""
+"""Attempts if a table is changed meanwhile: its schema is read again, without a delay."""
 _OF_THE_DATA: Final = ("21", "22", "23", "54")
-"""Classes of SQLSTATE: cardinality, data, integrity, limits. Whatever else is wrong is not a record's fault."""
+"""Classes of SQLSTATE: cardinality, data, integrity, limits. Other errors are not the fault of a record."""
 _TAKE_PLACE: Final = f"""INSERT INTO {PROGRESS} AS held VALUES (%s, %s, %s, %s) ON CONFLICT (query, topic, partition)
     DO UPDATE SET batch = excluded.batch WHERE held.batch <= excluded.batch"""
 _TOPIC_ID: Final = -1
-"""In the place of a partition: that row says of which topic the table is, by its id."""
+"""Used as partition number: the row that holds the id of the table's topic."""
 _SAME_TOPIC: Final = f"""INSERT INTO {PROGRESS} SELECT %(id)s, %(topic)s, {_TOPIC_ID}, 0 WHERE NOT EXISTS
     (SELECT FROM {PROGRESS} WHERE topic = %(topic)s AND partition = {_TOPIC_ID}) ON CONFLICT DO NOTHING"""
 _NEW_TOPIC: Final = f"""UPDATE {PROGRESS} SET query = %(id)s
@@ -64,14 +64,14 @@ class DatabaseError(Exception):
 
 
 class PostgresTables:
-    """A connection, made when first needed and again after it was lost. Not shared by threads."""
+    """A connection, opened on first use and again after it was lost. Not thread-safe."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: Connection[Any] | None = None
         self._schema: Schema | None = None
         self._seen: set[tuple[str, str]] = set()
-        """Topics with their ids, which the tables are known to be of."""
+        """Topics with their ids that the tables were verified to match."""
 
     def check(self) -> None:
         """On the driver, before a query starts. Raises DatabaseError."""
@@ -94,7 +94,7 @@ class PostgresTables:
                 connection.close()
 
     def _retrying(self, topic: str, work: Callable[[], None]) -> None:
-        """All of a failed transaction is gone, or, if only the answer was lost, all is there: it can be done again."""
+        """A failed transaction was rolled back or, if only the response was lost, committed: it can be repeated."""
         started = time.monotonic()
         for attempt, wait_s in enumerate((*_WAITS_S, None), 1):
             try:
@@ -114,7 +114,7 @@ class PostgresTables:
             if wait_s is None or not may_pass:
                 tried = f"tried {attempt} times in {time.monotonic() - started:.0f} s"
                 raise DatabaseError(f"{address(self._url)}, table {topic}: {_words(failure)} ({tried})") from None
-            logger.warning("%s, table %s: %s; trying again in %g s", address(self._url), topic, _words(failure), wait_s)
+            logger.warning("%s, table %s: %s; retrying in %g s", address(self._url), topic, _words(failure), wait_s)
             time.sleep(wait_s)
         return None
 
@@ -127,7 +127,7 @@ class PostgresTables:
             if not taken:
                 raise DatabaseError(
                     f"{address(self._url)}: batch {batch} of {task.topic}-{task.partition} comes after a newer one:"
-                    " an attempt that was given up, or two pipelines on one checkpoint"
+                    " an abandoned attempt, or two pipelines on one checkpoint"
                 )
             if task.spec.topic_id and (task.topic, task.spec.topic_id) not in self._seen:
                 writing.check_topic()
@@ -138,8 +138,8 @@ class PostgresTables:
         if self._connection is None or self._schema is None or self._connection.closed:
             self._connection = psycopg.connect(
                 self._url,
-                autocommit=True,  # transactions are begun where they are meant
-                prepare_threshold=None,  # tables get columns while this runs
+                autocommit=True,  # transactions are explicit
+                prepare_threshold=None,  # columns may be added while this runs
                 connect_timeout=_CONNECT_TIMEOUT_S,
                 application_name="barnabas tables",
             )
@@ -148,7 +148,7 @@ class PostgresTables:
 
 
 class TaskWriting:
-    """The rows of one task on their way into their table. An attempt has one; what it rejects is its own."""
+    """Writes the rows of one task to their table. One per attempt, with its own rejected records."""
 
     def __init__(self, connection: Connection[Any], schema: Schema, task: TaskRecords) -> None:
         self._connection = connection
@@ -160,7 +160,7 @@ class TaskWriting:
         self._shape: TableShape | None = None
 
     def prepare(self) -> None:
-        """The table with its columns, before the transaction."""
+        """Creates the table with its columns, before the transaction."""
         names = columns_of(self._rows)
         odd = {name for name in names if not 0 < len(name.encode()) <= LONGEST_NAME or "\0" in name}
         if odd:
@@ -171,16 +171,16 @@ class TaskWriting:
         except psycopg.Error as error:
             if not _is_of_the_data(error):
                 raise
-            # Too many columns: rows that fit into what there is still go in.
+            # Too many columns: rows that only need existing ones are still written.
             self._shape = self._schema.ensure(self._task.topic, self._task.spec, ())
             self._drop(set(names) - self._shape.columns, _words(error))
 
     def check_topic(self) -> None:
-        """If the topic was created anew since, the offsets in the table are none of its: whatever comes is newer."""
+        """If the topic was recreated since, the offsets in the table are not comparable: every new record is newer."""
         named = {"id": self._task.spec.topic_id, "topic": self._task.topic}
         self._connection.execute(_SAME_TOPIC, named)
         if self._connection.execute(_NEW_TOPIC, named).rowcount and self._task.spec.kind != "log":
-            logger.warning("topic %s was created anew: its rows replace those that are there", self._task.topic)
+            logger.warning("topic %s was recreated: its rows replace the existing ones", self._task.topic)
             statement = sql.SQL("UPDATE {} SET {} = -1")
             self._connection.execute(statement.format(sql.Identifier(self._task.topic), sql.Identifier(OFFSET)))
 
@@ -196,7 +196,7 @@ class TaskWriting:
                 cursor.executemany(_ADD_REJECTED, [(task.topic, task.partition, *each) for each in self._rejected])
 
     def _chunks(self) -> Iterator[list[TableRow]]:
-        """The rows that are there, some at a time."""
+        """The rows that are not deleted, in chunks."""
         chunk: list[TableRow] = []
         size = 0
         for row in self._rows:
@@ -211,7 +211,7 @@ class TaskWriting:
             yield chunk
 
     def _upsert(self, rows: list[TableRow]) -> None:
-        """All rows at once; if some are refused, halves of them, until each of those stands alone."""
+        """All rows at once; if some are rejected, bisects until each of those is alone."""
         try:
             with self._connection.transaction():
                 payload = orjson.dumps([row.columns for row in rows]).decode()
@@ -275,18 +275,18 @@ class TaskWriting:
 
 
 def address(url: str) -> str:
-    """Where it is, for people; never the password."""
+    """The address for display, without the password."""
     parts = conninfo.conninfo_to_dict(url)
     return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
 
 
 def session_options(url: str) -> str:
-    """What is set for each session, a search_path for example; mostly nothing."""
+    """Session options such as search_path; usually empty."""
     return str(conninfo.conninfo_to_dict(url).get("options", ""))
 
 
 def _without_system_columns(row: TableRow) -> TableRow:
-    """Names that every table of PostgreSQL has already get an underscore, as ours do: xmin is a column of many maps."""
+    """Names of PostgreSQL's system columns get an underscore, like ours: xmin is a column of many maps."""
     if SYSTEM_COLUMNS.isdisjoint(row.columns):
         return row
     columns = {f"_{name}" if name in SYSTEM_COLUMNS else name: value for name, value in row.columns.items()}
@@ -298,7 +298,7 @@ def _is_of_the_data(error: psycopg.Error) -> bool:
 
 
 def _words(error: psycopg.Error) -> str:
-    """The reason in one line, without a position in a statement that nobody wrote."""
+    """The reason in one line, without the position in a generated statement."""
     text = error.diag.message_primary or str(error)
     if error.diag.message_detail and not _is_of_the_data(error):
         text += f": {error.diag.message_detail}"

@@ -1,7 +1,7 @@
 """The second query of a pipeline, on the driver: from its DWD and DIM topics, read committed, into tables.
 
-The topics are the one truth, and the tables follow them, at most an interval behind. Progress is in the pipeline's
-checkpoint, under `tables/`, one folder for each place; the group `<name>-tables` shows the lag.
+The topics are the source of truth; the tables follow them, at most an interval behind. Progress is in the pipeline's
+checkpoint, under `tables/`, one folder per place; the group `<name>-tables` shows the lag.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _MAX_OFFSETS: Final = 200_000
 """A task holds the rows of a partition in memory."""
 _OWNER: Final = "owner"
 INTERVALS: Final = {"parquet": "1 minute", "postgresql": "10 seconds"}
-"""A batch makes a file for each partition that has something new, so Parquet takes larger ones."""
+"""A batch writes one file per partition with new records, so Parquet uses larger batches."""
 
 
 class TablesQuery:
@@ -40,7 +40,7 @@ class TablesQuery:
         *,
         skip_lost: bool = False,
     ) -> None:
-        """`skip_lost`: go on with what is there where records went before they were read."""
+        """`skip_lost`: continue if records were deleted before they were read."""
         self._client = client
         self._checkpoint = f"{checkpoint}/tables/{place.checkpoint_name}"
         self.name = f"{name}-tables"
@@ -52,13 +52,13 @@ class TablesQuery:
         self.query: StreamingQuery | None = None
 
     def prepare(self) -> None:
-        """What cannot work is said before Spark starts. Raises PlaceError."""
+        """Checks the place before Spark starts. Raises PlaceError."""
         files, root = checkpoint_files(self._checkpoint)
         has_begun = files.get_file_info(f"{root}/offsets").type == fs.FileType.Directory
         self.place.prepare(self._owner(), has_begun=has_begun)
 
     def start(self, spark: "SparkSession", routings: Iterable[Routing], *, once: bool = False) -> "StreamingQuery":
-        """`routings`: all that ever held, oldest first. With `once` it ends when it has what is there now."""
+        """`routings`: all that were ever in effect, oldest first. With `once` it ends after the existing records."""
         from barnabas.pipeline.tables.sink import FORMAT, TablesDataSource, specs_as_text
         from barnabas.spark import register
 
@@ -70,9 +70,9 @@ class TablesQuery:
         source = source.option("kafka.isolation.level", "read_committed").option("groupId", self.name)
         source = source.option("maxOffsetsPerTrigger", str(_MAX_OFFSETS))
         source = source.option("failOnDataLoss", "false" if self._skip_lost else "true")
-        # The warehouse has dozens of partitions, most with a few rows, and a task for each costs more than they do.
+        # The warehouse has dozens of partitions, most with few rows: one task for each would be mostly overhead.
         source = source.option("maxTasks", str(spark.sparkContext.defaultParallelism))
-        # A pattern, and not names: a topic of an old routing may be gone.
+        # A pattern instead of names: a topic of an old routing may be gone.
         source = source.option("subscribePattern", "|".join(map(re.escape, sorted(self._specs))))
         records = source.load().select("key", "value", "topic", "partition", "offset")
         trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": self._interval}
@@ -84,7 +84,7 @@ class TablesQuery:
         return self.query
 
     def maybe_restart(self, routings: Iterable[Routing]) -> None:
-        """After the routing has changed: if there are tables that this query does not know."""
+        """Called after a change of routing: restarts the query if there are new tables."""
         routings = list(routings)
         if self._spark is not None and table_specs(routings) != self._specs:
             self.stop()
@@ -95,7 +95,7 @@ class TablesQuery:
             self.query.stop()
 
     def _with_topic_ids(self) -> dict[str, TableSpec]:
-        """A topic that is not there yet has none; it is found when the query starts the next time."""
+        """A topic that does not exist yet has none; it is found when the query starts the next time."""
         from barnabas.client.admin.admin import Admin
         from barnabas.client.options import AdminOptions
 
@@ -106,7 +106,7 @@ class TablesQuery:
         return {topic: spec._replace(topic_id=ids.get(topic, "")) for topic, spec in self._specs.items()}
 
     def _owner(self) -> str:
-        """The name of this checkpoint, for places that can have only one. It goes when the checkpoint goes."""
+        """The id of this checkpoint, for places that can have only one. It is deleted with the checkpoint."""
         files, root = checkpoint_files(self._checkpoint)
         with contextlib.suppress(FileNotFoundError), files.open_input_file(f"{root}/{_OWNER}") as source:
             name: bytes = source.read()
@@ -119,12 +119,12 @@ class TablesQuery:
 
 
 def table_specs(routings: Iterable[Routing]) -> dict[str, TableSpec]:
-    """What each topic is as a table. Topics that are no longer routed to keep theirs: rows may still be unread."""
+    """The table of each topic. Topics that are no longer routed keep theirs: rows may still be unread."""
     specs = {topic: TableSpec("log") for topic in LOG_TOPICS}
     for routing in routings:
         found: dict[str, TableSpec] = {}
         for route in routing.routes.values():
-            # Facts of several tables in one topic: the key of a row does not tell them apart.
+            # Facts of several tables in one topic: the key of a row does not distinguish them.
             found[route.topic] = TableSpec(route.kind, () if route.topic in found else route.key)
         specs |= found
     return specs

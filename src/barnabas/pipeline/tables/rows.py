@@ -1,12 +1,12 @@
-"""What the records of a DWD or DIM topic are as rows of a table. Pure; runs on executors, the same for every place.
+"""Turns the records of a DWD or DIM topic into rows of a table. Pure; runs on executors, the same for every place.
 
-Three kinds of topics: logs (one row a record), facts (the row, and in `_table`, `_operation`, `_ts` what happened to it
-and when), dimensions (the row; no value means that it is gone). Every row says where it comes from, in `_partition` and
-`_offset`, and rows that have a key say it in `_key`: what is newer, and what is the same, can be told in any place.
+Three kinds of topics: logs (one row per record), facts (the row, and in `_table`, `_operation`, `_ts` what happened to
+it and when), dimensions (the row; a null value deletes it). Every row has its origin in `_partition` and `_offset`, and
+rows with a key have it in `_key`, so that every place can find duplicates and the newer of two rows.
 
-Columns are those that the rows have. Figures of the logs are whole numbers; every other column is text, because change
-records spell one and the same column as a number (Maxwell, Debezium) or as a string (Canal), and a column has one type.
-A record that makes no row is rejected with its reason, and nothing happens to its neighbours.
+Columns are those that the rows have. Numbers in the logs are integers; every other column is text, because change
+records have the same column as a number (Maxwell, Debezium) or as a string (Canal), and a column has one type. A record
+that makes no row is rejected with a reason; others are not affected.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ IDENTITY: Final[dict[TableKind, tuple[str, ...]]] = {
     "fact": ("_table", KEY),
     "dimension": (KEY,),
 }
-"""What makes two records one row: the newer replaces the older."""
+"""The identity of a row: the newer of two records with the same identity replaces the older."""
 LOG_FIGURES: Final = frozenset(
     {
         "action_ts",
@@ -50,26 +50,26 @@ LOG_FIGURES: Final = frozenset(
     }
 )
 WHOLE_EVENT: Final = "event"
-"""The column of the error log that has all of the record."""
+"""The column of the error log with the whole record."""
 _OPERATIONS: Final = ("I", "U", "D")
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _MOST_DIGITS: Final = 19
-"""Of an int64; Python refuses to read thousands of them."""
+"""Digits of an int64; Python refuses to parse thousands of them."""
 _DEEPEST: Final = 252
-"""Levels of lists and objects that a record may have: it is written again two levels down, and 254 can be written."""
+"""Maximum nesting of a record: it is encoded again two levels deeper, and 254 levels can be encoded."""
 
 
 class TableSpec(NamedTuple):
     kind: TableKind
     key: tuple[str, ...] = ()
-    """The columns that the record's key is made of, where that is known."""
+    """The columns of the record's key, if known."""
     topic_id: str = ""
-    """Of the topic when the query started; offsets of another topic of this name mean nothing beside its own."""
+    """The id of the topic when the query started; offsets of another topic of this name are not comparable."""
 
 
 KeyAndValue = tuple[bytes | None, bytes | None]
 RowParts = tuple[tuple[Any, ...], dict[str, Any], bool]
-"""(identity, columns, whether it is gone)"""
+"""(identity, columns, whether it is deleted)"""
 
 
 class RejectedRecordError(Exception):
@@ -80,10 +80,10 @@ class TableRow(NamedTuple):
     offset: int
     identity: tuple[Any, ...]
     columns: dict[str, Any]
-    """As JSON has them, the lineage included."""
+    """As in JSON, with the lineage columns."""
     deleted: bool
     record: int
-    """Which record of the task it comes from."""
+    """The index of its record in the task."""
 
 
 class RejectedRecord(NamedTuple):
@@ -95,13 +95,13 @@ class RejectedRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskRecords:
-    """What a task puts into one table: the records of a range of one partition, in its order."""
+    """What a task writes to one table: the records of a range of one partition, in order."""
 
     topic: str
     spec: TableSpec
     partition: int
     batches: tuple[pyarrow.RecordBatch, ...]
-    """With the columns of the source; none of them empty."""
+    """With the columns of the source; never empty."""
 
     @property
     def first_offset(self) -> int:
@@ -114,7 +114,7 @@ class TaskRecords:
 
 @dataclass(slots=True)
 class TaskRows:
-    """The rows that a task's records are, and those that are none."""
+    """The rows of a task's records, and the rejected records."""
 
     records: list[KeyAndValue] = field(default_factory=list)
     rows: list[TableRow] = field(default_factory=list)
@@ -122,7 +122,7 @@ class TaskRows:
 
 
 def read_tasks(batches: Iterable[pyarrow.RecordBatch], specs: Mapping[str, TableSpec]) -> Iterator[TaskRecords]:
-    """What a task has been given, one partition after the other. Only one of them is held in memory."""
+    """The input of a task, one partition after the other. Only one of them is in memory."""
     held: list[pyarrow.RecordBatch] = []
     for batch in batches:
         for run in partition_runs(batch):
@@ -156,7 +156,7 @@ def read_rows(task: TaskRecords) -> TaskRows:
 
 
 def columns_of(rows: Iterable[TableRow]) -> list[str]:
-    """Every column that some row has, in the order in which they come up."""
+    """Every column of any row, in the order of appearance."""
     names: dict[str, None] = {}
     for row in rows:
         if names.keys() != row.columns.keys():
@@ -165,7 +165,7 @@ def columns_of(rows: Iterable[TableRow]) -> list[str]:
 
 
 def newest(rows: Iterable[TableRow]) -> list[TableRow]:
-    """The last row of each identity, ordered by it, so that two writers never wait for each other crosswise."""
+    """The last row of each identity, in sorted order so that two writers cannot deadlock."""
     last = {row.identity: row for row in rows}
     return [last[identity] for identity in sorted(last)]
 
@@ -181,7 +181,7 @@ def _log_row(task: TaskRecords, offset: int, key: bytes | None, value: bytes | N
 
 
 def _error_columns(event: dict[str, Any]) -> dict[str, Any]:
-    """The error log has whole events: what people search for stands in columns, and all of it in one more."""
+    """The error log has whole events: common fields become columns, and one more has the whole event."""
     common, fault = event.get("common"), event.get("err")
     get = fault.get if isinstance(fault, dict) else {}.get
     mid = common.get("mid") if isinstance(common, dict) else None
@@ -215,7 +215,7 @@ _READERS: Final = {"log": _log_row, "fact": _fact_row, "dimension": _dimension_r
 
 
 def _own(columns: dict[str, Any], kind: TableKind) -> dict[str, Any]:
-    """A column of the row that is called like one of ours gets one more underscore."""
+    """A column of the row with the name of one of ours gets one more underscore."""
     taken = (*LINEAGE[kind], DELETED)
     if columns.keys().isdisjoint(taken):
         return columns
@@ -248,7 +248,7 @@ def _whole_number(value: Any, name: str) -> int | None:
         return int(value)
     if isinstance(value, str) and _has_digits_only(value) and int(value) in _INT64:
         return int(value)
-    raise RejectedRecordError(f"{name} is no whole number: {str(value)[:80]!r}")
+    raise RejectedRecordError(f"{name} is not an integer: {str(value)[:80]!r}")
 
 
 def _has_digits_only(text: str) -> bool:

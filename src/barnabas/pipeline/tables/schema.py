@@ -1,8 +1,8 @@
-"""What the tables in PostgreSQL look like, and making them so. Runs on executors, in transactions of its own.
+"""The schema of the tables in PostgreSQL, and its creation. Runs on executors, in its own transactions.
 
-A table that is missing is made: figures of the logs bigint, everything else text. One that is there is honoured, with
-whatever types, defaults and constraints it has; only columns are added to it that rows have and it has not. Columns
-that have a default, or are generated, are the user's: they are left alone unless rows name them.
+A missing table is created: numbers of the logs as bigint, everything else as text. An existing table keeps its types,
+defaults and constraints; only missing columns are added. Columns with a default and generated columns are the user's:
+they are not set unless rows have them.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 REJECTED: Final = "barnabas_rejected"
 PROGRESS: Final = "barnabas_progress"
 LONGEST_NAME: Final = 63
-"""Bytes; PostgreSQL cuts what is longer."""
+"""In bytes; PostgreSQL truncates longer names."""
 SYSTEM_COLUMNS: Final = frozenset({"tableoid", "ctid", "xmin", "cmin", "xmax", "cmax"})
 _LOCK: Final = int.from_bytes(b"barnabas")
 _LINEAGE_TYPES: Final = {PARTITION: "integer", OFFSET: "bigint", "_ts": "bigint"}
@@ -50,15 +50,15 @@ _UNIQUE: Final = """SELECT indisprimary, array_agg(attname::text) FROM pg_index
 class TableShape:
     columns: frozenset[str]
     written: tuple[str, ...]
-    """What a row sets, null where it has nothing."""
+    """The columns that a row sets, to null if it has no value."""
     left_alone: frozenset[str]
-    """Set only where rows name them."""
+    """Set only if rows have them."""
     target: tuple[str, ...]
-    """What tells that a row is there already."""
+    """The columns of the ON CONFLICT clause."""
 
 
 class Schema:
-    """The shapes of tables, as one connection has seen or made them."""
+    """The shapes of tables, as one connection has seen or created them."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
@@ -74,12 +74,12 @@ class Schema:
         return shape
 
     def forget(self, topic: str) -> None:
-        """Somebody changed the table."""
+        """The table was changed by someone else."""
         self._shapes.pop(topic, None)
         self._has_own_tables = False
 
     def _make(self, topic: str, spec: TableSpec, names: list[str]) -> TableShape:
-        """Short, and never while rows are being written: it waits for others' transactions, they never for it."""
+        """Short, and never while rows are being written: it may wait for other transactions, but never blocks them."""
         kind = spec.kind
         table = sql.Identifier(topic)
         with self._connection.transaction():
@@ -106,7 +106,7 @@ class Schema:
         return TableShape(frozenset(found), written, alone, target)
 
     def _exists(self, table: str) -> bool:
-        """Asked, and not left to IF NOT EXISTS: that needs the right to make tables where all of them are there."""
+        """Instead of IF NOT EXISTS, which needs the right to create tables even if all of them exist."""
         found = self._connection.execute("SELECT to_regclass(%s) IS NOT NULL", (self._quoted(table),)).fetchone()
         return bool(found is not None and found[0])
 
@@ -116,11 +116,11 @@ class Schema:
         return {name: (generated, has_default) for name, generated, has_default in rows}
 
     def _target(self, topic: str, spec: TableSpec) -> tuple[str, ...]:
-        """The primary key of a table that a user made, if it is the row's key; else a unique index of ours."""
+        """The primary key of a user's table, if it is the row's key; else our own unique index."""
         own = IDENTITY[spec.kind]
         found = self._connection.execute(_UNIQUE, (self._quoted(topic),)).fetchall()
         by_user = any(is_primary and set(columns) == set(spec.key) for is_primary, columns in found)
-        # A dimension's deleted rows are found by ours in any case.
+        # Deleted rows of a dimension are always found by ours.
         if not any(set(columns) == set(own) for _, columns in found) and not (by_user and spec.kind == "fact"):
             self._run(sql.SQL("CREATE UNIQUE INDEX ON {} ({})").format(sql.Identifier(topic), _names(own)))
         return spec.key if by_user else own

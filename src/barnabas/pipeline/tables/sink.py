@@ -1,9 +1,8 @@
-"""`format("barnabas-tables")`: the sink that the query for tables writes to. Options: `url`, `tables`.
+"""`format("barnabas-tables")`: the sink of the query for tables. Options: `url`, `tables`.
 
-A task has all that a batch takes from its partitions, one after the other, because nothing between source and sink
-shuffles; so rows of a key come in their order. What it writes is named by batch and partition, so tasks need not be the
-same in a replay. `url` is called that because Spark then keeps it out of its
-plans and logs: it may hold a password.
+A task has all records that a batch has of its partitions, one after the other, because nothing between source and sink
+shuffles; so the rows of a key are in order. Its output is identified by batch and partition, so tasks may differ in a
+replay. The option is called `url` because Spark redacts that name in plans and logs: it may contain a password.
 """
 
 import json
@@ -31,7 +30,7 @@ _QUERY_ID: Final = "sql.streaming.queryId"
 _BATCH_ID: Final = "streaming.sql.batchId"
 
 _opened: dict[Place, Tables] = {}
-"""A worker process keeps its connection from task to task; Spark has no other place that outlives one."""
+"""A worker process keeps its connection across tasks."""
 
 
 class TablesDataSource(DataSource):
@@ -53,8 +52,8 @@ class TablesWriter(DataSourceStreamArrowWriter):
         assert context is not None, "a writer runs in a task"
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
-            raise RuntimeError("Spark did not say which query and batch this is; use Spark 4.1 or later")
-        # An attempt that was given up may end after the one that took its place: it must not replace it by less.
+            raise RuntimeError("Spark did not report the query and batch; use Spark 4.1 or later")
+        # An abandoned attempt may end after the one that replaced it, and must not overwrite it with less.
         for task in read_tasks(whole(iterator), self._specs):
             if self._place not in _opened:
                 _opened[self._place] = self._place.open()

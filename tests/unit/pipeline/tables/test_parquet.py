@@ -95,12 +95,12 @@ def test_a_folder_has_one_owner(tmp_path: Path) -> None:
     folder = tmp_path / "a folder #1"
     ParquetTables(str(folder)).prepare("one")
     ParquetTables(str(folder)).prepare("one")
-    with pytest.raises(FolderError, match="another checkpoint: give another folder"):
+    with pytest.raises(FolderError, match="another checkpoint: use another folder"):
         ParquetTables(str(folder)).prepare("two")
 
 
 def test_a_folder_that_is_gone_is_not_begun_in_the_middle(tmp_path: Path) -> None:
-    with pytest.raises(FolderError, match="remove its progress in the checkpoint"):
+    with pytest.raises(FolderError, match="delete its progress in the checkpoint"):
         ParquetTables(str(tmp_path)).prepare("one", has_begun=True)
     ParquetTables(str(tmp_path)).prepare("one")
     ParquetTables(str(tmp_path)).prepare("one", has_begun=True)

@@ -29,8 +29,8 @@ def test_a_database(scheme: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "no folder is named"),
-        ("parquet:", "no folder is named"),
+        ("", "the folder is missing"),
+        ("parquet:", "the folder is missing"),
         ("mysql://me@db/warehouse", "neither a folder nor postgresql://"),
         ("postgresql://me@db/x?hots=1", "not the address of a PostgreSQL database"),
     ],

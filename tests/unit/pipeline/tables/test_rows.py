@@ -39,7 +39,7 @@ def test_what_is_no_figure_is_rejected_alone(spelled: Any) -> None:
     assert [row.offset for row in task.rows] == [0, 2]
     [rejected] = task.rejected
     assert (rejected.offset, rejected.key, rejected.value) == (1, b"b", bad)
-    assert rejected.reason.startswith("during_time is no whole number")
+    assert rejected.reason.startswith("during_time is not an integer")
 
 
 def test_the_error_log_has_the_whole_event_beside_what_people_search_for() -> None:
@@ -101,12 +101,12 @@ def test_a_row_can_be_written_however_deep_its_values_are(topic: str) -> None:
         ("dwd_page_log", b"m", None, "no value"),
         ("dwd_page_log", b"m", b"{", "not JSON"),
         ("dwd_page_log", b"m", b"\xff", "not JSON"),
-        ("dwd_page_log", b"m", b"[1]", "no object"),
+        ("dwd_page_log", b"m", b"[1]", "not an object"),
         ("dwd_order_info", b"1", b'{"id":1}', "a fact without"),
         ("dwd_order_info", b"1", fact({}, operation="X"), "a fact without"),
         ("dwd_order_info", b"1", fact({}, operation=["I"]), "a fact without"),
         ("dwd_order_info", b"1", fact([1]), "a fact without"),
-        ("dwd_order_info", b"1", fact({}, ts="soon"), "ts is no whole number"),
+        ("dwd_order_info", b"1", fact({}, ts="soon"), "ts is not an integer"),
         ("dwd_order_info", None, fact({}), "no key"),
         ("dim_user_info", None, None, "no key"),
         ("dim_user_info", b"\xff", b"{}", "not UTF-8"),
