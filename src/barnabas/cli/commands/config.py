@@ -1,10 +1,10 @@
 """`barnabas config`: settings of topics, brokers, groups: get, set, unset."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import Command, UsageError, key_values, run, with_admin
+from barnabas.cli.command import Command, UsageError, key_values, noun_main, with_admin
 from barnabas.cli.exit_status import complain
 from barnabas.cli.numbers import NumberError, int32
 from barnabas.cli.output import Output, Table
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
 KINDS = ("topic", "broker", "group", "client-metrics", "broker-logger")
 ALL_BROKERS = "all"
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("config", "Settings of topics, brokers and groups.", VERBS, arguments)
 
 
 def _add_resource(parser: argparse.ArgumentParser) -> None:
@@ -144,3 +140,5 @@ VERBS = (
     Command("set", "give settings a value", set_arguments, with_admin(set_values), render_changed),
     Command("unset", "put settings back to their default", unset_arguments, with_admin(unset), render_changed),
 )
+
+main = noun_main("config", "Settings of topics, brokers and groups.", VERBS)

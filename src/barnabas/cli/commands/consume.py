@@ -67,7 +67,7 @@ def consume(options: argparse.Namespace) -> None:
     from barnabas.cli.data.clients import CLOSE_S, consumer_client
     from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
     from barnabas.cli.data.record_format import compiled, json_lines
-    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.outages import outage_line, report_outages
     from barnabas.cli.progress import Progress
 
     bounds = ReadRange.parse(options.offset, options.exit)
@@ -98,7 +98,7 @@ def consume(options: argparse.Namespace) -> None:
             consumer.assign(chosen)
             bounds.seek(consumer, chosen)
             partitions = Partitions(consumer, chosen, bounds)
-        with report_outages(teller("barnabas consume")):
+        with report_outages(outage_line("barnabas consume")):
             output = sys.stdout.buffer
             progress = Progress.beside("consuming", output)
             print_records(consumer, partitions, write, output, options.count, progress)

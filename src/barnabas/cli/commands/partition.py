@@ -4,10 +4,10 @@ A partition is TOPIC:NUMBER; a plan is TOPIC:NUMBER=BROKER,BROKER,... or a file 
 """
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command, UsageError, run, with_admin
+from barnabas.cli.command import Command, UsageError, noun_main, with_admin
 from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.numbers import NumberError, int32
 from barnabas.cli.output import Output, Table, counted, rows_output
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from barnabas.client.admin import Admin
 
 Plan = dict[TopicPartition, list[int]]
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("partition", "Where partitions live and who leads them.", VERBS, arguments)
 
 
 def _plan_arguments(parser: argparse.ArgumentParser) -> None:
@@ -174,3 +170,5 @@ VERBS = (
     Command("cancel", "stop moves and go back", cancel_arguments, with_admin(cancel), render_cancelled, partial=True),
     Command("elect", "have leaders elected", elect_arguments, with_admin(elect), render_elected, partial=True),
 )
+
+main = noun_main("partition", "Where partitions live and who leads them.", VERBS)

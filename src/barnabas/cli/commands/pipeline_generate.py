@@ -57,7 +57,7 @@ def generate(options: argparse.Namespace) -> None:
                 rate=options.rate,
                 duration_s=options.duration,
                 stamp_now=True,
-                on_progress=_teller(line, options),
+                on_progress=_reporter(line, options),
             )
     finally:
         line.clear()
@@ -67,12 +67,12 @@ def generate(options: argparse.Namespace) -> None:
         print(f"{sent} records sent")
 
 
-def _teller(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], None]:
+def _reporter(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], None]:
     """In a terminal: how far it is, and how fast. Without an end to come, no bar."""
     speed = Speed()
     started = time.monotonic()
 
-    def tell(sent: int) -> None:
+    def report(sent: int) -> None:
         shares = [0.0]
         if options.count:
             shares.append(sent / options.count)
@@ -82,7 +82,7 @@ def _teller(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], 
         wanted = f" of {options.count:,}" if options.count else ""
         line.show(f"{done}{sent:,}{wanted} records sent, {speed.of(sent):,.0f}/s")
 
-    return tell
+    return report
 
 
 def _share(text: str) -> float:

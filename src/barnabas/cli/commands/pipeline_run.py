@@ -148,7 +148,7 @@ def _run(
     failure = driver.follow(
         query,
         options.routing,
-        on_batch=batch_teller(line),
+        on_batch=batch_reporter(line),
         tables=tables,
         on_message=print_message,
     )
@@ -197,11 +197,11 @@ def _fail(reason: str) -> int:
     return FAILED
 
 
-def batch_teller(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
+def batch_reporter(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
     """In a terminal a bar: what is done of what there is. Elsewhere a line a batch."""
     total = 0
 
-    def tell(batch: dict[str, Any]) -> None:
+    def report(batch: dict[str, Any]) -> None:
         nonlocal total
         total += batch["rows"]
         lag = batch["lag"]
@@ -212,7 +212,7 @@ def batch_teller(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
         else:
             print(text, flush=True)
 
-    return tell
+    return report
 
 
 def _where(text: str) -> str:

@@ -172,11 +172,11 @@ def produce(options: argparse.Namespace) -> int:
 def _send_all(options: argparse.Namespace, source: LineInput, separator: bytes | None, outcomes: Outcomes) -> int:
     """Gives the exit status of whoever interrupted the reading of files; to interrupt stdin is how it usually ends."""
     from barnabas.cli.data.clients import producer_client
-    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.outages import outage_line, report_outages
     from barnabas.cli.signals import StopRequest
 
     own = {"acks": options.acks, "compression.type": options.compression}
-    with producer_client(options, own) as producer, report_outages(teller(PROGRAM)), StopRequest() as stop:
+    with producer_client(options, own) as producer, report_outages(outage_line(PROGRAM)), StopRequest() as stop:
         _send(producer, options, source, separator, outcomes, stop)
         _finish(producer, outcomes, stop)
         return stop.status if options.files and stop.requested else 0

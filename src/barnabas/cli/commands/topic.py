@@ -1,10 +1,10 @@
 """`barnabas topic`: create, list, describe, alter, delete topics; their offsets; deleting records."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import Command, UsageError, key_values, run, with_admin
+from barnabas.cli.command import Command, UsageError, key_values, noun_main, with_admin
 from barnabas.cli.commands.topic_offsets import DELETE_RECORDS, OFFSETS
 from barnabas.cli.numbers import int16, int32
 from barnabas.cli.output import Output, Table, counted
@@ -12,10 +12,6 @@ from barnabas.cli.output import Output, Table, counted
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
     from barnabas.client.admin.types import ConfigResource, CreatedTopic, TopicListing
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("topic", "Topics: what there is, and changing it.", VERBS, arguments)
 
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:
@@ -251,3 +247,5 @@ VERBS = (
     OFFSETS,
     DELETE_RECORDS,
 )
+
+main = noun_main("topic", "Topics: what there is, and changing it.", VERBS)

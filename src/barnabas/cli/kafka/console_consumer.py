@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -62,10 +62,6 @@ TOOL = Tool(
 
 class Failed(Exception):
     """Reading ended with an error that was told already."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, check, consume)
 
 
 def check(options: Options) -> None:
@@ -266,3 +262,6 @@ def _formatter_properties(options: Options) -> dict[str, str]:
         if class_name:
             properties[f"{name}.deserializer"] = class_name
     return {**properties, **key_values(options.values("property"))}
+
+
+main = TOOL.main(check, consume)

@@ -44,10 +44,6 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, check, consume)
-
-
 def check(options: Options) -> None:
     for name in ("bootstrap-server", "topic", "group-id"):
         if not options.has(name):
@@ -71,7 +67,7 @@ def consume(options: Options) -> int:
         except KafkaError as error:
             refuse(kafka_exception(error))
         reading = _Reading(options, consumer, events)
-        events.tell("startup_complete")
+        events.emit("startup_complete")
         try:
             consumer.subscribe([options.value("topic")], _listener(events))
             while not stop.requested and not reading.finished:
@@ -82,7 +78,7 @@ def consume(options: Options) -> int:
             print(f"Error during processing, terminating consumer process: {kafka_exception(error)}", file=sys.stderr)
         finally:
             consumer.close()
-            events.tell("shutdown_complete")
+            events.emit("shutdown_complete")
         return stop.status
 
 
@@ -112,17 +108,17 @@ class _Reading:
             named = {"topic": partition[0], "partition": partition[1]}
             summaries.append({**named, "count": len(of_partition), "minOffset": first, "maxOffset": last})
             if self._verbose:
-                self._tell_records(of_partition)
+                self._emit_records(of_partition)
             self._consumed += len(of_partition)
             if self.finished:
                 break
-        self._events.tell("records_consumed", count=len(records), partitions=summaries)
+        self._events.emit("records_consumed", count=len(records), partitions=summaries)
         if self._commits:
             self._commit(offsets)
 
-    def _tell_records(self, records: "list[ConsumerRecord]") -> None:
+    def _emit_records(self, records: "list[ConsumerRecord]") -> None:
         for record in records:
-            self._events.tell(
+            self._events.emit(
                 "record_data",
                 key=_text(record.key),
                 value=_text(record.value),
@@ -142,9 +138,9 @@ class _Reading:
         except FencedError:
             raise
         except KafkaError as error:
-            self._events.tell("offsets_committed", offsets=told, error=kafka_text(error), success=False)
+            self._events.emit("offsets_committed", offsets=told, error=kafka_text(error), success=False)
         else:
-            self._events.tell("offsets_committed", offsets=told, success=True)
+            self._events.emit("offsets_committed", offsets=told, success=True)
 
 
 def _listener(events: "JsonEvents") -> "RebalanceListener":
@@ -152,10 +148,10 @@ def _listener(events: "JsonEvents") -> "RebalanceListener":
 
     class Listener(RebalanceListener):
         def on_revoked(self, partitions: "Sequence[TopicPartition]") -> None:
-            events.tell("partitions_revoked", partitions=[each._asdict() for each in partitions])
+            events.emit("partitions_revoked", partitions=[each._asdict() for each in partitions])
 
         def on_assigned(self, partitions: "Sequence[TopicPartition]") -> None:
-            events.tell("partitions_assigned", partitions=[each._asdict() for each in partitions])
+            events.emit("partitions_assigned", partitions=[each._asdict() for each in partitions])
 
     return Listener()
 
@@ -190,3 +186,6 @@ def _config(options: Options) -> dict[str, str]:
         "enable.auto.commit": str(options.has("enable-autocommit")).lower(),
         "auto.offset.reset": options.value("reset-policy"),
     }
+
+
+main = TOOL.main(check, consume)

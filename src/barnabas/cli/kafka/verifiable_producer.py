@@ -4,7 +4,6 @@ Used by system tests. SIGTERM and Ctrl-C: what was sent is waited for, then shut
 """
 
 import time
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -35,10 +34,6 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, check, produce)
-
-
 def check(options: Options) -> None:
     for name in ("topic", "bootstrap-server"):
         if not options.has(name):
@@ -59,16 +54,16 @@ def produce(options: Options) -> int:
     with StopRequest() as stop:
         try:
             with producer_of(_config(options)) as producer:
-                events.tell("startup_complete")
+                events.emit("startup_complete")
                 _send(options, numbers, producer, stop)
         except ConfigError as error:
             refuse(kafka_exception(error))
         except KeyboardInterrupt:
             pass  # the second one: what is on its way is given up
-        events.tell("shutdown_complete")
+        events.emit("shutdown_complete")
         rate = numbers.acked / max(time.monotonic() - started, 0.001)
         target = options.value("throughput")
-        events.tell("tool_data", sent=numbers.sent, acked=numbers.acked, target_throughput=target, avg_throughput=rate)
+        events.emit("tool_data", sent=numbers.sent, acked=numbers.acked, target_throughput=target, avg_throughput=rate)
         return stop.status
 
 
@@ -123,7 +118,7 @@ class _Numbers:
             return
         self.acked += 1
         topic, partition, offset, _ = delivery.result(0)
-        self._events.tell(
+        self._events.emit(
             "producer_send_success", key=key, value=value, offset=offset, topic=topic, partition=partition
         )
 
@@ -132,7 +127,7 @@ class _Numbers:
         from barnabas.errors import KafkaError
 
         assert isinstance(error, KafkaError)
-        self._events.tell(
+        self._events.emit(
             "producer_send_error",
             topic=self._topic,
             key=key,
@@ -151,3 +146,6 @@ def _config(options: Options) -> dict[str, str]:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+main = TOOL.main(check, produce)
