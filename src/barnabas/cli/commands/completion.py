@@ -5,7 +5,7 @@
 
 The words are those of the commands themselves: from `VERBS` of a module, or from the parsers that its `parser()` or
 `verb_parsers()` makes. Names come from the broker while somebody types: the scripts call `barnabas completion topics`
-(or groups), which says nothing at all if there is no answer soon.
+(or groups), which prints nothing if there is no response soon.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from barnabas.cli.exit_status import OK
 
 SHELLS = ("bash", "zsh", "fish")
 KINDS = (TOPICS, GROUPS, VALUES)
-ANSWER_WITHIN_MS = "2000"
+RESPONSE_WITHIN_MS = "2000"
 Parsers = dict[Key, argparse.ArgumentParser]
 
 __all__ = ["all_choices", "all_names", "all_words", "bash_script", "fish_script", "main", "parser"]
@@ -98,7 +98,7 @@ def all_choices() -> Choices:
 
 
 def names_now(kind: str, line: str) -> list[str]:
-    """Sorted; nothing if the broker does not answer: whoever presses TAB wants no error in between."""
+    """Sorted; nothing if the broker does not respond: an error would disturb the line being typed."""
     if kind == VALUES:
         return _values_now(line)
     from barnabas.cli.command import UsageError
@@ -108,7 +108,7 @@ def names_now(kind: str, line: str) -> list[str]:
     from barnabas.client.options import AdminOptions
     from barnabas.errors import KafkaError
 
-    soon = {"default.api.timeout.ms": ANSWER_WITHIN_MS, "request.timeout.ms": ANSWER_WITHIN_MS}
+    soon = {"default.api.timeout.ms": RESPONSE_WITHIN_MS, "request.timeout.ms": RESPONSE_WITHIN_MS}
     try:
         config = client_config(_connection(line), AdminOptions) | soon
         with log_level(), Admin.from_config(config) as admin:

@@ -30,13 +30,13 @@ def get_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def get(admin: "Admin", options: argparse.Namespace) -> "list[ConfigEntry]":
-    from barnabas.cli.commands.setting_names import known_settings, told
+    from barnabas.cli.commands.setting_names import in_words, known_settings
 
     resource = _resource(options)
     config = admin.describe_config(resource, names=options.keys or None, include_documentation=options.docs)
     unknown = [key for key in options.keys if key not in config]
     if unknown:
-        names = told(unknown, known_settings(admin, [resource]))
+        names = in_words(unknown, known_settings(admin, [resource]))
         raise UsageError(f"{options.kind} {options.name} has no setting {names}")
     everything = options.all or options.keys
     return [config[name] for name in sorted(config) if everything or not config[name].is_default]
@@ -81,12 +81,12 @@ def _warn_of_typos(
     options: argparse.Namespace, admin: "Admin", resource: "ConfigResource", names: Iterable[str]
 ) -> None:
     """A broker keeps what it does not know, for plug-ins; a topic refuses it."""
-    from barnabas.cli.commands.setting_names import known_settings, told, unknown_settings
+    from barnabas.cli.commands.setting_names import in_words, known_settings, unknown_settings
 
     known = known_settings(admin, [resource])
     unknown = unknown_settings(names, known)
     if unknown:
-        complain(f"barnabas config {options.command.name}: warning: brokers know no setting {told(unknown, known)}")
+        complain(f"barnabas config {options.command.name}: warning: brokers know no setting {in_words(unknown, known)}")
 
 
 def unset_arguments(parser: argparse.ArgumentParser) -> None:

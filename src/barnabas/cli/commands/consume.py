@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 def parser() -> CommandParser:
     parser = CommandParser(
         prog="barnabas consume",
-        description="Print records of topics until Ctrl-C, or as many as were asked for.",
+        description="Print records of topics until Ctrl-C, or a given number of them.",
         epilog=f"{FORMAT_HELP}\n{examples_text('consume')}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -85,7 +85,7 @@ def consume(options: argparse.Namespace) -> None:
     defaults = {
         "auto.offset.reset": reset,
         "allow.auto.create.topics": "false",
-        # The end of a consumer waits for the answer it has asked for: where the end is near, a short time.
+        # Closing waits for the fetch in flight: where the end is near, that must be short.
         "fetch.max.wait.ms": "50" if bounds.at_end or options.count is not None else None,
     }
     with consumer_client(options, own, defaults) as consumer:

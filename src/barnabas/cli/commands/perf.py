@@ -19,7 +19,9 @@ def produce_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--records", type=int, default=100_000, metavar="N", help="how many (default 100000)")
     parser.add_argument("-s", "--size", type=int, metavar="BYTES", help="size of a record (default 100)")
     parser.add_argument("--payload-file", metavar="FILE", help="draw records from the lines of a file instead")
-    parser.add_argument("--throughput", type=float, default=-1, metavar="N", help="records a second (default no limit)")
+    parser.add_argument(
+        "--throughput", type=float, default=-1, metavar="N", help="records per second (default no limit)"
+    )
     parser.add_argument("--acks", choices=["all", "-1", "1", "0"], help="who must have a record (default all)")
     parser.add_argument("-z", "--compression", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd")
     parser.add_argument("--transactional-id", metavar="ID", help="send in transactions")

@@ -13,7 +13,7 @@ from barnabas.cli.progress import ProgressLine, Speed, bar
 def generate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--count", type=whole_number, metavar="N", help="stop after N records")
     parser.add_argument("--duration", type=above_zero, metavar="SECONDS", help="stop after this time")
-    parser.add_argument("--rate", type=above_zero, metavar="N", help="records a second (default: as fast as it goes)")
+    parser.add_argument("--rate", type=above_zero, metavar="N", help="records per second (default: as fast as it goes)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same records (default 1)")
     parser.add_argument("--generation", choices=("A", "B", "both"), default="both", help="of app events")
     parser.add_argument("--format", choices=("maxwell", "canal", "debezium", "all"), default="all", help="of changes")

@@ -39,7 +39,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
         "--starting-offsets", type=_where, default="earliest", metavar="WHERE", help="of a new checkpoint"
     )
     parser.add_argument(
-        "--max-offsets", type=whole_number, metavar="N", help="records a batch, at most (default 100000)"
+        "--max-offsets", type=whole_number, metavar="N", help="records per batch, at most (default 100000)"
     )
     parser.add_argument("--trigger", metavar="INTERVAL", help="time between batches, e.g. '1 second' (default: none)")
     parser.add_argument("--once", action="store_true", help="take what is there, then end")
@@ -59,7 +59,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-lost",
         action="store_true",
-        help="go on with what is there where records went before they were read (retention, a topic made anew);"
+        help="go on with what is there where records went before they were read (retention, a topic created again);"
         " without it that ends the pipeline, and says which",
     )
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting (repeatable)")
@@ -198,7 +198,7 @@ def _fail(reason: str) -> int:
 
 
 def batch_reporter(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
-    """In a terminal a bar: what is done of what there is. Elsewhere a line a batch."""
+    """In a terminal a bar: what is done of what there is. Elsewhere one line per batch."""
     total = 0
 
     def report(batch: dict[str, Any]) -> None:

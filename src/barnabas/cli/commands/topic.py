@@ -190,7 +190,7 @@ def render_deleted(options: argparse.Namespace, deleted: Mapping[str, object]) -
 def add_partitions_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     count = parser.add_mutually_exclusive_group(required=True)
-    count.add_argument("--to", type=int32, metavar="TOTAL", help="how many partitions there shall be")
+    count.add_argument("--to", type=int32, metavar="TOTAL", help="the number of partitions to have")
     count.add_argument("--by", type=int32, metavar="N", help="how many to add")
     parser.add_argument("-a", "--assignment", metavar="IDS,...", help="broker ids of each new partition: 1:2,2:3")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")

@@ -209,7 +209,7 @@ def _set_password(admin: "Admin", options: argparse.Namespace, mechanisms: "Sequ
 
 
 def _password(options: argparse.Namespace) -> str:
-    """As told, from a file, asked for in a terminal, or the first line of stdin."""
+    """From the option, a file, the terminal, or the first line of stdin."""
     password: str
     if options.password is not None:
         password = options.password

@@ -1,6 +1,6 @@
-"""What does not fit in the files, collected over all of them: what is told at the end, and the exit status.
+"""What does not fit in the files, collected over all of them: what is reported at the end, and the exit status.
 
-Kafka's own command knows only some of it. Under its name the others are not told, and only that has a status of its
+Kafka's own command knows only some of it. Under its name the others are not reported, and only that has a status of its
 own at which Kafka's ends: a file or a batch that cannot be read.
 """
 

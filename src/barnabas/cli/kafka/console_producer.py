@@ -34,7 +34,7 @@ TOOL = Tool(
         Flag("retry-backoff-ms", "Pause between retries (retry.backoff.ms).", "MS", int, default=100),
         Flag("timeout", "How long a record waits for others (linger.ms).", "MS", int, default=1000),
         Flag("request-required-acks", "Who must have a record (acks).", "ACKS", default="-1"),
-        Flag("request-timeout-ms", "How long to wait for an answer (request.timeout.ms).", "MS", int, default=1500),
+        Flag("request-timeout-ms", "How long to wait for a response (request.timeout.ms).", "MS", int, default=1500),
         Flag(
             "metadata-expiry-ms", "Age at which metadata is refreshed (metadata.max.age.ms).", "MS", int, default=300000
         ),
@@ -42,7 +42,7 @@ TOOL = Tool(
         Flag("max-memory-bytes", "Memory for records that wait (buffer.memory).", "BYTES", int, default=33554432),
         Flag(
             "max-partition-memory-bytes",
-            "Bytes of a batch (batch.size); goes before --batch-size.",
+            "Bytes of a batch (batch.size); overrides --batch-size.",
             "BYTES",
             int,
             default=16384,
@@ -56,7 +56,7 @@ TOOL = Tool(
             "KEY=VALUE",
             synonyms=("reader-property",),
         ),
-        Flag("reader-config", "A file of properties for the reader; --property goes before it.", "FILE"),
+        Flag("reader-config", "A file of properties for the reader; --property overrides it.", "FILE"),
         COMMAND_PROPERTY,
         COMMAND_CONFIG,
     ),

@@ -14,7 +14,7 @@ TOOL = Tool(
         Flag("topic", "The topic to consume from (required).", "TOPIC"),
         Flag("messages", "How many records to read (required).", "N", int, synonyms=("num-records",)),
         Flag("group", "The group to read with (default a new one).", "GROUP"),
-        Flag("fetch-size", "Bytes of a partition in one answer.", "BYTES", int, default=1048576),
+        Flag("fetch-size", "Bytes of a partition in one response.", "BYTES", int, default=1048576),
         Flag("from-latest", "Start at the end where the group has no offset."),
         Flag("socket-buffer-size", "Size of the TCP buffer.", "BYTES", int, default=2097152),
         Flag("print-metrics", "Print the consumer's counters at the end."),

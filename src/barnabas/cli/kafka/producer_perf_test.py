@@ -30,7 +30,7 @@ TOOL = Tool(
         Flag("payload-file", "A file to draw records from.", "FILE"),
         Flag("payload-delimiter", "What stands between records in the file.", "REGEX", default="\\n"),
         Flag("payload-monotonic", "Records are 0, 1, 2 and so on."),
-        Flag("throughput", "Records a second, roughly; -1 is no limit (required).", "N", float),
+        Flag("throughput", "Records per second, roughly; -1 is no limit (required).", "N", float),
         Flag("print-metrics", "Print the producer's counters at the end."),
         Flag("transactional-id", "Send in transactions, with this id.", "ID"),
         Flag("transaction-duration-ms", "How long a transaction lasts (default 3000).", "MS", int),

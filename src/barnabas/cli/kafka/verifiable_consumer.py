@@ -1,4 +1,4 @@
-"""`kafka-verifiable-consumer.sh`: reads a topic as a member of a group, and tells each event in a line of JSON.
+"""`kafka-verifiable-consumer.sh`: reads a topic as a member of a group, and prints each event as a line of JSON.
 
 Used by system tests. SIGTERM and Ctrl-C: leaves the group, then shutdown_complete.
 """
@@ -29,7 +29,7 @@ TOOL = Tool(
         Flag("group-remote-assignor", "The broker's assignor, with --group-protocol consumer.", "ASSIGNOR"),
         Flag("max-messages", "How many; -1 is until it is stopped.", "N", int, default=-1),
         Flag("session-timeout", "Session timeout of a classic member.", "MS", int, default=30000),
-        Flag("verbose", "Tell each record too."),
+        Flag("verbose", "Print each record too."),
         Flag("enable-autocommit", "Commit automatically instead of after each poll."),
         Flag("reset-policy", "earliest, latest or none.", "POLICY", default="earliest"),
         Flag(
@@ -83,7 +83,7 @@ def consume(options: Options) -> int:
 
 
 class _Reading:
-    """Tells what came, as much of it as there shall be, and commits just that."""
+    """Reports the records, up to --max-messages, and commits just those."""
 
     def __init__(self, options: Options, consumer: "Consumer", events: "JsonEvents") -> None:
         self._limit: int = options.value("max-messages")
@@ -132,15 +132,17 @@ class _Reading:
         from barnabas.client.errors import FencedError
         from barnabas.errors import KafkaError
 
-        told = [{"topic": topic, "partition": number, "offset": offset} for (topic, number), offset in offsets.items()]
+        committed = [
+            {"topic": topic, "partition": number, "offset": offset} for (topic, number), offset in offsets.items()
+        ]
         try:
             self._consumer.commit(offsets)
         except FencedError:
             raise
         except KafkaError as error:
-            self._events.emit("offsets_committed", offsets=told, error=kafka_text(error), success=False)
+            self._events.emit("offsets_committed", offsets=committed, error=kafka_text(error), success=False)
         else:
-            self._events.emit("offsets_committed", offsets=told, success=True)
+            self._events.emit("offsets_committed", offsets=committed, success=True)
 
 
 def _listener(events: "JsonEvents") -> "RebalanceListener":

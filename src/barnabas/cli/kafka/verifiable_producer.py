@@ -23,7 +23,7 @@ TOOL = Tool(
         BOOTSTRAP_SERVER,
         Flag("topic", "The topic to produce to (required).", "TOPIC"),
         Flag("max-messages", "How many; -1 is until it is stopped.", "N", int, default=-1),
-        Flag("throughput", "Records a second, roughly; -1 is no limit.", "N", int, default=-1),
+        Flag("throughput", "Records per second, roughly; -1 is no limit.", "N", int, default=-1),
         Flag("acks", "Who must have a record: 0, 1 or -1.", "ACKS", int, default=-1),
         Flag("message-create-time", "Timestamp of the first record, in ms.", "MS", int, default=-1),
         Flag("value-prefix", "Put this number and a dot before each value.", "N", int),
@@ -78,7 +78,7 @@ def _send(options: Options, numbers: "_Numbers", producer: "Producer", stop: "St
 
 
 class _Numbers:
-    """Sends one number after the other and tells what became of them."""
+    """Sends one number after the other and reports what became of them."""
 
     def __init__(self, options: Options, events: "JsonEvents") -> None:
         self._topic = options.value("topic")
@@ -138,7 +138,7 @@ class _Numbers:
 
 
 def _config(options: Options) -> dict[str, str]:
-    """As in Kafka what properties say goes before the flags, and nothing is retried unless they say so."""
+    """As in Kafka properties override the flags, and nothing is retried unless they say so."""
     from barnabas.cli.kafka.connection import client_config
 
     return {"acks": str(options.value("acks")), "retries": "0", **client_config(options)}
