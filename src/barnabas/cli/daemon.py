@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-OK, FAILED, INTERRUPTED = 0, 1, 130
+from barnabas.cli.exit_status import FAILED, INTERRUPTED, OK
+
 OnReady = Callable[[str], None]
 
 

@@ -3,15 +3,14 @@
     source <(barnabas completion bash)          # zsh too: source <(barnabas completion zsh)
     barnabas completion fish | source
 
-The words are those of the commands themselves: from `VERBS` of a module, or from the parsers that its `parser()` or
-`verb_parsers()` makes. Names come from the broker while somebody types: the scripts call `barnabas completion topics`
+The words are those of the commands themselves: from `VERBS` of a module, or from the parser that its `parser()`
+makes. Names come from the broker while somebody types: the scripts call `barnabas completion topics`
 (or groups), which prints nothing if there is no response soon.
 """
 
 import argparse
 import importlib
 from collections.abc import Sequence
-from types import ModuleType
 
 from barnabas.cli.command import add_connection_arguments, parser_of
 from barnabas.cli.command_parser import CommandParser
@@ -149,19 +148,11 @@ def _parsers() -> Parsers:
             made = parser_of(noun, "", verbs)
             (subparsers,) = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
             parsers.update(((noun, verb), child) for verb, child in subparsers.choices.items())
-        elif hasattr(module, "verb_parsers"):
-            if noun == "server":  # runs without a verb too
-                parsers[noun,] = module.parser()
-            parsers.update(((noun, verb), child) for verb, child in module.verb_parsers().items())
-        elif (plain := _parser_in(module)) is not None:
-            parsers[noun,] = plain
+        else:
+            parsers[noun,] = module.parser()
+            if noun == "server":  # runs with a verb or without
+                parsers.update(((noun, verb), child) for verb, child in module.verb_parsers().items())
     return parsers
-
-
-def _parser_in(module: ModuleType) -> argparse.ArgumentParser | None:
-    make = getattr(module, "parser", None) or getattr(module, "_parser", None)
-    made = None if make is None else make()
-    return made if isinstance(made, argparse.ArgumentParser) else None
 
 
 def _options(parser: argparse.ArgumentParser) -> list[str]:
