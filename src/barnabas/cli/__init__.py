@@ -1,1 +1,1 @@
-"""The commands. Every command imports what it needs when it runs, so that `--help` answers in a blink."""
+"""The commands. Every command imports what it needs when it runs, so that `--help` is quick."""

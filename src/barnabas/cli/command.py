@@ -2,8 +2,7 @@
 
     VERBS = (Command("list", "list topics", list_arguments, with_admin(list_topics), render_topics), ...)
 
-    def main(arguments):
-        return run("topic", "Topics of a cluster.", VERBS, arguments)
+    main = noun_main("topic", "Topics of a cluster.", VERBS)
 
 `arguments` adds a command's options to its parser, `call` does the work and returns a result, `render` turns that into
 an `Output`: text for people, a document for --json. Kafka's commands with sub-commands are declared with the same class
@@ -80,10 +79,15 @@ def with_admin(call: "Callable[[Admin, argparse.Namespace], Result]") -> Callabl
     return connected
 
 
-def run(noun: str, description: str, commands: Sequence[Command[Any]], arguments: Sequence[str]) -> int:
-    options = parser_of(noun, description, commands).parse(arguments)
-    program = f"barnabas {noun} {options.command.name}"
-    return run_own(program, lambda: _call(program, options.command, options))
+def noun_main(noun: str, description: str, commands: Sequence[Command[Any]]) -> Callable[[Sequence[str]], int]:
+    """The entry point of a noun."""
+
+    def main(arguments: Sequence[str]) -> int:
+        options = parser_of(noun, description, commands).parse(arguments)
+        program = f"barnabas {noun} {options.command.name}"
+        return run_own(program, lambda: _call(program, options.command, options))
+
+    return main
 
 
 def run_own(program: str, work: Callable[[], int | None]) -> int:

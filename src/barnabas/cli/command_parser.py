@@ -1,6 +1,6 @@
 """Python's parser of command lines, as Barnabas's own commands use it.
 
-Words and options may be mixed (`produce orders -p 0 FILE`), a mistyped one is answered with the nearest there is, and
+Words and options may be mixed (`produce orders -p 0 FILE`), a mistyped one gets a suggestion, and
 the usage shown is that of the verb, not of its noun. Names have to be text. Call `parse`, not `parse_args`.
 """
 

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-OK, FAILED, INTERRUPTED = 0, 1, 130
+from barnabas.cli.exit_status import FAILED, INTERRUPTED, OK
+
 OnReady = Callable[[str], None]
 
 
@@ -30,18 +31,18 @@ def start_daemon(log: Path, serve: Callable[[OnReady], int], announce: Callable[
     except OSError as error:
         raise LogFileError(f"cannot write {log}: {error.strerror}") from None
     printed_before = os.fstat(output).st_size
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
-        os.close(told)
+        os.close(read_end)
         _detach(output)
-        return serve(lambda line: _send(tell, line))
-    os.close(tell)
+        return serve(lambda line: _send(write_end, line))
+    os.close(write_end)
     os.close(output)
     try:
-        with os.fdopen(told) as ready:
+        with os.fdopen(read_end) as ready:
             line = ready.read().strip()
     except KeyboardInterrupt:
         print(f"barnabas server: still starting, as pid {pid}; see {log}", file=sys.stderr)
@@ -61,13 +62,13 @@ def _detach(output: int) -> None:
     os.close(output)
 
 
-def _send(tell: int, line: str) -> None:
+def _send(write_end: int, line: str) -> None:
     print(line, flush=True)
     try:
-        os.write(tell, line.encode() + b"\n")
+        os.write(write_end, line.encode() + b"\n")
     except BrokenPipeError:
         pass  # whoever waited has gone
-    os.close(tell)
+    os.close(write_end)
 
 
 def _report_failure(pid: int, log: Path, printed_before: int) -> int:

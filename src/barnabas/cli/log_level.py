@@ -1,4 +1,4 @@
-"""How much of the clients' log a command shows: a failure is told once, as the command's own line."""
+"""How much of the clients' log a command shows: a failure is reported once, as the command's own line."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Numbers that people type, no larger than the protocol can carry: wrong use is said before anything is asked.
+"""Numbers that people type, no larger than the protocol can carry: wrong use is reported before any request.
 
 Types for options (`type=int32`), and for the numbers in files: their fault is a ValueError too.
 """

@@ -1,8 +1,8 @@
-"""Brokers that cannot be reached, told on stderr by commands that would otherwise wait in silence.
+"""Brokers that cannot be reached, reported on stderr by commands that would otherwise wait in silence.
 
-Around the part of a command that waits and tries again. A part that fails with its own line needs none of this. Clients
-warn at each attempt; here an outage is one line: the first warning, and another one only after a pause. So are commits
-that failed.
+Used around the part of a command that waits and tries again; a part that fails with its own line does not need it. The
+clients warn at each attempt; here an outage is one line: the first warning, and another one only after a pause. The
+same holds for failed commits.
 """
 
 import logging
@@ -13,32 +13,34 @@ from contextlib import contextmanager
 
 PAUSE_S = 30.0
 """Attempts follow each other more closely than this (reconnect.backoff.max.ms is a second by default)."""
+Report = Callable[[str, bool], None]
+"""Receives the text, and whether the client tries again."""
 _LOGGERS = ("barnabas.client.node_connections", "barnabas.client.consumer")
 
 
 class OutageHandler(logging.Handler):
-    def __init__(self, tell: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(logging.WARNING)
-        self._tell = tell
+        self._report = report
         self._clock = clock
         self._last: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """`no connection to HOST:PORT: why; next attempt in ...`"""
-        text = record.getMessage().partition("; next attempt")[0]
+        unreachable = getattr(record, "unreachable", None)
+        text = record.getMessage() if unreachable is None else f"no connection to {unreachable}"
         now = self._clock()
         last = self._last.get(text)
         self._last[text] = now
         if last is None or now - last >= PAUSE_S:
-            self._tell(text)
+            self._report(text, unreachable is not None)
 
 
 @contextmanager
-def report_outages(tell: Callable[[str], None]) -> Iterator[None]:
-    """Nothing happens where the log is shown anyway (-v)."""
+def report_outages(report: Report) -> Iterator[None]:
+    """Does nothing where the log is shown anyway (-v)."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     quiet = [(logger, logger.level) for logger in loggers if not logger.isEnabledFor(logging.WARNING)]
-    handler = OutageHandler(tell)
+    handler = OutageHandler(report)
     for logger, _ in quiet:
         logger.addHandler(handler)
         logger.setLevel(logging.WARNING)
@@ -50,18 +52,17 @@ def report_outages(tell: Callable[[str], None]) -> Iterator[None]:
             logger.removeHandler(handler)
 
 
-def teller(program: str) -> Callable[[str], None]:
+def outage_line(program: str) -> Report:
     """For Barnabas's own commands."""
 
-    def tell(text: str) -> None:
-        goes_on = "; trying again" if text.startswith("no connection") else ""
-        wiped = "\r\x1b[K" if sys.stderr.isatty() else ""  # a line of progress may stand there
-        print(f"{wiped}{program}: {text}{goes_on}", file=sys.stderr, flush=True)
+    def report(text: str, tries_again: bool) -> None:
+        erase = "\r\x1b[K" if sys.stderr.isatty() else ""  # a line of progress may be there
+        print(f"{erase}{program}: {text}{'; trying again' if tries_again else ''}", file=sys.stderr, flush=True)
 
-    return tell
+    return report
 
 
-def kafka_warning(text: str) -> None:
+def kafka_warning(text: str, tries_again: bool) -> None:
     """As Kafka's commands log it."""
     now = time.time()
     moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))

@@ -1,4 +1,4 @@
-"""The file that names the process of a broker, and tells whether that broker is still running.
+"""The file that names the process of a broker, and shows whether that broker is still running.
 
 The broker writes its process id and keeps the file locked (flock) until its process ends. So a file that a killed
 broker has left behind is recognized, even when the system has given its process id to another program in the meantime.

@@ -161,7 +161,7 @@ def _run(config: "BrokerConfig", options: argparse.Namespace, program: str, on_r
 
 
 def _acquire_pid_file(given: str | None, config: "BrokerConfig") -> "PidFile | None":
-    """The one that was asked for, or that of the first directory that takes one: a broker runs without, if need be."""
+    """The given one, or that of the first writable directory: a broker runs without one, if need be."""
     import logging
 
     from barnabas.cli.pid_file import PidFile, default_paths

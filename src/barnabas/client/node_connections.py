@@ -178,7 +178,12 @@ class NodeConnections:
             pause_ms = link.backoff.next_ms()
             link.not_before_ms = self._clock.monotonic_ms() + int(pause_ms)
             link.failure = failure
-            logger.warning("no connection to %s; next attempt in %.0f ms at the earliest", failure.message, pause_ms)
+            logger.warning(
+                "no connection to %s; next attempt in %.0f ms at the earliest",
+                failure.message,
+                pause_ms,
+                extra={"unreachable": failure.message},
+            )
             raise failure from failure.__cause__
         finally:
             link.opening = None

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command, UsageError, run, with_admin
+from barnabas.cli.command import Command, UsageError, noun_main, with_admin
 from barnabas.cli.output import Output, Table, counted
 
 if TYPE_CHECKING:
@@ -39,10 +39,6 @@ PRODUCER = {"TOPIC": ("WRITE", "DESCRIBE", "CREATE"), "TRANSACTIONAL_ID": ("WRIT
 CONSUMER = {"TOPIC": ("READ", "DESCRIBE"), "GROUP": ("READ",)}
 
 Resource = tuple[str, str]
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("acl", "Rules that say who may do what.", VERBS, arguments)
 
 
 def _operations(word: str) -> list[str]:
@@ -249,11 +245,8 @@ VERBS = (
         partial=True,
     ),
     Command(
-        "delete",
-        "remove the rules that match",
-        delete_arguments,
-        with_admin(delete),
-        render_deleted,
-        partial=True,
+        "delete", "remove the rules that match", delete_arguments, with_admin(delete), render_deleted, partial=True
     ),
 )
+
+main = noun_main("acl", "Rules that say who may do what.", VERBS)

@@ -1,10 +1,10 @@
 """`barnabas cluster`: who is there, and whether all is well."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import Command, no_arguments, run, with_admin
+from barnabas.cli.command import Command, no_arguments, noun_main, with_admin
 from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.output import Output, Table, counted
 
@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from barnabas.client.admin import Admin
 
 MIN_ISR = "min.insync.replicas"
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("cluster", "The cluster as a whole.", VERBS, arguments)
 
 
 def describe_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,3 +102,5 @@ VERBS = (
         render_health,
     ),
 )
+
+main = noun_main("cluster", "The cluster as a whole.", VERBS)

@@ -3,15 +3,14 @@
     source <(barnabas completion bash)          # zsh too: source <(barnabas completion zsh)
     barnabas completion fish | source
 
-The words are those of the commands themselves: from `VERBS` of a module, or from the parsers that its `parser()` or
-`verb_parsers()` makes. Names come from the broker while somebody types: the scripts call `barnabas completion topics`
-(or groups), which says nothing at all if there is no answer soon.
+The words are those of the commands themselves: from `VERBS` of a module, or from the parser that its `parser()`
+makes. Names come from the broker while somebody types: the scripts call `barnabas completion topics`
+(or groups), which prints nothing if there is no response soon.
 """
 
 import argparse
 import importlib
 from collections.abc import Sequence
-from types import ModuleType
 
 from barnabas.cli.command import add_connection_arguments, parser_of
 from barnabas.cli.command_parser import CommandParser
@@ -32,7 +31,7 @@ from barnabas.cli.exit_status import OK
 
 SHELLS = ("bash", "zsh", "fish")
 KINDS = (TOPICS, GROUPS, VALUES)
-ANSWER_WITHIN_MS = "2000"
+RESPONSE_WITHIN_MS = "2000"
 Parsers = dict[Key, argparse.ArgumentParser]
 
 __all__ = ["all_choices", "all_names", "all_words", "bash_script", "fish_script", "main", "parser"]
@@ -98,7 +97,7 @@ def all_choices() -> Choices:
 
 
 def names_now(kind: str, line: str) -> list[str]:
-    """Sorted; nothing if the broker does not answer: whoever presses TAB wants no error in between."""
+    """Sorted; nothing if the broker does not respond: an error would disturb the line being typed."""
     if kind == VALUES:
         return _values_now(line)
     from barnabas.cli.command import UsageError
@@ -108,7 +107,7 @@ def names_now(kind: str, line: str) -> list[str]:
     from barnabas.client.options import AdminOptions
     from barnabas.errors import KafkaError
 
-    soon = {"default.api.timeout.ms": ANSWER_WITHIN_MS, "request.timeout.ms": ANSWER_WITHIN_MS}
+    soon = {"default.api.timeout.ms": RESPONSE_WITHIN_MS, "request.timeout.ms": RESPONSE_WITHIN_MS}
     try:
         config = client_config(_connection(line), AdminOptions) | soon
         with log_level(), Admin.from_config(config) as admin:
@@ -149,19 +148,11 @@ def _parsers() -> Parsers:
             made = parser_of(noun, "", verbs)
             (subparsers,) = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
             parsers.update(((noun, verb), child) for verb, child in subparsers.choices.items())
-        elif hasattr(module, "verb_parsers"):
-            if noun == "server":  # runs without a verb too
-                parsers[noun,] = module.parser()
-            parsers.update(((noun, verb), child) for verb, child in module.verb_parsers().items())
-        elif (plain := _parser_in(module)) is not None:
-            parsers[noun,] = plain
+        else:
+            parsers[noun,] = module.parser()
+            if noun == "server":  # runs with a verb or without
+                parsers.update(((noun, verb), child) for verb, child in module.verb_parsers().items())
     return parsers
-
-
-def _parser_in(module: ModuleType) -> argparse.ArgumentParser | None:
-    make = getattr(module, "parser", None) or getattr(module, "_parser", None)
-    made = None if make is None else make()
-    return made if isinstance(made, argparse.ArgumentParser) else None
 
 
 def _options(parser: argparse.ArgumentParser) -> list[str]:

@@ -1,10 +1,10 @@
 """`barnabas config`: settings of topics, brokers, groups: get, set, unset."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import Command, UsageError, key_values, run, with_admin
+from barnabas.cli.command import Command, UsageError, key_values, noun_main, with_admin
 from barnabas.cli.exit_status import complain
 from barnabas.cli.numbers import NumberError, int32
 from barnabas.cli.output import Output, Table
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
 KINDS = ("topic", "broker", "group", "client-metrics", "broker-logger")
 ALL_BROKERS = "all"
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("config", "Settings of topics, brokers and groups.", VERBS, arguments)
 
 
 def _add_resource(parser: argparse.ArgumentParser) -> None:
@@ -34,13 +30,13 @@ def get_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def get(admin: "Admin", options: argparse.Namespace) -> "list[ConfigEntry]":
-    from barnabas.cli.commands.setting_names import known_settings, told
+    from barnabas.cli.commands.setting_names import in_words, known_settings
 
     resource = _resource(options)
     config = admin.describe_config(resource, names=options.keys or None, include_documentation=options.docs)
     unknown = [key for key in options.keys if key not in config]
     if unknown:
-        names = told(unknown, known_settings(admin, [resource]))
+        names = in_words(unknown, known_settings(admin, [resource]))
         raise UsageError(f"{options.kind} {options.name} has no setting {names}")
     everything = options.all or options.keys
     return [config[name] for name in sorted(config) if everything or not config[name].is_default]
@@ -85,12 +81,12 @@ def _warn_of_typos(
     options: argparse.Namespace, admin: "Admin", resource: "ConfigResource", names: Iterable[str]
 ) -> None:
     """A broker keeps what it does not know, for plug-ins; a topic refuses it."""
-    from barnabas.cli.commands.setting_names import known_settings, told, unknown_settings
+    from barnabas.cli.commands.setting_names import in_words, known_settings, unknown_settings
 
     known = known_settings(admin, [resource])
     unknown = unknown_settings(names, known)
     if unknown:
-        complain(f"barnabas config {options.command.name}: warning: brokers know no setting {told(unknown, known)}")
+        complain(f"barnabas config {options.command.name}: warning: brokers know no setting {in_words(unknown, known)}")
 
 
 def unset_arguments(parser: argparse.ArgumentParser) -> None:
@@ -144,3 +140,5 @@ VERBS = (
     Command("set", "give settings a value", set_arguments, with_admin(set_values), render_changed),
     Command("unset", "put settings back to their default", unset_arguments, with_admin(unset), render_changed),
 )
+
+main = noun_main("config", "Settings of topics, brokers and groups.", VERBS)

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 def parser() -> CommandParser:
     parser = CommandParser(
         prog="barnabas consume",
-        description="Print records of topics until Ctrl-C, or as many as were asked for.",
+        description="Print records of topics until Ctrl-C, or a given number of them.",
         epilog=f"{FORMAT_HELP}\n{examples_text('consume')}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -67,7 +67,7 @@ def consume(options: argparse.Namespace) -> None:
     from barnabas.cli.data.clients import CLOSE_S, consumer_client
     from barnabas.cli.data.reading import GroupPartitions, Partitions, print_records
     from barnabas.cli.data.record_format import compiled, json_lines
-    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.outages import outage_line, report_outages
     from barnabas.cli.progress import Progress
 
     bounds = ReadRange.parse(options.offset, options.exit)
@@ -85,7 +85,7 @@ def consume(options: argparse.Namespace) -> None:
     defaults = {
         "auto.offset.reset": reset,
         "allow.auto.create.topics": "false",
-        # The end of a consumer waits for the answer it has asked for: where the end is near, a short time.
+        # Closing waits for the fetch in flight: where the end is near, that must be short.
         "fetch.max.wait.ms": "50" if bounds.at_end or options.count is not None else None,
     }
     with consumer_client(options, own, defaults) as consumer:
@@ -98,7 +98,7 @@ def consume(options: argparse.Namespace) -> None:
             consumer.assign(chosen)
             bounds.seek(consumer, chosen)
             partitions = Partitions(consumer, chosen, bounds)
-        with report_outages(teller("barnabas consume")):
+        with report_outages(outage_line("barnabas consume")):
             output = sys.stdout.buffer
             progress = Progress.beside("consuming", output)
             print_records(consumer, partitions, write, output, options.count, progress)

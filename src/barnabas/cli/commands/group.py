@@ -1,10 +1,10 @@
 """`barnabas group`: list and describe groups, their members and lag; delete groups and offsets; reset offsets."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import Command, UsageError, check_words, run, with_admin
+from barnabas.cli.command import Command, UsageError, check_words, noun_main, with_admin
 from barnabas.cli.commands.group_reset import RESET_OFFSETS
 from barnabas.cli.output import Output, Table, counted
 from barnabas.types import TopicPartition
@@ -12,10 +12,6 @@ from barnabas.types import TopicPartition
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
     from barnabas.client.admin.types import GroupDescription, GroupListing
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("group", "Groups: members, offsets and lag.", VERBS, arguments)
 
 
 def list_arguments(parser: argparse.ArgumentParser) -> None:
@@ -173,11 +169,7 @@ def render_deleted_offsets(options: argparse.Namespace, keys: Iterable[TopicPart
 VERBS = (
     Command("list", "list groups", list_arguments, with_admin(list_groups), render_groups),
     Command(
-        "describe",
-        "show state, offsets and lag of groups",
-        group_arguments,
-        with_admin(describe),
-        render_descriptions,
+        "describe", "show state, offsets and lag of groups", group_arguments, with_admin(describe), render_descriptions
     ),
     Command("members", "show members and their partitions", group_arguments, with_admin(members), render_members),
     RESET_OFFSETS,
@@ -198,3 +190,5 @@ VERBS = (
         partial=True,
     ),
 )
+
+main = noun_main("group", "Groups: members, offsets and lag.", VERBS)

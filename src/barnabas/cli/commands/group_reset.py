@@ -1,4 +1,4 @@
-"""`barnabas group reset-offsets`: where a group shall read on. Without --execute it only shows what would change.
+"""`barnabas group reset-offsets`: where a group continues to read. Without --execute it only shows what would change.
 
 It says the group's state first. Members must be stopped: they would go on from where they are, and the broker refuses.
 """
@@ -194,7 +194,7 @@ def _from_file(options: argparse.Namespace) -> Offsets:
 
 RESET_OFFSETS = Command(
     "reset-offsets",
-    "set where a group reads on",
+    "set where a group continues to read",
     reset_arguments,
     with_admin(reset_offsets),
     render_offsets,

@@ -4,10 +4,10 @@ A partition is TOPIC:NUMBER; a plan is TOPIC:NUMBER=BROKER,BROKER,... or a file 
 """
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.cli.command import Command, UsageError, run, with_admin
+from barnabas.cli.command import Command, UsageError, noun_main, with_admin
 from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.numbers import NumberError, int32
 from barnabas.cli.output import Output, Table, counted, rows_output
@@ -16,11 +16,8 @@ from barnabas.types import TopicPartition
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
 
+Value = TypeVar("Value")
 Plan = dict[TopicPartition, list[int]]
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("partition", "Where partitions live and who leads them.", VERBS, arguments)
 
 
 def _plan_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +110,9 @@ def _named(options: argparse.Namespace) -> list[TopicPartition] | None:
 def _plan(options: argparse.Namespace) -> Plan:
     if bool(options.plan) == (options.file is not None):
         raise UsageError("give a plan as TOPIC:N=BROKER,... or in a --file")
-    return _from_file(options.file) if options.file else dict(map(_move, options.plan))
+    if options.file:
+        return partitions_file(options.file, "replicas", lambda brokers: list(map(int32, brokers)))
+    return dict(map(_move, options.plan))
 
 
 def _move(text: str) -> tuple[TopicPartition, list[int]]:
@@ -127,20 +126,18 @@ def _move(text: str) -> tuple[TopicPartition, list[int]]:
     return partition_of(place), ids
 
 
-def _from_file(path: str) -> Plan:
+def partitions_file(path: str, field: str, read: Callable[[Any], Value]) -> dict[TopicPartition, Value]:
+    """What a file in the form of Kafka's tools has in `field` of each partition."""
     import json
 
     try:
         with open(path, encoding="utf-8") as file:
             given = json.load(file)["partitions"]
-        return {
-            TopicPartition(str(each["topic"]), int32(each["partition"])): list(map(int32, each["replicas"]))
-            for each in given
-        }
+        return {TopicPartition(str(each["topic"]), int32(each["partition"])): read(each[field]) for each in given}
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
-        wanted = '{"partitions": [{"topic", "partition", "replicas"}]}'
+        wanted = f'{{"partitions": [{{"topic", "partition", "{field}"}}]}}'
         raise UsageError(f"{path}: expected {wanted} ({error!r})") from None
 
 
@@ -174,3 +171,5 @@ VERBS = (
     Command("cancel", "stop moves and go back", cancel_arguments, with_admin(cancel), render_cancelled, partial=True),
     Command("elect", "have leaders elected", elect_arguments, with_admin(elect), render_elected, partial=True),
 )
+
+main = noun_main("partition", "Where partitions live and who leads them.", VERBS)

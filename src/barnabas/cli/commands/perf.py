@@ -2,11 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command, UsageError, add_json_argument, run
+from barnabas.cli.command import Command, UsageError, add_json_argument, noun_main
 from barnabas.cli.exit_status import FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
@@ -15,16 +14,14 @@ if TYPE_CHECKING:
     from barnabas.cli.data.produce_statistics import ProduceStatistics, Totals
 
 
-def main(arguments: Sequence[str]) -> int:
-    return run("perf", "Performance: producing, consuming, latency.", VERBS, arguments)
-
-
 def produce_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("-n", "--records", type=int, default=100_000, metavar="N", help="how many (default 100000)")
     parser.add_argument("-s", "--size", type=int, metavar="BYTES", help="size of a record (default 100)")
     parser.add_argument("--payload-file", metavar="FILE", help="draw records from the lines of a file instead")
-    parser.add_argument("--throughput", type=float, default=-1, metavar="N", help="records a second (default no limit)")
+    parser.add_argument(
+        "--throughput", type=float, default=-1, metavar="N", help="records per second (default no limit)"
+    )
     parser.add_argument("--acks", choices=["all", "-1", "1", "0"], help="who must have a record (default all)")
     parser.add_argument("-z", "--compression", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd")
     parser.add_argument("--transactional-id", metavar="ID", help="send in transactions")
@@ -47,14 +44,14 @@ def produce(options: argparse.Namespace) -> int:
     try:
         totals, metrics = _produce_load(options, load, blocks, statistics)
     except KeyboardInterrupt:
-        _tell_produced(options, statistics.totals(), {}, "interrupted")
+        _report_produced(options, statistics.totals(), {}, "interrupted")
         return INTERRUPTED
     except KafkaError as error:
         if isinstance(error, ValueError):  # wrong options: there was no load
             raise
-        _tell_produced(options, statistics.totals(), {}, error.message)
+        _report_produced(options, statistics.totals(), {}, error.message)
         return FAILED
-    _tell_produced(options, totals, metrics)
+    _report_produced(options, totals, metrics)
     return FAILED if totals.failed else 0
 
 
@@ -63,14 +60,14 @@ def _produce_load(
 ) -> "tuple[Totals, dict[str, float]]":
     from barnabas.cli.data.clients import producer_client
     from barnabas.cli.data.produce_load import run_load
-    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.outages import outage_line, report_outages
 
     own = {
         "acks": options.acks,
         "compression.type": options.compression,
         "transactional.id": options.transactional_id,
     }
-    with producer_client(options, own) as producer, report_outages(teller("barnabas perf produce")):
+    with producer_client(options, own) as producer, report_outages(outage_line("barnabas perf produce")):
         if load.transaction_ms is not None:
             producer.init_transactions()
         statistics.start()
@@ -79,7 +76,7 @@ def _produce_load(
         return statistics.totals(), producer.metrics()
 
 
-def _tell_produced(
+def _report_produced(
     options: argparse.Namespace, totals: "Totals", metrics: dict[str, float], ended_by: str | None = None
 ) -> None:
     """What was measured, also where it ended early: then with the number of records that no broker has."""
@@ -132,7 +129,7 @@ def consume(options: argparse.Namespace) -> int:
     from barnabas.cli.data.consume_load import ReadLoad, read_load, too_few_line, total_line
     from barnabas.cli.data.metric_lines import metric_lines
     from barnabas.cli.data.reading import existing_topics
-    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.outages import outage_line, report_outages
     from barnabas.cli.output import print_json
     from barnabas.cli.progress import Progress
 
@@ -150,7 +147,7 @@ def consume(options: argparse.Namespace) -> int:
             print(load.header(), flush=True)
         # Where lines are printed as it goes, they are the progress.
         with (
-            report_outages(teller("barnabas perf consume")),
+            report_outages(outage_line("barnabas perf consume")),
             Progress("consuming", shown=False if load.detailed else None) as progress,
         ):
             totals = read_load(consumer, load, lambda line: print(line, flush=True), progress)
@@ -160,7 +157,7 @@ def consume(options: argparse.Namespace) -> int:
         print_json({**totals._asdict(), "fetch_ms": totals.fetch_ms})
         return 0 if totals.complete else FAILED
     if not totals.complete:
-        print(too_few_line(load).replace("--timeout", "--idle-ms"))
+        print(too_few_line(load, "--idle-ms"))
     if not load.detailed:
         print(total_line(load, totals))
     if options.print_metrics:
@@ -179,14 +176,14 @@ def latency_arguments(parser: argparse.ArgumentParser) -> None:
 def latency(options: argparse.Namespace) -> int:
     from barnabas.cli.data.clients import consumer_client, producer_client
     from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines, results
-    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.outages import outage_line, report_outages
     from barnabas.cli.output import print_json
 
     _check_positive(options, "records", "size")
     with (
         consumer_client(options, {"fetch.max.wait.ms": "0"}) as consumer,
         producer_client(options, {"linger.ms": "0", "acks": options.acks}) as producer,
-        report_outages(teller("barnabas perf latency")),
+        report_outages(outage_line("barnabas perf latency")),
     ):
         producer.partitions_for(options.topic)  # the topic is created here if the brokers do that
 
@@ -218,3 +215,5 @@ VERBS = (
     Command("consume", "read records as fast as possible", consume_arguments, consume),
     Command("latency", "time records one by one from the producer to the consumer", latency_arguments, latency),
 )
+
+main = noun_main("perf", "Performance: producing, consuming, latency.", VERBS)

@@ -13,7 +13,7 @@ from barnabas.cli.progress import ProgressLine, Speed, bar
 def generate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--count", type=whole_number, metavar="N", help="stop after N records")
     parser.add_argument("--duration", type=above_zero, metavar="SECONDS", help="stop after this time")
-    parser.add_argument("--rate", type=above_zero, metavar="N", help="records a second (default: as fast as it goes)")
+    parser.add_argument("--rate", type=above_zero, metavar="N", help="records per second (default: as fast as it goes)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same records (default 1)")
     parser.add_argument("--generation", choices=("A", "B", "both"), default="both", help="of app events")
     parser.add_argument("--format", choices=("maxwell", "canal", "debezium", "all"), default="all", help="of changes")
@@ -57,7 +57,7 @@ def generate(options: argparse.Namespace) -> None:
                 rate=options.rate,
                 duration_s=options.duration,
                 stamp_now=True,
-                on_progress=_teller(line, options),
+                on_progress=_reporter(line, options),
             )
     finally:
         line.clear()
@@ -67,12 +67,12 @@ def generate(options: argparse.Namespace) -> None:
         print(f"{sent} records sent")
 
 
-def _teller(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], None]:
+def _reporter(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], None]:
     """In a terminal: how far it is, and how fast. Without an end to come, no bar."""
     speed = Speed()
     started = time.monotonic()
 
-    def tell(sent: int) -> None:
+    def report(sent: int) -> None:
         shares = [0.0]
         if options.count:
             shares.append(sent / options.count)
@@ -82,7 +82,7 @@ def _teller(line: ProgressLine, options: argparse.Namespace) -> Callable[[int], 
         wanted = f" of {options.count:,}" if options.count else ""
         line.show(f"{done}{sent:,}{wanted} records sent, {speed.of(sent):,.0f}/s")
 
-    return tell
+    return report
 
 
 def _share(text: str) -> float:

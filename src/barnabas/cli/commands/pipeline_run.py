@@ -39,7 +39,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
         "--starting-offsets", type=_where, default="earliest", metavar="WHERE", help="of a new checkpoint"
     )
     parser.add_argument(
-        "--max-offsets", type=whole_number, metavar="N", help="records a batch, at most (default 100000)"
+        "--max-offsets", type=whole_number, metavar="N", help="records per batch, at most (default 100000)"
     )
     parser.add_argument("--trigger", metavar="INTERVAL", help="time between batches, e.g. '1 second' (default: none)")
     parser.add_argument("--once", action="store_true", help="take what is there, then end")
@@ -59,7 +59,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-lost",
         action="store_true",
-        help="go on with what is there where records went before they were read (retention, a topic made anew);"
+        help="go on with what is there where records went before they were read (retention, a topic created again);"
         " without it that ends the pipeline, and says which",
     )
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting (repeatable)")
@@ -148,7 +148,7 @@ def _run(
     failure = driver.follow(
         query,
         options.routing,
-        on_batch=batch_teller(line),
+        on_batch=batch_reporter(line),
         tables=tables,
         on_message=print_message,
     )
@@ -197,11 +197,11 @@ def _fail(reason: str) -> int:
     return FAILED
 
 
-def batch_teller(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
-    """In a terminal a bar: what is done of what there is. Elsewhere a line a batch."""
+def batch_reporter(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
+    """In a terminal a bar: what is done of what there is. Elsewhere one line per batch."""
     total = 0
 
-    def tell(batch: dict[str, Any]) -> None:
+    def report(batch: dict[str, Any]) -> None:
         nonlocal total
         total += batch["rows"]
         lag = batch["lag"]
@@ -212,7 +212,7 @@ def batch_teller(line: ProgressLine) -> Callable[[dict[str, Any]], None]:
         else:
             print(text, flush=True)
 
-    return tell
+    return report
 
 
 def _where(text: str) -> str:

@@ -26,7 +26,7 @@ def whole_number(text: str) -> int:
 
 
 def above_zero(text: str) -> float:
-    """Of seconds, records a second, ... For argparse."""
+    """Of seconds, records per second, ... For argparse."""
     try:
         number = float(text)
     except ValueError:

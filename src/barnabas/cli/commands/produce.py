@@ -125,12 +125,12 @@ class Outcomes:
             self._error = self._error or error
             return
         self._produced += 1
-        print(_told(delivery, self._as_json), flush=True)
+        print(_delivery_text(delivery, self._as_json), flush=True)
 
     def summary(self, topic: str) -> str:
         """One record is reported in full; many are counted."""
         if self.produced == 1 and self._first is not None:
-            return _told(self._first, self._as_json)
+            return _delivery_text(self._first, self._as_json)
         return f"Produced {self.produced} records to {topic}."
 
     def failures(self, interrupted: bool) -> str:
@@ -172,11 +172,11 @@ def produce(options: argparse.Namespace) -> int:
 def _send_all(options: argparse.Namespace, source: LineInput, separator: bytes | None, outcomes: Outcomes) -> int:
     """Gives the exit status of whoever interrupted the reading of files; to interrupt stdin is how it usually ends."""
     from barnabas.cli.data.clients import producer_client
-    from barnabas.cli.outages import report_outages, teller
+    from barnabas.cli.outages import outage_line, report_outages
     from barnabas.cli.signals import StopRequest
 
     own = {"acks": options.acks, "compression.type": options.compression}
-    with producer_client(options, own) as producer, report_outages(teller(PROGRAM)), StopRequest() as stop:
+    with producer_client(options, own) as producer, report_outages(outage_line(PROGRAM)), StopRequest() as stop:
         _send(producer, options, source, separator, outcomes, stop)
         _finish(producer, outcomes, stop)
         return stop.status if options.files and stop.requested else 0
@@ -248,19 +248,19 @@ def _send_block(send: Send, records: Iterable[Record], outcomes: Outcomes) -> in
 
 
 def _finish(producer: "Producer", outcomes: Outcomes, stop: "StopRequest") -> None:
-    """Until all is acknowledged or has failed. Whoever has asked for the end is told what it waits for."""
+    """Until all is acknowledged or has failed. After Ctrl-C it reports what it waits for."""
     from barnabas.client.errors import ClientTimeoutError
 
-    told = False
+    reported = False
     while True:
         try:
             return producer.flush(PATIENCE_S)
         except ClientTimeoutError:
-            if stop.requested and not told:
+            if stop.requested and not reported:
                 outcomes.settle()
                 waiting = counted(outcomes.waiting, "record")
                 print(f"{PROGRAM}: waiting for {waiting}; Ctrl-C again gives them up", file=sys.stderr, flush=True)
-                told = True
+                reported = True
 
 
 def _records(options: argparse.Namespace, lines: list[bytes], separator: bytes | None) -> Iterable[Record]:
@@ -288,7 +288,7 @@ def _headers(pairs: Sequence[str]) -> Headers | None:
     return [(name, os.fsencode(value) if equals else None) for name, equals, value in split]
 
 
-def _told(delivery: "Delivery", as_json: bool) -> str:
+def _delivery_text(delivery: "Delivery", as_json: bool) -> str:
     metadata = delivery.result(0)
     if as_json:
         import json

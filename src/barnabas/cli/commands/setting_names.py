@@ -20,17 +20,19 @@ def check_settings(admin: Admin, resources: Collection[ConfigResource], names: I
     known = known_settings(admin, resources)
     unknown = unknown_settings(names, known)
     if unknown:
-        raise UsageError(f"{said_of} no setting {told(unknown, known)}")
+        raise UsageError(f"{said_of} no setting {in_words(unknown, known)}")
 
 
 def known_settings(admin: Admin, resources: Collection[ConfigResource]) -> set[str]:
     """Names; none if they cannot be found out."""
-    asked = list(resources)
+    described = list(resources)
     try:
         # What all brokers share lists only what was set; a broker knows the rest.
-        if ConfigResource.broker() in asked:
-            asked.append(ConfigResource(ConfigResourceType.BROKER, str(admin.describe_cluster().brokers[0].node.id)))
-        found = admin.describe_configs(asked)
+        if ConfigResource.broker() in described:
+            described.append(
+                ConfigResource(ConfigResourceType.BROKER, str(admin.describe_cluster().brokers[0].node.id))
+            )
+        found = admin.describe_configs(described)
     except AdminError as error:
         found = error.results
     except KafkaError:
@@ -42,5 +44,5 @@ def unknown_settings(names: Iterable[str], known: Collection[str]) -> list[str]:
     return [name for name in names if known and name not in known and not name.startswith(OF_A_LISTENER)]
 
 
-def told(unknown: Iterable[str], known: Collection[str]) -> str:
+def in_words(unknown: Iterable[str], known: Collection[str]) -> str:
     return ", ".join(f"{name}{hint(name, known)}" for name in unknown)

@@ -1,10 +1,10 @@
 """`barnabas topic`: create, list, describe, alter, delete topics; their offsets; deleting records."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import Command, UsageError, key_values, run, with_admin
+from barnabas.cli.command import Command, UsageError, key_values, noun_main, with_admin
 from barnabas.cli.commands.topic_offsets import DELETE_RECORDS, OFFSETS
 from barnabas.cli.numbers import int16, int32
 from barnabas.cli.output import Output, Table, counted
@@ -12,10 +12,6 @@ from barnabas.cli.output import Output, Table, counted
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
     from barnabas.client.admin.types import ConfigResource, CreatedTopic, TopicListing
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("topic", "Topics: what there is, and changing it.", VERBS, arguments)
 
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:
@@ -194,7 +190,7 @@ def render_deleted(options: argparse.Namespace, deleted: Mapping[str, object]) -
 def add_partitions_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     count = parser.add_mutually_exclusive_group(required=True)
-    count.add_argument("--to", type=int32, metavar="TOTAL", help="how many partitions there shall be")
+    count.add_argument("--to", type=int32, metavar="TOTAL", help="the number of partitions to have")
     count.add_argument("--by", type=int32, metavar="N", help="how many to add")
     parser.add_argument("-a", "--assignment", metavar="IDS,...", help="broker ids of each new partition: 1:2,2:3")
     parser.add_argument("--dry-run", action="store_true", help="have it checked, change nothing")
@@ -251,3 +247,5 @@ VERBS = (
     OFFSETS,
     DELETE_RECORDS,
 )
+
+main = noun_main("topic", "Topics: what there is, and changing it.", VERBS)

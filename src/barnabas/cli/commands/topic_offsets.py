@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from barnabas.cli.command import Command, UsageError, with_admin
-from barnabas.cli.numbers import NumberError, int32, int64, partition
+from barnabas.cli.commands.partition import partitions_file
+from barnabas.cli.numbers import NumberError, int64, partition
 from barnabas.cli.output import Output, Table, moment, rows_output
 from barnabas.cli.times import milliseconds
 from barnabas.types import TopicPartition
@@ -95,7 +96,9 @@ def delete_records(admin: "Admin", options: argparse.Namespace) -> dict[TopicPar
         raise UsageError("give a topic with --before, or --file")
     if options.name is not None and options.before is None:
         raise UsageError("say up to where with --before OFFSET (or --before latest)")
-    return admin.delete_records(_from_file(options.file) if options.file else _from_options(admin, options))
+    return admin.delete_records(
+        partitions_file(options.file, "offset", int64) if options.file else _from_options(admin, options)
+    )
 
 
 def render_low_watermarks(options: argparse.Namespace, low_watermarks: Mapping[TopicPartition, int]) -> Output:
@@ -107,21 +110,6 @@ def _from_options(admin: "Admin", options: argparse.Namespace) -> dict[TopicPart
     if options.partition is not None:
         partitions = [TopicPartition(options.name, number) for number in options.partition]
     return dict.fromkeys(partitions, options.before)
-
-
-def _from_file(path: str) -> dict[TopicPartition, int]:
-    import json
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            given = json.load(file)["partitions"]
-        return {TopicPartition(each["topic"], int32(each["partition"])): int64(each["offset"]) for each in given}
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f'{path}: expected {{"partitions": [{{"topic", "partition", "offset"}}]}} ({error!r})'
-        ) from None
 
 
 def partitions_of(admin: "Admin", names: list[str]) -> list[TopicPartition]:

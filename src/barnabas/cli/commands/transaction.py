@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command, UsageError, check_words, run, with_admin
+from barnabas.cli.command import Command, UsageError, check_words, noun_main, with_admin
 from barnabas.cli.commands.partition import partition_of
 from barnabas.cli.numbers import int16, int32, int64, partition
 from barnabas.cli.output import Output, Table, moment
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
         TransactionDescription,
         TransactionListing,
     )
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("transaction", "Transactions and the producers behind them.", VERBS, arguments)
 
 
 def list_arguments(parser: argparse.ArgumentParser) -> None:
@@ -199,3 +195,5 @@ VERBS = (
     ),
     Command("abort", "end a transaction that hangs in a partition", abort_arguments, with_admin(abort), render_aborted),
 )
+
+main = noun_main("transaction", "Transactions and the producers behind them.", VERBS)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command, Refused, UsageError, key_values, run, with_admin
+from barnabas.cli.command import Command, Refused, UsageError, key_values, noun_main, with_admin
 from barnabas.cli.numbers import int32
 from barnabas.cli.output import Output, rows_output
 
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 DEFAULT_ITERATIONS = 4096
 DEFAULT_TEXT = "(default)"
-
-
-def main(arguments: Sequence[str]) -> int:
-    return run("user", "Users with a password, and quotas.", VERBS, arguments)
 
 
 def list_arguments(parser: argparse.ArgumentParser) -> None:
@@ -213,7 +209,7 @@ def _set_password(admin: "Admin", options: argparse.Namespace, mechanisms: "Sequ
 
 
 def _password(options: argparse.Namespace) -> str:
-    """As told, from a file, asked for in a terminal, or the first line of stdin."""
+    """From the option, a file, the terminal, or the first line of stdin."""
     password: str
     if options.password is not None:
         password = options.password
@@ -261,3 +257,5 @@ VERBS = (
         lambda _, output: output,
     ),
 )
+
+main = noun_main("user", "Users with a password, and quotas.", VERBS)

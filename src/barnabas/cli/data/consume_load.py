@@ -112,10 +112,11 @@ def total_line(load: ReadLoad, totals: ReadTotals) -> str:
     )
 
 
-def too_few_line(load: ReadLoad) -> str:
+def too_few_line(load: ReadLoad, option: str) -> str:
+    """`option` is what a longer time is given with."""
     return (
         "WARNING: Exiting before consuming the expected number of messages:"
-        f" timeout ({load.timeout_ms} ms) exceeded. You can use the --timeout option to increase the timeout."
+        f" timeout ({load.timeout_ms} ms) exceeded. You can use the {option} option to increase the timeout."
     )
 
 

@@ -1,7 +1,7 @@
 """What became of records that were sent in blocks: counted by batch, not by record.
 
 A handle knows its batch and its place there, and neighbours share the batch: a few looks find where a batch ends, and
-one look tells what became of all its records. Only a batch that had to be split is looked at record by record.
+one look shows what became of all its records. Only a batch that had to be split is looked at record by record.
 """
 
 from collections import deque

@@ -69,7 +69,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 def _cut(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
     rest = bytearray()
-    # What a pipe holds now: a whole block may take for ever to come.
+    # What a pipe holds now: a whole block may take forever to arrive.
     while block := cast(io.BufferedReader, source).read1(BLOCK_BYTES):
         looked_at = max(0, len(rest) - len(delimiter) + 1)
         rest += block

@@ -2,8 +2,8 @@
 
 The loop around `send` is what is measured, so it does nothing else: records go out in blocks, and the block's handles
 are looked at afterwards. A handle knows its batch, its place there and its time, and neighbours share all three: a few
-looks tell where a batch ends, and one callback a batch tells the latency of all its records. Records of a block are the
-last of their partition, so their batch is not acknowledged before the block is through when the buffer is full.
+looks find where a batch ends, and one callback per batch gives the latency of all its records. Records of a block are
+the last of their partition, so their batch is not acknowledged before the block is through when the buffer is full.
 """
 
 import sys
@@ -25,7 +25,7 @@ SHORTEST_BLOCK_S = 0.01
 class Load(NamedTuple):
     topic: str
     throughput: float
-    """Records a second, roughly; negative is as many as possible."""
+    """Records per second, roughly; negative is as many as possible."""
     transaction_ms: int | None = None
     """How long a transaction lasts; None is without."""
 

@@ -31,7 +31,7 @@ class ReadRange(NamedTuple):
     start: str | int = BEGINNING
     """A word, an offset, or minus that many records before the end."""
     given: bool = False
-    """Somebody asked for this start."""
+    """The start was given, not defaulted."""
     start_ms: int | None = None
     stop_ms: int | None = None
     at_end: bool = False

@@ -88,7 +88,7 @@ class GroupPartitions:
 
 
 def existing_topics(consumer: Consumer, topics: Sequence[str]) -> Sequence[str]:
-    """Whoever mistypes a name shall not wait for the topic to be created by somebody."""
+    """A mistyped name is an error at once: nobody will create that topic."""
     known = consumer.list_topics()
     for topic in topics:
         if topic not in known:

@@ -13,10 +13,9 @@ from barnabas.cli.dump.json_form import JsonForm
 from barnabas.cli.dump.quorum import metadata_decoder
 from barnabas.cli.dump.rows import Row
 from barnabas.cli.dump.segments import DAMAGED, segment_lines
+from barnabas.cli.exit_status import FAILED, USAGE_ERROR
 from barnabas.storage.producer_snapshot import CorruptSnapshotError
 from barnabas.storage.sparse_index import CorruptIndexError
-
-WRONG_USE, WRONG_USE_AS_KAFKA = 2, 1
 
 
 def dump(options: argparse.Namespace, *, as_kafka: bool) -> int:
@@ -27,7 +26,7 @@ def dump(options: argparse.Namespace, *, as_kafka: bool) -> int:
     except KeyError as error:
         known = "StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder"
         print(f"There is no decoder {error.args[0]!r} here; there are {known}.", file=sys.stderr)
-        return WRONG_USE_AS_KAFKA if as_kafka else WRONG_USE
+        return FAILED if as_kafka else USAGE_ERROR
     faults = Faults(as_kafka=as_kafka)
     for path in options.files:
         if not options.json:

@@ -1,6 +1,6 @@
-"""What does not fit in the files, collected over all of them: what is told at the end, and the exit status.
+"""What does not fit in the files, collected over all of them: what is reported at the end, and the exit status.
 
-Kafka's own command knows only some of it. Under its name the others are not told, and only that has a status of its
+Kafka's own command knows only some of it. Under its name the others are not reported, and only that has a status of its
 own at which Kafka's ends: a file or a batch that cannot be read.
 """
 
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from barnabas.cli.dump.files import Batch
+from barnabas.cli.exit_status import FAILED, OK
 
-OK, FAULT_FOUND = 0, 1
 Pairs = dict[Path, list[tuple[int, int]]]
 
 
@@ -59,9 +59,9 @@ class Faults:
     @property
     def status(self) -> int:
         if self._unreadable:
-            return FAULT_FOUND
+            return FAILED
         found = (self.offset_mismatches, self.time_mismatches, self.out_of_order, self.not_found, self.gaps)
-        return FAULT_FOUND if not self.as_kafka and (any(found) or self._invalid) else OK
+        return FAILED if not self.as_kafka and (any(found) or self._invalid) else OK
 
 
 def place(batch: Batch) -> str:

@@ -1,4 +1,4 @@
-"""Segments for programs: one JSON object a batch, a record, or a part that cannot be read."""
+"""Segments for programs: one JSON object per batch, record, or part that cannot be read."""
 
 import base64
 import json

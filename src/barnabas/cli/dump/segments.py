@@ -1,6 +1,6 @@
-"""A segment, or a snapshot of the metadata log, from its first batch to its last, in the form that was asked for.
+"""A segment, or a snapshot of the metadata log, from its first batch to its last, in the requested form.
 
-A batch that cannot be read is told of and passed over: its length says where the next one begins.
+A batch that cannot be read is reported and skipped: its length says where the next one begins.
 """
 
 from collections.abc import Iterator

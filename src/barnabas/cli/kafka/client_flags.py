@@ -15,7 +15,7 @@ def key_values(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def merge(config: dict[str, str], key: str, options: Options, flag: str) -> None:
-    """What was typed goes before properties; a flag's default only fills in."""
+    """A flag that was given overrides properties; its default does not."""
     if options.has(flag) or key not in config:
         value: Any = options.value(flag)
         if value is not None:
@@ -23,7 +23,7 @@ def merge(config: dict[str, str], key: str, options: Options, flag: str) -> None
 
 
 def spread(words: Sequence[str], *flags: str) -> list[str]:
-    """`--producer-props a=1 b=2` as `--producer-props a=1 --producer-props b=2`: one value a flag."""
+    """`--producer-props a=1 b=2` as `--producer-props a=1 --producer-props b=2`: one value per flag."""
     spread: list[str] = []
     open_flag: str | None = None
     fresh = False

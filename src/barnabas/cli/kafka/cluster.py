@@ -66,10 +66,7 @@ main = tool_main(
     "The Kafka cluster tool.",
     (
         Command(
-            "cluster-id",
-            "Get information about the ID of a cluster.",
-            config_argument,
-            with_admin(print_cluster_id),
+            "cluster-id", "Get information about the ID of a cluster.", config_argument, with_admin(print_cluster_id)
         ),
         Command("unregister", "Unregister a broker.", unregister_arguments, with_admin(unregister)),
         Command("list-endpoints", "List endpoints", endpoints_arguments, list_endpoints),

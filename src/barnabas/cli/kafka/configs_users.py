@@ -36,8 +36,8 @@ def _describe_credentials(admin: Admin, users: list[str]) -> None:
         credentials = admin.describe_user_scram_credentials(users or None)
     except AdminError as error:
         credentials, failed = error.results, error.errors
-    for user, told in credentials.items():
-        listed = ", ".join(f"{MECHANISM_NAMES[each.mechanism]}=iterations={each.iterations}" for each in told)
+    for user, found in credentials.items():
+        listed = ", ".join(f"{MECHANISM_NAMES[each.mechanism]}=iterations={each.iterations}" for each in found)
         print(f"SCRAM credential configs for user-principal '{user}' are {listed}")
     for user, failure in failed.items():
         if failure.code is ErrorCode.RESOURCE_NOT_FOUND:  # a user without a credential
@@ -114,8 +114,8 @@ def _quotas(admin: Admin, whose: list[Entity]) -> dict[QuotaEntity, dict[str, fl
 
 
 def _in_words(entity: QuotaEntity) -> str:
-    told = [(WORDS[field], name) for field, name in entity._asdict().items() if name is not None]
-    return ", ".join(f"{word} '{name}'" if name else f"the default {word}" for word, name in told)
+    named = [(WORDS[field], name) for field, name in entity._asdict().items() if name is not None]
+    return ", ".join(f"{word} '{name}'" if name else f"the default {word}" for word, name in named)
 
 
 def java_double(value: float) -> str:

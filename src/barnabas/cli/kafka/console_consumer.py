@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,7 @@ TOOL = Tool(
             "KEY=VALUE",
             synonyms=("formatter-property",),
         ),
-        Flag("formatter-config", "A file of properties for the formatter; --property goes before it.", "FILE"),
+        Flag("formatter-config", "A file of properties for the formatter; --property overrides it.", "FILE"),
         Flag("key-deserializer", "The class that reads keys.", "CLASS"),
         Flag("value-deserializer", "The class that reads values.", "CLASS"),
         Flag("enable-systest-events", "Print shutdown_complete at the end."),
@@ -61,11 +61,7 @@ TOOL = Tool(
 
 
 class Failed(Exception):
-    """Reading ended with an error that was told already."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, check, consume)
+    """Reading ended with an error that was reported already."""
 
 
 def check(options: Options) -> None:
@@ -163,7 +159,7 @@ def _start(consumer: "Consumer", options: Options) -> None:
 
 
 def _received(consumer: "Consumer", options: Options, stop: "StopRequest") -> "Iterator[list[ConsumerRecord]]":
-    """What each poll gives, never more than there shall be."""
+    """The records of each poll, never more than --max-messages."""
     from barnabas.cli.kafka.connection import kafka_exception
     from barnabas.errors import KafkaError
 
@@ -190,7 +186,7 @@ def _received(consumer: "Consumer", options: Options, stop: "StopRequest") -> "I
 
 
 def _taken(consumer: "Consumer", records: "list[ConsumerRecord]") -> "Iterator[ConsumerRecord]":
-    """One by one. When that ends early the rest is given back, so that it is not committed."""
+    """One by one. When that ends early the position goes back, so that the rest is not committed."""
     taken = 0
     try:
         for record in records:
@@ -266,3 +262,6 @@ def _formatter_properties(options: Options) -> dict[str, str]:
         if class_name:
             properties[f"{name}.deserializer"] = class_name
     return {**properties, **key_values(options.values("property"))}
+
+
+main = TOOL.main(check, consume)

@@ -1,15 +1,15 @@
 """`kafka-console-producer.sh`: lines of stdin to a topic.
 
-As in Kafka a record that fails is told on stderr and the rest goes on; only --sync ends with status 1 then.
+As in Kafka a record that fails is reported on stderr and the rest goes on; only --sync ends with status 1 then.
 """
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.cli.exit_status import FAILED
 from barnabas.cli.kafka.client_flags import BROKERS, key_values, merge
+from barnabas.cli.kafka.failures import FailureReport, reported
 from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, WrongUse
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ TOOL = Tool(
         Flag("retry-backoff-ms", "Pause between retries (retry.backoff.ms).", "MS", int, default=100),
         Flag("timeout", "How long a record waits for others (linger.ms).", "MS", int, default=1000),
         Flag("request-required-acks", "Who must have a record (acks).", "ACKS", default="-1"),
-        Flag("request-timeout-ms", "How long to wait for an answer (request.timeout.ms).", "MS", int, default=1500),
+        Flag("request-timeout-ms", "How long to wait for a response (request.timeout.ms).", "MS", int, default=1500),
         Flag(
             "metadata-expiry-ms", "Age at which metadata is refreshed (metadata.max.age.ms).", "MS", int, default=300000
         ),
@@ -42,7 +42,7 @@ TOOL = Tool(
         Flag("max-memory-bytes", "Memory for records that wait (buffer.memory).", "BYTES", int, default=33554432),
         Flag(
             "max-partition-memory-bytes",
-            "Bytes of a batch (batch.size); goes before --batch-size.",
+            "Bytes of a batch (batch.size); overrides --batch-size.",
             "BYTES",
             int,
             default=16384,
@@ -56,15 +56,11 @@ TOOL = Tool(
             "KEY=VALUE",
             synonyms=("reader-property",),
         ),
-        Flag("reader-config", "A file of properties for the reader; --property goes before it.", "FILE"),
+        Flag("reader-config", "A file of properties for the reader; --property overrides it.", "FILE"),
         COMMAND_PROPERTY,
         COMMAND_CONFIG,
     ),
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, check, produce)
 
 
 def check(options: Options) -> None:
@@ -74,40 +70,36 @@ def check(options: Options) -> None:
 
 
 def produce(options: Options) -> int:
-    from barnabas.cli.kafka.connection import kafka_exception, producer_of
+    from barnabas.cli.kafka.connection import producer_of
     from barnabas.cli.kafka.line_reader import LineReader
     from barnabas.cli.signals import StopRequest
     from barnabas.errors import KafkaError
 
     reader = LineReader(_reader_properties(options))
     topic = options.value("topic")
-    try:
-        with producer_of(_producer_config(options)) as producer, StopRequest() as stop:
-            records = reader.records(_lines())
-            while not stop.requested and (record := stop.next_of(records)) is not None:
-                try:
-                    delivery = producer.send(topic, record.value, record.key, headers=record.headers)
-                    if options.has("sync"):
-                        delivery.result()
-                    else:
-                        delivery.add_callback(_on_done)
-                except KafkaError as error:
-                    if options.has("sync") or isinstance(error, ValueError):
-                        raise
-                    _tell(topic, error)
-    except KafkaError as error:
-        print(kafka_exception(error), file=sys.stderr)
-        return FAILED
+    with producer_of(_producer_config(options)) as producer, StopRequest() as stop:
+        records = reader.records(_lines())
+        while not stop.requested and (record := stop.next_of(records)) is not None:
+            try:
+                delivery = producer.send(topic, record.value, record.key, headers=record.headers)
+                if options.has("sync"):
+                    delivery.result()
+                else:
+                    delivery.add_callback(_on_done)
+            except KafkaError as error:
+                if options.has("sync") or isinstance(error, ValueError):
+                    raise
+                _report(topic, error)
     return stop.status
 
 
 def _on_done(delivery: "Delivery") -> None:
     error = delivery.exception(0)
     if error is not None:
-        _tell(delivery.batch.tp.topic, error)
+        _report(delivery.batch.tp.topic, error)
 
 
-def _tell(topic: str, error: Exception) -> None:
+def _report(topic: str, error: Exception) -> None:
     print(f"Error when sending message to topic {topic}: {error}", file=sys.stderr)
 
 
@@ -159,3 +151,6 @@ def _producer_config(options: Options) -> dict[str, str]:
     ):
         merge(config, key, options, flag)
     return config
+
+
+main = TOOL.main(check, reported(produce, FailureReport(with_exception=True)))

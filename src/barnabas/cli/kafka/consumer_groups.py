@@ -43,7 +43,7 @@ TOOL = Tool(
         Flag("list", "Ids of all consumer groups."),
         Flag("describe", "Offsets, lag and members of groups."),
         Flag("delete", "Delete groups that have no members."),
-        Flag("reset-offsets", "Where groups shall read on; only shown unless --execute is given."),
+        Flag("reset-offsets", "Set where groups continue to read; only shown unless --execute is given."),
         Flag("delete-offsets", "Forget the offsets of a group for some topics."),
         Flag("group", "The group (repeatable).", "GROUP"),
         Flag("all-groups", "All consumer groups."),

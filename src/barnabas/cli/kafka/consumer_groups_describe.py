@@ -47,7 +47,7 @@ def describe_groups(admin: Admin, options: Options, group_ids: list[str]) -> Non
 
 
 def _is_to_be_shown(group: GroupDescription, rows: int) -> bool:
-    """Says what the table would not tell: that there are no members, or that they are about to change."""
+    """Reports what the table does not show: that there are no members, or that they are about to change."""
     if group.state is GroupState.DEAD:
         print_error(f"Consumer group '{group.group_id}' does not exist.")
         return False
@@ -73,7 +73,7 @@ def _rows(admin: Admin, group: GroupDescription) -> list[Row]:
 
 
 def log_end_offsets(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Without those that cannot be told: of a deleted topic, or without a leader."""
+    """Without those that are unknown: of a deleted topic, or without a leader."""
     wanted = dict.fromkeys(partitions, OffsetSpec.LATEST)
     if not wanted:
         return {}
@@ -163,16 +163,16 @@ def _print_state(group: GroupDescription, verbose: bool) -> None:
     node = group.coordinator
     coordinator = f"{node.host}:{node.port}  ({node.id})"
     start = f"\n%-{max(15, len(group.group_id))}s %-{max(25, len(coordinator))}s %-20s %-20s"
-    told = (group.group_id, coordinator, group.assignor or NOTHING, group.state)
+    cells = (group.group_id, coordinator, group.assignor or NOTHING, group.state)
     headers = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE")
     if verbose:
         line = f"{start} %-15s %-25s %s"
         print(line % (*headers, "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS"), end="")
         epochs = (_or_nothing(group.group_epoch), _or_nothing(group.target_assignment_epoch))
-        print(line % (*told, *epochs, len(group.members)))
+        print(line % (*cells, *epochs, len(group.members)))
     else:
         print(f"{start} %s" % (*headers, "#MEMBERS"), end="")
-        print(f"{start} %s" % (*told, len(group.members)))
+        print(f"{start} %s" % (*cells, len(group.members)))
 
 
 def _or_nothing(value: int | None) -> str:

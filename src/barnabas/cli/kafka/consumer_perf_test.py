@@ -1,11 +1,9 @@
 """`kafka-consumer-perf-test.sh`: how fast records come out. Prints ConsumerPerformance's lines."""
 
 import random
-import sys
-from collections.abc import Sequence
 
-from barnabas.cli.exit_status import FAILED
 from barnabas.cli.kafka.client_flags import BROKERS
+from barnabas.cli.kafka.failures import FailureReport, reported
 from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, refuse
 
 TOOL = Tool(
@@ -16,7 +14,7 @@ TOOL = Tool(
         Flag("topic", "The topic to consume from (required).", "TOPIC"),
         Flag("messages", "How many records to read (required).", "N", int, synonyms=("num-records",)),
         Flag("group", "The group to read with (default a new one).", "GROUP"),
-        Flag("fetch-size", "Bytes of a partition in one answer.", "BYTES", int, default=1048576),
+        Flag("fetch-size", "Bytes of a partition in one response.", "BYTES", int, default=1048576),
         Flag("from-latest", "Start at the end where the group has no offset."),
         Flag("socket-buffer-size", "Size of the TCP buffer.", "BYTES", int, default=2097152),
         Flag("print-metrics", "Print the consumer's counters at the end."),
@@ -31,21 +29,16 @@ TOOL = Tool(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, check, consume)
-
-
 def check(options: Options) -> None:
     options.require("topic", "messages", "bootstrap-server")
     if options.value("reporting-interval") <= 0:
         refuse("Reporting interval must be greater than 0.")
 
 
-def consume(options: Options) -> int | None:
+def consume(options: Options) -> None:
     from barnabas.cli.data.consume_load import ReadLoad, read_load, too_few_line, total_line
     from barnabas.cli.data.metric_lines import metric_lines
-    from barnabas.cli.kafka.connection import consumer_of, kafka_exception
-    from barnabas.errors import KafkaError
+    from barnabas.cli.kafka.connection import consumer_of
 
     config = _config(options)
     load = ReadLoad(
@@ -58,20 +51,15 @@ def consume(options: Options) -> int | None:
     )
     if not options.has("hide-header"):
         print(load.header(), flush=True)
-    try:
-        with consumer_of(config) as consumer:
-            totals = read_load(consumer, load, lambda line: print(line, flush=True))
-            metrics = consumer.metrics()
-            if not totals.complete:
-                print(too_few_line(load))
-    except KafkaError as error:
-        print(kafka_exception(error), file=sys.stderr)
-        return FAILED
+    with consumer_of(config) as consumer:
+        totals = read_load(consumer, load, lambda line: print(line, flush=True))
+        metrics = consumer.metrics()
+        if not totals.complete:
+            print(too_few_line(load, "--timeout"))
     if not load.detailed:
         print(total_line(load, totals))
     if options.has("print-metrics"):
         print("\n".join(metric_lines("consumer-metrics", config["client.id"], metrics)))
-    return None
 
 
 def _config(options: Options) -> dict[str, str]:
@@ -87,3 +75,6 @@ def _config(options: Options) -> dict[str, str]:
         "auto.offset.reset": "latest" if options.has("from-latest") else "earliest",
         "check.crcs": "false",
     }
+
+
+main = TOOL.main(check, reported(consume, FailureReport(with_exception=True)))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.exit_status import FAILED
+from barnabas.cli.kafka.failures import FailureReport, Refused, reported
 from barnabas.cli.kafka.flags import BOOTSTRAP_SERVER, COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, WrongUse
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             return FAILED
         words = [word for name, value in zip(PLACES, words) if value for word in (f"--{name}", value)]
-    return TOOL.run(words, check, measure_latency)
+    return TOOL.run(words, check, CALL)
 
 
 def check(options: Options) -> None:
@@ -52,10 +53,9 @@ def check(options: Options) -> None:
         raise WrongUse("Latency testing requires synchronous acknowledgement. Please use 1 or all")
 
 
-def measure_latency(options: Options) -> int | None:
+def measure_latency(options: Options) -> None:
     from barnabas.cli.data.latency_load import RoundTripError, measure, result_lines
-    from barnabas.cli.kafka.connection import admin_of, client_config, consumer_of, kafka_exception, producer_of
-    from barnabas.errors import KafkaError
+    from barnabas.cli.kafka.connection import admin_of, client_config, consumer_of, producer_of
 
     config = client_config(options)
     topic = options.value("topic")
@@ -66,21 +66,22 @@ def measure_latency(options: Options) -> int | None:
         "fetch.max.wait.ms": "0",
     }
     writing = {"linger.ms": "0", "acks": options.value("producer-acks")}
-    try:
-        with admin_of(config) as admin:
-            _create(admin, topic)
-        with consumer_of({**config, **reading}) as consumer, producer_of({**config, **writing}) as to:
-            count, size = options.value("num-records"), options.value("record-size")
+    with admin_of(config) as admin:
+        _create(admin, topic)
+    with consumer_of({**config, **reading}) as consumer, producer_of({**config, **writing}) as to:
+        count, size = options.value("num-records"), options.value("record-size")
+        try:
             taken = measure(to, consumer, topic, count, size, lambda line: print(line, flush=True))
-            print("\n".join(result_lines(taken)))
-            consumer.commit()
-    except (KafkaError, RoundTripError) as error:
-        print(kafka_exception(error) if isinstance(error, KafkaError) else error, file=sys.stderr)
-        return FAILED
-    return None
+        except RoundTripError as error:
+            raise Refused(str(error)) from None
+        print("\n".join(result_lines(taken)))
+        consumer.commit()
 
 
 def _create(admin: "Admin", topic: str) -> None:
     if topic not in admin.list_topics(include_internal=True):
         print(f'Topic "{topic}" does not exist. Will create topic with 1 partition(s) and replication factor = 1')
         admin.create_topic(topic, partitions=1, replication_factor=1)
+
+
+CALL = reported(measure_latency, FailureReport(with_exception=True, also=(Refused,)))

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.exit_status import FAILED
-from barnabas.cli.kafka.flags import Options
+from barnabas.cli.exit_status import FAILED, Failure
+from barnabas.cli.kafka.flags import Options, WrongUse
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -22,6 +22,11 @@ Call = Callable[[Options], int | None]
 
 class Refused(Exception):
     """What a tool reports and ends with."""
+
+
+def plain_failure(error: Exception) -> Failure | None:
+    """For tools that print no help about wrong use."""
+    return Failure(str(error)) if isinstance(error, Refused | WrongUse) else None
 
 
 class FailureReport(NamedTuple):

@@ -45,7 +45,7 @@ COMMAND_CONFIG = Flag(
 )
 COMMAND_PROPERTY = Flag(
     "command-property",
-    "One property for the client; goes before the file.",
+    "One property for the client; overrides the file.",
     "KEY=VALUE",
     synonyms=("consumer-property", "producer-property", "producer-props"),
 )

@@ -13,7 +13,7 @@ class JsonEvents:
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    def tell(self, name: str, **fields: Any) -> None:
+    def emit(self, name: str, **fields: Any) -> None:
         event = {"timestamp": time.time_ns() // 1_000_000, "name": name, **fields}
         line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
         with self._lock:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.exit_status import FAILED, INTERRUPTED
+from barnabas.cli.exit_status import INTERRUPTED
 from barnabas.cli.kafka.client_flags import BROKERS, spread
+from barnabas.cli.kafka.failures import FailureReport, reported
 from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, WrongUse, refuse
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ TOOL = Tool(
         Flag("payload-file", "A file to draw records from.", "FILE"),
         Flag("payload-delimiter", "What stands between records in the file.", "REGEX", default="\\n"),
         Flag("payload-monotonic", "Records are 0, 1, 2 and so on."),
-        Flag("throughput", "Records a second, roughly; -1 is no limit (required).", "N", float),
+        Flag("throughput", "Records per second, roughly; -1 is no limit (required).", "N", float),
         Flag("print-metrics", "Print the producer's counters at the end."),
         Flag("transactional-id", "Send in transactions, with this id.", "ID"),
         Flag("transaction-duration-ms", "How long a transaction lasts (default 3000).", "MS", int),
@@ -41,7 +42,7 @@ TOOL = Tool(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    return TOOL.run(spread(words, *COMMAND_PROPERTY.synonyms, COMMAND_PROPERTY.name), check, produce)
+    return TOOL.run(spread(words, *COMMAND_PROPERTY.synonyms, COMMAND_PROPERTY.name), check, CALL)
 
 
 def check(options: Options) -> None:
@@ -63,8 +64,7 @@ def produce(options: Options) -> int | None:
     from barnabas.cli.data.metric_lines import metric_lines
     from barnabas.cli.data.produce_load import Load, run_load
     from barnabas.cli.data.produce_statistics import ProduceStatistics, failure_line, total_line
-    from barnabas.cli.kafka.connection import kafka_exception, producer_of
-    from barnabas.errors import KafkaError
+    from barnabas.cli.kafka.connection import producer_of
 
     config, transaction_ms = _config(options)
     load = Load(options.value("topic"), options.value("throughput"), transaction_ms)
@@ -80,9 +80,6 @@ def produce(options: Options) -> int | None:
             print(total_line(statistics.totals()))
             if options.has("print-metrics"):
                 print("\n".join(metric_lines("producer-metrics", config["client.id"], producer.metrics())))
-    except KafkaError as error:
-        print(kafka_exception(error), file=sys.stderr)
-        return FAILED
     except KeyboardInterrupt:
         print(failure_line(statistics.totals(), options.value("num-records")), file=sys.stderr)
         return INTERRUPTED
@@ -127,3 +124,6 @@ def _blocks(options: Options, block: int) -> "Blocks":
         raise WrongUse(f"There is nothing but delimiters in {path}.")
     print(f"Number of messages read: {len(read)}")
     return payloads.repeated(payloads.drawn(read, count), count, block)
+
+
+CALL = reported(produce, FailureReport(with_exception=True))

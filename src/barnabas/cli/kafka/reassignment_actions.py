@@ -40,10 +40,10 @@ def list_reassignments(admin: Admin, options: Options) -> None:
         return
     print("Current partition reassignments:")
     for key in sorted(current):
-        told = current[key]
-        changes = (("adding", told.adding_replicas), ("removing", told.removing_replicas))
+        state = current[key]
+        changes = (("adding", state.adding_replicas), ("removing", state.removing_replicas))
         more = "".join(f" {word}: {_ids(brokers)}." for word, brokers in changes if brokers)
-        print(f"{text_of(key)}: replicas: {_ids(told.replicas)}.{more}")
+        print(f"{text_of(key)}: replicas: {_ids(state.replicas)}.{more}")
 
 
 def generate(admin: Admin, options: Options) -> None:

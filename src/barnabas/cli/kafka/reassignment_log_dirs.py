@@ -27,7 +27,7 @@ def failures(work: Callable[[], object]) -> dict[Any, KafkaError]:
 
 
 def move_log_dirs(admin: Admin, moves: Mapping[Replica, str], timeout_ms: int) -> None:
-    """A replica that is on its way to a broker can be told its directory only when it has arrived there."""
+    """A replica that moves to a broker can be assigned a directory only when it has arrived there."""
     pending = dict(moves)
     until = time.monotonic() + timeout_ms / 1000
     while True:
@@ -71,9 +71,9 @@ def log_dirs_of(admin: Admin, replica: Replica) -> tuple[str | None, str | None]
     """Where a replica is, and where it is being moved to."""
     key = TopicPartition(replica.topic, replica.partition)
     now = future = None
-    for path, told in admin.describe_log_dirs([replica.broker], partitions=[key])[replica.broker].items():
-        if key in told.replicas and told.replicas[key].is_future:
+    for path, found in admin.describe_log_dirs([replica.broker], partitions=[key])[replica.broker].items():
+        if key in found.replicas and found.replicas[key].is_future:
             future = path
-        elif key in told.replicas:
+        elif key in found.replicas:
             now = path
     return now, future

@@ -55,10 +55,10 @@ def plural(things: Sized) -> str:
 
 
 def parse_plan(text: str) -> Plan:
-    told = _versioned(text)
+    given = _versioned(text)
     partitions: list[tuple[TopicPartition, list[int]]] = []
     log_dirs: dict[Replica, str] = {}
-    for row in told.get("partitions", ()):
+    for row in given.get("partitions", ()):
         try:
             key = TopicPartition(row["topic"], integer(row["partition"]))
             replicas = [integer(each) for each in row["replicas"]]
@@ -113,14 +113,14 @@ def parse_brokers(text: str) -> list[int]:
 
 def _versioned(text: str) -> dict[str, Any]:
     try:
-        told = json.loads(text)
+        given = json.loads(text)
     except ValueError:
         raise ValueError("The input string is not a valid JSON") from None
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         raise ValueError("The input string is not a valid JSON")
-    if told.get("version", 1) != 1:
-        raise ValueError(f"Not supported version field value {told['version']}")
-    return told
+    if given.get("version", 1) != 1:
+        raise ValueError(f"Not supported version field value {given['version']}")
+    return given
 
 
 def _twice(values: Iterable[Any]) -> list[Any]:

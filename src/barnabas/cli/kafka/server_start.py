@@ -11,8 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.exit_status import FAILED, OK, complain, run_and_flush
-from barnabas.cli.kafka.flags import KAFKA_VERSION
+from barnabas.cli.exit_status import FAILED, OK, run_program
+from barnabas.cli.kafka.failures import plain_failure
+from barnabas.cli.kafka.flags import KAFKA_VERSION, WrongUse
 
 PROGRAM = "kafka-server-start.sh"
 USAGE = f"USAGE: {PROGRAM} [-daemon] server.properties [--override property=value]*"
@@ -26,32 +27,28 @@ HELP = f"""{USAGE}
         The version of Kafka whose command this is."""
 
 
-class WrongWords(Exception):
-    """The message is what Kafka's command says about them."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
-    return run_and_flush(PROGRAM, lambda: _run(words))
+    return run_program(PROGRAM, lambda: _run(words), plain_failure)
 
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:
-    """The options of `barnabas server` that these words stand for. Raises WrongWords."""
+    """The options of `barnabas server` that these words stand for. Raises WrongUse."""
     left = list(words)
     daemon = left[:1] == ["-daemon"]
     if daemon:
         left.pop(0)
     if not left:
-        raise WrongWords(USAGE)
+        raise WrongUse(USAGE)
     file = left.pop(0)
     overrides = []
     while left:
         word = left.pop(0)
         name, equals, value = word.partition("=")
         if name != "--override":
-            raise WrongWords(f"Found non argument parameters: {word}" if not word.startswith("-") else USAGE)
+            raise WrongUse(f"Found non argument parameters: {word}" if not word.startswith("-") else USAGE)
         if not equals and not left:
-            raise WrongWords("Option override requires an argument")
+            raise WrongUse("Option override requires an argument")
         overrides.append(value if equals else left.pop(0))
     return argparse.Namespace(config=file, set=overrides, daemon=daemon)
 
@@ -60,11 +57,7 @@ def _run(words: list[str]) -> int:
     if words[:1] in (["--help"], ["--version"]):
         print(HELP if words[0] == "--help" else KAFKA_VERSION)
         return OK
-    try:
-        options = parsed(words)
-    except WrongWords as error:
-        complain(str(error))
-        return FAILED
+    options = parsed(words)
     from barnabas.cli.server import start
 
     directory = os.environ.get("LOG_DIR")

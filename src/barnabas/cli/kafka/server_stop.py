@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.kafka.flags import Flag, Options, Tool, WrongUse
-from barnabas.cli.kafka.server_start import WrongWords, parsed
+from barnabas.cli.kafka.server_start import parsed
 
 TOOL = Tool(
     "kafka-server-stop.sh",
@@ -90,7 +90,7 @@ def _settings(server: Server) -> dict[str, str]:
         options = parsed(server.words)
         file = Path(f"/proc/{server.pid}/cwd", options.config)
         settings = parse_properties(file.read_text(encoding="utf-8"))
-    except (WrongWords, OSError, ValueError):
+    except (WrongUse, OSError, ValueError):
         return {}
     return settings | dict(pair.split("=", 1) for pair in options.set if "=" in pair)
 

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from barnabas.cli.command import Command
-from barnabas.cli.exit_status import FAILED, Failure, run_program
-from barnabas.cli.kafka.failures import Refused
-from barnabas.cli.kafka.flags import KAFKA_VERSION, WrongUse, java_words
+from barnabas.cli.exit_status import FAILED, run_program
+from barnabas.cli.kafka.failures import Refused, plain_failure
+from barnabas.cli.kafka.flags import KAFKA_VERSION, java_words
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -39,7 +39,7 @@ def tool_main(
 
     def main(arguments: Sequence[str] | None = None) -> int:
         words = java_words(sys.argv[1:] if arguments is None else arguments)
-        return run_program(program, lambda: _run(_parser(program, description, commands), words), _failure)
+        return run_program(program, lambda: _run(_parser(program, description, commands), words), plain_failure)
 
     return main
 
@@ -51,10 +51,6 @@ def _run(parser: Parser, words: list[str]) -> int | None:
     options = parser.parse_args(words)
     status: int | None = options.call(options)
     return status
-
-
-def _failure(error: Exception) -> Failure | None:
-    return Failure(str(error)) if isinstance(error, Refused | WrongUse) else None
 
 
 def _parser(program: str, description: str, commands: Sequence[Command[Any]]) -> Parser:

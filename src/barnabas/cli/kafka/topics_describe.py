@@ -1,4 +1,4 @@
-"""`kafka-topics.sh --describe`: a line a topic, a line a partition."""
+"""`kafka-topics.sh --describe`: one line per topic and one per partition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Reassignments = Mapping[TopicPartition, PartitionReassignment]
 
 
 class View(NamedTuple):
-    """What is asked for, and what it takes to judge a partition."""
+    """What is to be shown, and what is needed to judge a partition."""
 
     options: Options
     live_brokers: frozenset[int]
@@ -87,7 +87,7 @@ def _described(admin: Admin, options: Options) -> list[TopicDescription]:
 
 
 def _without_elr(topic: TopicDescription) -> TopicDescription:
-    """By id, Kafka asks in a way that does not tell eligible leader replicas."""
+    """By id, Kafka sends a request whose response has no eligible leader replicas."""
     partitions = (
         replace(each, eligible_leader_replicas=None, last_known_eligible_leader_replicas=None)
         for each in topic.partitions
@@ -100,7 +100,7 @@ def _reassignments(admin: Admin, topics: Iterable[TopicDescription]) -> Reassign
     try:
         return admin.list_partition_reassignments(wanted) if wanted else {}
     except KafkaError as error:
-        # A broker that cannot tell, or tells only others: the rest of the description is worth having.
+        # A broker that does not report them, or not to this user: the rest of the description is worth having.
         if error.code in (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.CLUSTER_AUTHORIZATION_FAILED):
             return {}
         raise

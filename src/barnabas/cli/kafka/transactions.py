@@ -209,10 +209,7 @@ main = tool_main(
     (
         Command("list", "list transactions", list_arguments, on_brokers(_list)),
         Command(
-            "describe",
-            "describe the state of an active transactional-id",
-            describe_arguments,
-            on_brokers(_describe),
+            "describe", "describe the state of an active transactional-id", describe_arguments, on_brokers(_describe)
         ),
         Command(
             "describe-producers",

@@ -1,4 +1,4 @@
-"""`kafka-verifiable-consumer.sh`: reads a topic as a member of a group, and tells each event in a line of JSON.
+"""`kafka-verifiable-consumer.sh`: reads a topic as a member of a group, and prints each event as a line of JSON.
 
 Used by system tests. SIGTERM and Ctrl-C: leaves the group, then shutdown_complete.
 """
@@ -29,7 +29,7 @@ TOOL = Tool(
         Flag("group-remote-assignor", "The broker's assignor, with --group-protocol consumer.", "ASSIGNOR"),
         Flag("max-messages", "How many; -1 is until it is stopped.", "N", int, default=-1),
         Flag("session-timeout", "Session timeout of a classic member.", "MS", int, default=30000),
-        Flag("verbose", "Tell each record too."),
+        Flag("verbose", "Print each record too."),
         Flag("enable-autocommit", "Commit automatically instead of after each poll."),
         Flag("reset-policy", "earliest, latest or none.", "POLICY", default="earliest"),
         Flag(
@@ -42,10 +42,6 @@ TOOL = Tool(
         COMMAND_PROPERTY,
     ),
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, check, consume)
 
 
 def check(options: Options) -> None:
@@ -71,7 +67,7 @@ def consume(options: Options) -> int:
         except KafkaError as error:
             refuse(kafka_exception(error))
         reading = _Reading(options, consumer, events)
-        events.tell("startup_complete")
+        events.emit("startup_complete")
         try:
             consumer.subscribe([options.value("topic")], _listener(events))
             while not stop.requested and not reading.finished:
@@ -82,12 +78,12 @@ def consume(options: Options) -> int:
             print(f"Error during processing, terminating consumer process: {kafka_exception(error)}", file=sys.stderr)
         finally:
             consumer.close()
-            events.tell("shutdown_complete")
+            events.emit("shutdown_complete")
         return stop.status
 
 
 class _Reading:
-    """Tells what came, as much of it as there shall be, and commits just that."""
+    """Reports the records, up to --max-messages, and commits just those."""
 
     def __init__(self, options: Options, consumer: "Consumer", events: "JsonEvents") -> None:
         self._limit: int = options.value("max-messages")
@@ -112,17 +108,17 @@ class _Reading:
             named = {"topic": partition[0], "partition": partition[1]}
             summaries.append({**named, "count": len(of_partition), "minOffset": first, "maxOffset": last})
             if self._verbose:
-                self._tell_records(of_partition)
+                self._emit_records(of_partition)
             self._consumed += len(of_partition)
             if self.finished:
                 break
-        self._events.tell("records_consumed", count=len(records), partitions=summaries)
+        self._events.emit("records_consumed", count=len(records), partitions=summaries)
         if self._commits:
             self._commit(offsets)
 
-    def _tell_records(self, records: "list[ConsumerRecord]") -> None:
+    def _emit_records(self, records: "list[ConsumerRecord]") -> None:
         for record in records:
-            self._events.tell(
+            self._events.emit(
                 "record_data",
                 key=_text(record.key),
                 value=_text(record.value),
@@ -136,15 +132,17 @@ class _Reading:
         from barnabas.client.errors import FencedError
         from barnabas.errors import KafkaError
 
-        told = [{"topic": topic, "partition": number, "offset": offset} for (topic, number), offset in offsets.items()]
+        committed = [
+            {"topic": topic, "partition": number, "offset": offset} for (topic, number), offset in offsets.items()
+        ]
         try:
             self._consumer.commit(offsets)
         except FencedError:
             raise
         except KafkaError as error:
-            self._events.tell("offsets_committed", offsets=told, error=kafka_text(error), success=False)
+            self._events.emit("offsets_committed", offsets=committed, error=kafka_text(error), success=False)
         else:
-            self._events.tell("offsets_committed", offsets=told, success=True)
+            self._events.emit("offsets_committed", offsets=committed, success=True)
 
 
 def _listener(events: "JsonEvents") -> "RebalanceListener":
@@ -152,10 +150,10 @@ def _listener(events: "JsonEvents") -> "RebalanceListener":
 
     class Listener(RebalanceListener):
         def on_revoked(self, partitions: "Sequence[TopicPartition]") -> None:
-            events.tell("partitions_revoked", partitions=[each._asdict() for each in partitions])
+            events.emit("partitions_revoked", partitions=[each._asdict() for each in partitions])
 
         def on_assigned(self, partitions: "Sequence[TopicPartition]") -> None:
-            events.tell("partitions_assigned", partitions=[each._asdict() for each in partitions])
+            events.emit("partitions_assigned", partitions=[each._asdict() for each in partitions])
 
     return Listener()
 
@@ -190,3 +188,6 @@ def _config(options: Options) -> dict[str, str]:
         "enable.auto.commit": str(options.has("enable-autocommit")).lower(),
         "auto.offset.reset": options.value("reset-policy"),
     }
+
+
+main = TOOL.main(check, consume)

@@ -4,7 +4,6 @@ Used by system tests. SIGTERM and Ctrl-C: what was sent is waited for, then shut
 """
 
 import time
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ TOOL = Tool(
         BOOTSTRAP_SERVER,
         Flag("topic", "The topic to produce to (required).", "TOPIC"),
         Flag("max-messages", "How many; -1 is until it is stopped.", "N", int, default=-1),
-        Flag("throughput", "Records a second, roughly; -1 is no limit.", "N", int, default=-1),
+        Flag("throughput", "Records per second, roughly; -1 is no limit.", "N", int, default=-1),
         Flag("acks", "Who must have a record: 0, 1 or -1.", "ACKS", int, default=-1),
         Flag("message-create-time", "Timestamp of the first record, in ms.", "MS", int, default=-1),
         Flag("value-prefix", "Put this number and a dot before each value.", "N", int),
@@ -33,10 +32,6 @@ TOOL = Tool(
         COMMAND_PROPERTY,
     ),
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return TOOL.run(arguments, check, produce)
 
 
 def check(options: Options) -> None:
@@ -59,16 +54,16 @@ def produce(options: Options) -> int:
     with StopRequest() as stop:
         try:
             with producer_of(_config(options)) as producer:
-                events.tell("startup_complete")
+                events.emit("startup_complete")
                 _send(options, numbers, producer, stop)
         except ConfigError as error:
             refuse(kafka_exception(error))
         except KeyboardInterrupt:
             pass  # the second one: what is on its way is given up
-        events.tell("shutdown_complete")
+        events.emit("shutdown_complete")
         rate = numbers.acked / max(time.monotonic() - started, 0.001)
         target = options.value("throughput")
-        events.tell("tool_data", sent=numbers.sent, acked=numbers.acked, target_throughput=target, avg_throughput=rate)
+        events.emit("tool_data", sent=numbers.sent, acked=numbers.acked, target_throughput=target, avg_throughput=rate)
         return stop.status
 
 
@@ -83,7 +78,7 @@ def _send(options: Options, numbers: "_Numbers", producer: "Producer", stop: "St
 
 
 class _Numbers:
-    """Sends one number after the other and tells what became of them."""
+    """Sends one number after the other and reports what became of them."""
 
     def __init__(self, options: Options, events: "JsonEvents") -> None:
         self._topic = options.value("topic")
@@ -123,7 +118,7 @@ class _Numbers:
             return
         self.acked += 1
         topic, partition, offset, _ = delivery.result(0)
-        self._events.tell(
+        self._events.emit(
             "producer_send_success", key=key, value=value, offset=offset, topic=topic, partition=partition
         )
 
@@ -132,7 +127,7 @@ class _Numbers:
         from barnabas.errors import KafkaError
 
         assert isinstance(error, KafkaError)
-        self._events.tell(
+        self._events.emit(
             "producer_send_error",
             topic=self._topic,
             key=key,
@@ -143,7 +138,7 @@ class _Numbers:
 
 
 def _config(options: Options) -> dict[str, str]:
-    """As in Kafka what properties say goes before the flags, and nothing is retried unless they say so."""
+    """As in Kafka properties override the flags, and nothing is retried unless they say so."""
     from barnabas.cli.kafka.connection import client_config
 
     return {"acks": str(options.value("acks")), "retries": "0", **client_config(options)}
@@ -151,3 +146,6 @@ def _config(options: Options) -> dict[str, str]:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+main = TOOL.main(check, produce)

@@ -1,4 +1,4 @@
-"""What a command with several names did is told, though one of them failed; with an admin that does half of it."""
+"""How declared commands are called, rendered and fail; with an admin that does half of what is requested."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
+from barnabas.cli.command import Command, Refused, UsageError, error_text, no_arguments, noun_main
 from barnabas.cli.commands import acl, group, partition, user
+from barnabas.cli.output import Output, Table
 from barnabas.client.admin import AdminError
+from barnabas.client.admin.errors import admin_error
 from barnabas.client.admin.types import AclFilter
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
 
 
 class HalfAdmin:
-    """Does the first of all that it is asked for and refuses the others."""
+    """Does the first of the things requested and refuses the others."""
 
     def alter_partition_reassignments(self, plan: dict[Any, Any]) -> None:
         self._half(dict.fromkeys(plan, True))
@@ -58,7 +61,7 @@ def half_done(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("noun", "words", "told"),
+    ("noun", "words", "printed"),
     [
         (partition, "reassign t:0=1 t:1=1", "began to move 1 partition;"),
         (partition, "cancel t:0 t:1", "cancelled the moves of 1 partition\n"),
@@ -70,9 +73,61 @@ def half_done(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_was_done_comes_before_the_failure(
-    noun: Any, words: str, told: str, capsys: pytest.CaptureFixture[str]
+    noun: Any, words: str, printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert noun.main(words.split()) == 1
     captured = capsys.readouterr()
-    assert told in captured.out
+    assert printed in captured.out
     assert captured.err.endswith(": not allowed\n") and captured.err.count("\n") == 1
+
+
+def run(*words: str, call: Any, render: Any = None) -> int:
+    return noun_main("noun", "", [Command("verb", "do it", no_arguments, call, render)])(["verb", *words])
+
+
+def test_an_output_is_text_or_a_document(capsys: pytest.CaptureFixture[str]) -> None:
+    def render(options: Any, result: int) -> Output:
+        return Output({"n": result}, ["line", Table(["N"], [[result]]), {"n": result}], 1, "not well")
+
+    assert run(call=lambda _: 7, render=render) == 1
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("line\nN\n7\nn  7\n", "barnabas noun verb: not well\n")
+    assert run("--json", call=lambda _: 7, render=render) == 1
+    assert capsys.readouterr().out == '{\n  "n": 7\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (UsageError("wrong"), 2, "wrong"),
+        (Refused("not now"), 1, "not now"),
+        (KafkaError(ErrorCode.NOT_CONTROLLER, "moved"), 1, "moved"),
+        (KeyboardInterrupt(), 130, None),
+    ],
+)
+def test_the_exit_status(
+    error: BaseException, status: int, text: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(options: Any) -> None:
+        raise error
+
+    assert run(call=call) == status
+    assert capsys.readouterr().err == ("" if text is None else f"barnabas noun verb: {text}\n")
+
+
+def test_an_unexpected_exception_is_a_bug() -> None:
+    def call(options: Any) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(call=call)
+
+
+def test_hints_name_commands_instead_of_methods() -> None:
+    error = admin_error(ErrorCode.GROUP_ID_NOT_FOUND, "gone", group="g")
+    assert error.message == f"{error.reason} ({error.hint})" and error.hint == "list_groups shows those there are"
+    assert error_text(error) == "group g: gone (`barnabas group list` shows those there are)"
+    other = admin_error(ErrorCode.NON_EMPTY_GROUP, group="h")
+    assert error_text(AdminError({"g": error, "h": other}, {})) == f"{error_text(error)}; {other.message}"
+    # The code alone is no reason to promise a list: whoever raised it gave no hint.
+    assert error_text(KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "gone")) == "gone"
