@@ -7,11 +7,11 @@ import sys
 from os import environ
 
 import pytest
+from barnabas.server.produce_one import ProduceOne
 
 from barnabas import twins
 from barnabas.records.record_list import RecordListReader
 from barnabas.records.record_walk import RecordWalk
-from barnabas.server.produce_one import ProduceOne
 from barnabas.storage.plain_batch import PlainBatchReader
 
 PAIRS = [

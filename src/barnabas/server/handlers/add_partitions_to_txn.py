@@ -33,7 +33,8 @@ def handle_add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
     return then(
-        context.in_slices(_add_each(context, request)), lambda parts: when_all(parts, partial(_response, context.version))
+        context.in_slices(_add_each(context, request)),
+        lambda parts: when_all(parts, partial(_response, context.version)),
     )
 
 
