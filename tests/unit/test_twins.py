@@ -7,9 +7,9 @@ import sys
 from os import environ
 
 import pytest
-from barnabas.server.produce_one import ProduceOne
 
 from barnabas import twins
+from barnabas.protocol.produce_one import ProduceOne
 from barnabas.records.record_list import RecordListReader
 from barnabas.records.record_walk import RecordWalk
 from barnabas.storage.plain_batch import PlainBatchReader
@@ -17,7 +17,7 @@ from barnabas.storage.plain_batch import PlainBatchReader
 PAIRS = [
     (RecordListReader, "barnabas.records.record_list_native", "barnabas.records.record_list_pure"),
     (RecordWalk, "barnabas.records._native.record_walk", "barnabas.records._pure.record_walk"),
-    (ProduceOne, "barnabas.server.produce_one_native", "barnabas.server.produce_one_pure"),
+    (ProduceOne, "barnabas.protocol.produce_one_native", "barnabas.protocol.produce_one_pure"),
     (PlainBatchReader, "barnabas.storage.plain_batch_native", "barnabas.storage.plain_batch_pure"),
 ]
 
