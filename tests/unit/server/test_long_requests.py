@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock, patch
 
 import pytest
@@ -11,7 +12,7 @@ from step_clock import StepClock
 
 from barnabas.config import describe
 from barnabas.config.broker import BrokerConfig
-from barnabas.errors import ProtocolError
+from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode
@@ -21,14 +22,21 @@ from barnabas.protocol.headers import (
     encode_request,
     encode_response_in_slices,
 )
+from barnabas.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
+from barnabas.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+from barnabas.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from barnabas.server import dispatch
 from barnabas.server.dispatch import LARGE_FRAME_BYTES
 from barnabas.server.handlers import metadata
 from barnabas.server.request import RESPONSE_MAX_BYTES
 from barnabas.server.slices import Slices
+from barnabas.server.steps import MAX_CONTROLLER_ITEMS
 
 TOPIC = 2
 
@@ -174,5 +182,35 @@ def test_a_parked_request_counts_what_it_holds(tmp_path: Path) -> None:
             assert isinstance(reply, Deferred) and reply.memory_bytes > 2000
             reply.end_input()
             assert reply.completed
+
+    asyncio.run(scenario())
+
+
+MANY = MAX_CONTROLLER_ITEMS + 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "rows"),
+    [
+        (CreateTopicsRequest(topics=[CreatableTopic(name=f"t{n}") for n in range(MANY)]), "topics"),
+        (DeleteTopicsRequest(topics=[DeleteTopicState(name=f"t{n}") for n in range(MANY)]), "responses"),
+        (CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=f"t{n}") for n in range(MANY)]), "results"),
+        (AlterConfigsRequest(resources=[AlterConfigsResource(resource_type=TOPIC) for _ in range(MANY)]), "responses"),
+        (
+            IncrementalAlterConfigsRequest(resources=[IncrementalResource(resource_type=TOPIC) for _ in range(MANY)]),
+            "responses",
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_controller_is_not_asked_for_too_much_at_once(tmp_path: Path, request_: Any, rows: str) -> None:
+    """It decides in one step, so very many topics or resources are refused, as by Kafka's controller."""
+
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            calls.broker.cluster.submit = Mock(side_effect=AssertionError("the controller was asked"))
+            response = await calls.call(request_)
+            assert {row.error_code for row in getattr(response, rows)} == {ErrorCode.POLICY_VIOLATION}
+            assert len(getattr(response, rows)) == MANY
 
     asyncio.run(scenario())

@@ -3,10 +3,12 @@
 What the request leaves out goes back to its default. v2 flexible.
 """
 
+from functools import partial
+
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import ConfigResult
 from barnabas.metadata.image import ConfigResource, ResourceType
-from barnabas.net.deferred import Deferred
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -17,10 +19,27 @@ from barnabas.protocol.messages.alter_configs import (
 from barnabas.server.dispatch import Handler
 from barnabas.server.handlers.describe_configs import check_is_this_broker
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 
-def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
+def handle_alter_configs(
+    context: RequestContext, request: AlterConfigsRequest
+) -> AlterConfigsResponse | Deferred[AlterConfigsResponse]:
+    if len(request.resources) > MAX_CONTROLLER_ITEMS:
+        return then(context.in_slices(fail_in_steps(len(request.resources), partial(_too_many, context, request))), _of)
     return context.run(_alter_configs(context, request))
+
+
+def _too_many(
+    context: RequestContext, request: AlterConfigsRequest, start: int, end: int
+) -> list[AlterConfigsResourceResponse]:
+    """Kafka refuses what its controller would not write at once."""
+    some = AlterConfigsRequest(resources=request.resources[start:end])
+    return fail_alter_configs(context, some, ErrorCode.POLICY_VIOLATION).responses
+
+
+def _of(responses: list[AlterConfigsResourceResponse]) -> AlterConfigsResponse:
+    return AlterConfigsResponse(responses=responses)
 
 
 async def _alter_configs(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:

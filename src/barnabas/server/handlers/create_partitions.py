@@ -3,9 +3,11 @@
 Responds once the partitions are in the store and their logs are open here; `timeout_ms` has no effect.
 """
 
+from functools import partial
+
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewPartitions
-from barnabas.net.deferred import Deferred
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -15,12 +17,27 @@ from barnabas.protocol.messages.create_partitions import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 
 def handle_create_partitions(
     context: RequestContext, request: CreatePartitionsRequest
-) -> Deferred[CreatePartitionsResponse]:
+) -> CreatePartitionsResponse | Deferred[CreatePartitionsResponse]:
+    if len(request.topics) > MAX_CONTROLLER_ITEMS:
+        return then(context.in_slices(fail_in_steps(len(request.topics), partial(_too_many, context, request))), _of)
     return context.run(_create_partitions(context, request))
+
+
+def _too_many(
+    context: RequestContext, request: CreatePartitionsRequest, start: int, end: int
+) -> list[CreatePartitionsTopicResult]:
+    """Kafka refuses what its controller would not write at once."""
+    some = CreatePartitionsRequest(topics=request.topics[start:end])
+    return fail_create_partitions(context, some, ErrorCode.POLICY_VIOLATION).results
+
+
+def _of(results: list[CreatePartitionsTopicResult]) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(results=results)
 
 
 async def _create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:

@@ -6,11 +6,12 @@ settings (KIP-525); v7 its id (KIP-516). The controller's work takes millisecond
 """
 
 from collections.abc import Generator, Iterable
+from functools import partial
 
 from barnabas.config.describe import BrokerLayers, CachedLayers, describe_topic
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic, TopicResult
-from barnabas.net.deferred import Deferred
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
@@ -21,13 +22,30 @@ from barnabas.protocol.messages.create_topics import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 MIN_CONFIG_BYTES = 20
 """What a setting takes in a response, roughly."""
 
 
-def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> Deferred[CreateTopicsResponse]:
+def handle_create_topics(
+    context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse | Deferred[CreateTopicsResponse]:
+    if len(request.topics) > MAX_CONTROLLER_ITEMS:
+        return then(context.in_slices(fail_in_steps(len(request.topics), partial(_too_many, context, request))), _of)
     return context.run(_create_topics(context, request))
+
+
+def _too_many(
+    context: RequestContext, request: CreateTopicsRequest, start: int, end: int
+) -> list[CreatableTopicResult]:
+    """Kafka refuses what its controller would not write at once."""
+    some = CreateTopicsRequest(topics=request.topics[start:end])
+    return fail_create_topics(context, some, ErrorCode.POLICY_VIOLATION).topics
+
+
+def _of(topics: list[CreatableTopicResult]) -> CreateTopicsResponse:
+    return CreateTopicsResponse(topics=topics)
 
 
 async def _create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:

@@ -4,9 +4,11 @@ Responds once the topic is gone from the store; its files follow in the backgrou
 INVALID_REQUEST); v5 error messages; v6 by topic id (KIP-516).
 """
 
+from functools import partial
+
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import TopicToDelete
-from barnabas.net.deferred import Deferred
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -15,12 +17,30 @@ from barnabas.protocol.messages.delete_topics import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 FIRST_DELETION_DISABLED_VERSION = 3
 
 
-def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> Deferred[DeleteTopicsResponse]:
+def handle_delete_topics(
+    context: RequestContext, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
+    count = max(len(request.topic_names), len(request.topics))
+    if count > MAX_CONTROLLER_ITEMS:
+        return then(context.in_slices(fail_in_steps(count, partial(_too_many, context, request))), _of)
     return context.run(_delete_topics(context, request))
+
+
+def _too_many(
+    context: RequestContext, request: DeleteTopicsRequest, start: int, end: int
+) -> list[DeletableTopicResult]:
+    """Kafka refuses what its controller would not write at once."""
+    some = DeleteTopicsRequest(topic_names=request.topic_names[start:end], topics=request.topics[start:end])
+    return fail_delete_topics(context, some, ErrorCode.POLICY_VIOLATION).responses
+
+
+def _of(responses: list[DeletableTopicResult]) -> DeleteTopicsResponse:
+    return DeleteTopicsResponse(responses=responses)
 
 
 async def _delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:

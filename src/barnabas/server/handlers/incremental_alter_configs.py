@@ -3,10 +3,12 @@
 All changes of a resource are made, or none of them. v1 flexible. Differs from Kafka: loggers cannot be changed.
 """
 
+from functools import partial
+
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import ConfigChange, ConfigOperation, ConfigResult
 from barnabas.metadata.image import ConfigResource, ResourceType
-from barnabas.net.deferred import Deferred
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -17,12 +19,27 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 from barnabas.server.dispatch import Handler
 from barnabas.server.handlers.describe_configs import check_is_this_broker
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 
 def handle_incremental_alter_configs(
     context: RequestContext, request: IncrementalAlterConfigsRequest
-) -> Deferred[IncrementalAlterConfigsResponse]:
+) -> IncrementalAlterConfigsResponse | Deferred[IncrementalAlterConfigsResponse]:
+    if len(request.resources) > MAX_CONTROLLER_ITEMS:
+        return then(context.in_slices(fail_in_steps(len(request.resources), partial(_too_many, context, request))), _of)
     return context.run(_incremental_alter_configs(context, request))
+
+
+def _too_many(
+    context: RequestContext, request: IncrementalAlterConfigsRequest, start: int, end: int
+) -> list[AlterConfigsResourceResponse]:
+    """Kafka refuses what its controller would not write at once."""
+    some = IncrementalAlterConfigsRequest(resources=request.resources[start:end])
+    return fail_incremental_alter_configs(context, some, ErrorCode.POLICY_VIOLATION).responses
+
+
+def _of(responses: list[AlterConfigsResourceResponse]) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(responses=responses)
 
 
 async def _incremental_alter_configs(
