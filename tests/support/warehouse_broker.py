@@ -108,7 +108,7 @@ def _parents(pid: int) -> list[int]:
 
 def serve(directory: Path, arguments: list[str]) -> int:
     """Never returns if the trap is for the broker."""
-    import barnabas.server.broker as server
+    import barnabas.server.broker_parts as parts
     from barnabas.cli.main import main
     from barnabas.errors import ProtocolError
     from barnabas.net.deferred import Deferred
@@ -178,7 +178,7 @@ def serve(directory: Path, arguments: list[str]) -> int:
             except ProcessLookupError:
                 pass
 
-    vars(server)["RequestFaults"] = TrapFaults
+    vars(parts)["RequestFaults"] = TrapFaults
     return main(arguments)
 
 
