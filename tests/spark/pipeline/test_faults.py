@@ -54,7 +54,7 @@ def test_a_routing_file_that_changes(broker: BarnabasProcess, tmp_path: Path) ->
         pipeline.start()
         pipeline.wait_for("runs on", 240)
         sent.more()
-        pipeline.wait_for("batch 0:", 240)
+        pipeline.wait_for(r"batch \d+:", 240)  # an empty first batch is not printed
         replace(routing, WITH_MISTAKES)
         told = pipeline.wait_for(r"(?s)the routing file has errors.*is unchanged", 120)
         assert "fakt" in told or "kind must be" in told
