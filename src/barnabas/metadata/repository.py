@@ -6,7 +6,7 @@ changes. A change larger than the store takes at once begins with the node that 
 assignment, the mark of its deletion); whoever loads the tree after a crash in between completes it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from barnabas.machines.controller.image import (
@@ -18,6 +18,8 @@ from barnabas.machines.controller.image import (
     TopicImage,
 )
 from barnabas.machines.controller.records import (
+    BrokerChanged,
+    BrokerRemoved,
     ConfigSet,
     FoldersAdopted,
     PartitionsAdded,
@@ -132,11 +134,13 @@ class MetadataRepository:
         topics, stale = self._load_topics(brokers)
         controller_id, controller_epoch = self.load_controller()
         producer_ids = self._read(tree.PRODUCER_IDS)
+        fenced = self._load_known_brokers(absent_from=brokers)
         image = ClusterImage(
             cluster_id=cluster_id,
             controller_id=controller_id,
             controller_epoch=controller_epoch,
             brokers=brokers,
+            fenced_brokers=fenced,
             topics={topic.name: topic for topic in topics},
             topic_names={topic.topic_id: topic.name for topic in topics},
             configs=self._load_configs(),
@@ -194,6 +198,7 @@ class MetadataRepository:
                 yield self._put(tree.topic_path(name), tree.encode_topic(topic.topic_id, topic.partitions + partitions))
                 yield from self._new_states(name, partitions)
             case PartitionsChanged(name, partitions):
+                yield from self._reassigned(image.topics[name], partitions)
                 for each in partitions:
                     if each.partition_epoch == 0:
                         # Its topic's creation was cut short: the folder may be there or not.
@@ -209,6 +214,18 @@ class MetadataRepository:
                 yield self._put(tree.PRODUCER_IDS, tree.encode_producer_ids(broker_id, first, length))
             case FoldersAdopted():
                 yield self._put(tree.FOLDERS_ADOPTED, b"")
+            case BrokerChanged(broker):
+                yield self._put(tree.known_broker_path(broker.node_id), tree.encode_known_broker(broker))
+            case BrokerRemoved(broker_id):
+                yield Delete(tree.known_broker_path(broker_id))
+
+    def _reassigned(self, topic: TopicImage, changed: Sequence[PartitionImage]) -> Iterator[Operation]:
+        """The topic's node, if replicas change with the states."""
+        if any(tree.assignment_of(each) != tree.assignment_of(topic.partitions[each.partition]) for each in changed):
+            partitions = list(topic.partitions)
+            for each in changed:
+                partitions[each.partition] = each
+            yield self._put(tree.topic_path(topic.name), tree.encode_topic(topic.topic_id, partitions))
 
     def _new_states(self, topic: str, partitions: Sequence[PartitionImage]) -> Iterator[Operation]:
         for each in partitions:
@@ -248,6 +265,15 @@ class MetadataRepository:
                 self._versions[tree.topic_path(name)] = node.version
                 topics.append(self._load_states(tree.decode_topic(name, node.data), brokers, stale))
         return topics, tuple(stale)
+
+    def _load_known_brokers(self, absent_from: Mapping[int, BrokerImage]) -> dict[int, BrokerImage]:
+        fenced: dict[int, BrokerImage] = {}
+        ids = sorted(int(each) for each in self.store.children(tree.KNOWN_BROKERS))
+        for each in ids:
+            data = self._read(tree.known_broker_path(each))
+            if data is not None and each not in absent_from:
+                fenced[each] = tree.decode_known_broker(each, data)._replace(is_fenced=True)
+        return fenced
 
     def _load_states(
         self, topic: TopicImage, brokers: dict[int, BrokerImage], stale: list[TopicPartition]

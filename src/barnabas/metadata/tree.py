@@ -8,6 +8,7 @@
     /brokers/topics/T/partitions/P/state          leader, leader epoch, ISR; its version is the partition epoch
     /config/topics/T  /config/brokers/N or <default>
     /latest_producer_id_block
+    /barnabas/brokers/N                           what the controller knows of a broker: last epoch, away? leaving?
     /admin/delete_topics/T                        a topic on its way out
     /admin/folders_adopted                        there once the log directories' folders are in the tree (not Kafka's)
 
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from barnabas.machines.controller.image import (
+    NO_BROKER_EPOCH,
     BrokerEndpoint,
     BrokerImage,
     ConfigResource,
@@ -26,7 +28,7 @@ from barnabas.machines.controller.image import (
     ResourceType,
     TopicImage,
 )
-from barnabas.types import TopicId, topic_id_from_text, topic_id_text
+from barnabas.types import NO_LEADER, TopicId, topic_id_from_text, topic_id_text
 
 CLUSTER_ID = "/cluster/id"
 CONTROLLER = "/controller"
@@ -35,6 +37,7 @@ BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
 PRODUCER_IDS = "/latest_producer_id_block"
 DELETE_TOPICS = "/admin/delete_topics"
+KNOWN_BROKERS = "/barnabas/brokers"
 FOLDERS_ADOPTED = "/admin/folders_adopted"
 _CONFIG = {
     ResourceType.TOPIC: "/config/topics",
@@ -43,12 +46,16 @@ _CONFIG = {
     ResourceType.GROUP: "/config/groups",
 }
 _DEFAULT_ENTITY = "<default>"
-PERSISTENT = ("/cluster", BROKER_IDS, TOPICS, DELETE_TOPICS, *_CONFIG.values())
+PERSISTENT = ("/cluster", BROKER_IDS, KNOWN_BROKERS, TOPICS, DELETE_TOPICS, *_CONFIG.values())
 """Nodes that are made once and never hold data."""
 
 
 def broker_path(broker_id: int) -> str:
     return f"{BROKER_IDS}/{broker_id}"
+
+
+def known_broker_path(broker_id: int) -> str:
+    return f"{KNOWN_BROKERS}/{broker_id}"
 
 
 def topic_path(topic: str) -> str:
@@ -92,6 +99,30 @@ def decode_controller(data: bytes) -> int:
 
 
 def encode_broker(broker: BrokerImage, now_ms: int) -> bytes:
+    return _encode(_registration(broker, now_ms))
+
+
+def decode_broker(broker_id: int, data: bytes, epoch: int) -> BrokerImage:
+    return _registered(broker_id, json.loads(data), epoch)
+
+
+def encode_known_broker(broker: BrokerImage) -> bytes:
+    """The registration, the epoch it had, and what became of it."""
+    value = _registration(broker, now_ms=0)
+    value["epoch"] = broker.epoch
+    value["fenced"] = broker.is_fenced
+    value["in_controlled_shutdown"] = broker.in_controlled_shutdown
+    return _encode(value)
+
+
+def decode_known_broker(broker_id: int, data: bytes) -> BrokerImage:
+    value = json.loads(data)
+    return _registered(broker_id, value, value["epoch"])._replace(
+        is_fenced=value["fenced"], in_controlled_shutdown=value["in_controlled_shutdown"]
+    )
+
+
+def _registration(broker: BrokerImage, now_ms: int) -> dict[str, Any]:
     """The first PLAINTEXT endpoint also goes where clients older than endpoints look for it, as in Kafka."""
     plain = next((each for each in broker.endpoints if each.security_protocol == "PLAINTEXT"), None)
     value: dict[str, Any] = {
@@ -106,22 +137,41 @@ def encode_broker(broker: BrokerImage, now_ms: int) -> bytes:
     }
     if broker.rack is not None:
         value["rack"] = broker.rack
-    return _encode(value)
+    # What Kafka's tree has no place for: directories, the process, how it stopped.
+    if broker.directory_ids:
+        value["directory_ids"] = broker.directory_ids
+    if broker.incarnation:
+        value["incarnation"] = broker.incarnation
+    if broker.previous_epoch != NO_BROKER_EPOCH:
+        value["previous_epoch"] = broker.previous_epoch
+    return value
 
 
-def decode_broker(broker_id: int, data: bytes, epoch: int) -> BrokerImage:
-    value = json.loads(data)
+def _registered(broker_id: int, value: Mapping[str, Any], epoch: int) -> BrokerImage:
     protocols = value.get("listener_security_protocol_map") or {}
     endpoints = []
     for text in value["endpoints"]:
         listener, _, address = text.partition("://")
         host, _, port = address.rpartition(":")
         endpoints.append(BrokerEndpoint(listener, host.strip("[]"), int(port), protocols.get(listener, listener)))
-    return BrokerImage(broker_id, tuple(endpoints), value.get("rack"), epoch)
+    return BrokerImage(
+        broker_id,
+        tuple(endpoints),
+        value.get("rack"),
+        epoch,
+        directory_ids=tuple(value.get("directory_ids", ())),
+        incarnation=value.get("incarnation", ""),
+        previous_epoch=value.get("previous_epoch", NO_BROKER_EPOCH),
+    )
 
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+def assignment_of(partition: PartitionImage) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """What the topic's node says of a partition."""
+    return partition.replicas, partition.adding_replicas, partition.removing_replicas
 
 
 def encode_topic(topic_id: TopicId, partitions: Iterable[PartitionImage]) -> bytes:
@@ -169,6 +219,10 @@ def encode_state(partition: PartitionImage, controller_epoch: int) -> bytes:
     }
     if partition.leader_recovering:
         value["leader_recovery_state"] = 1
+    if partition.eligible_leader_replicas:
+        value["elr"] = partition.eligible_leader_replicas
+    if partition.last_known_leader != NO_LEADER:
+        value["last_known_leader"] = partition.last_known_leader
     return _encode(value)
 
 
@@ -180,6 +234,8 @@ def decode_state(partition: PartitionImage, data: bytes, version: int) -> Partit
         leader_epoch=value["leader_epoch"],
         partition_epoch=version,
         leader_recovering=value.get("leader_recovery_state", 0) == 1,
+        eligible_leader_replicas=tuple(value.get("elr", ())),
+        last_known_leader=value.get("last_known_leader", NO_LEADER),
     )
 
 

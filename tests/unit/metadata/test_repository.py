@@ -7,7 +7,7 @@ import pytest
 
 from barnabas.machines.controller import commands
 from barnabas.machines.controller.machine import ControllerMachine
-from barnabas.machines.controller.records import Record
+from barnabas.machines.controller.records import BrokerChanged, BrokerRemoved, PartitionsChanged, Record
 from barnabas.metadata.image import BrokerEndpoint, BrokerImage, ClusterImage, ConfigResource
 from barnabas.metadata.repository import ControllerMovedError, MetadataRepository
 from barnabas.metadata.store import ConflictError, MetadataStoreError, Operation
@@ -250,3 +250,35 @@ def test_a_crash_within_a_large_change_leaves_all_or_nothing_of_it(what: str, mu
     if topic is None:
         assert after.store.children("/brokers/topics") == ["again"]
         after.run(create("t", 1))
+
+
+def test_a_later_controller_knows_the_brokers_that_are_away(controller: Controller) -> None:
+    away = BROKER._replace(
+        node_id=7,
+        epoch=12,
+        directory_ids=("AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAw"),
+        incarnation="one",
+        previous_epoch=9,
+        is_fenced=True,
+        in_controlled_shutdown=True,
+    )
+    controller.repository.write([BrokerChanged(away._replace(epoch=11))], controller.machine.image)
+    controller.repository.write([BrokerChanged(away)], controller.machine.image)
+    assert controller.load().fenced_brokers == {7: away}
+    controller.repository.write([BrokerRemoved(7)], controller.machine.image)
+    assert controller.load().fenced_brokers == {}
+
+
+def test_reassignment_and_eligible_leaders_are_loaded_again(controller: Controller) -> None:
+    controller.run(create("t", 2))
+    first = controller.machine.image.topics["t"].partitions[0]
+    moving = first._replace(
+        replicas=(0, 1, 2),
+        adding_replicas=(1, 2),
+        removing_replicas=(0,),
+        eligible_leader_replicas=(1,),
+        last_known_leader=2,
+        partition_epoch=first.partition_epoch + 1,
+    )
+    controller.repository.write([PartitionsChanged("t", (moving,))], controller.machine.image)
+    assert controller.load().topics["t"].partitions[0] == moving

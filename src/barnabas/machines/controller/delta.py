@@ -16,6 +16,8 @@ from barnabas.machines.controller.image import (
     TopicImage,
 )
 from barnabas.machines.controller.records import (
+    BrokerChanged,
+    BrokerRemoved,
     BrokersSeen,
     ConfigSet,
     FoldersAdopted,
@@ -140,6 +142,10 @@ class ImageBuilder:
                 self.image = replace(self.image, next_producer_id=first + length)
             case FoldersAdopted():
                 self.image = replace(self.image, folders_adopted=True)
+            case BrokerChanged(broker):
+                self._put_broker(broker)
+            case BrokerRemoved(broker_id):
+                self._remove_broker(broker_id)
             case BrokersSeen(brokers):
                 self.image = replace(self.image, brokers=_by_id(brokers))
 
@@ -172,6 +178,22 @@ class ImageBuilder:
         for partition in changed:
             partitions[partition.partition] = partition
         self._put_topic(topic._replace(partitions=tuple(partitions)))
+
+    def _put_broker(self, broker: BrokerImage) -> None:
+        self._remove_broker(broker.node_id)
+        if broker.is_fenced:
+            fenced = _by_id([*self.image.fenced_brokers.values(), broker])
+            self.image = replace(self.image, fenced_brokers=fenced)
+        else:
+            self.image = replace(self.image, brokers=_by_id([*self.image.brokers.values(), broker]))
+
+    def _remove_broker(self, broker_id: int) -> None:
+        brokers, fenced = self.image.brokers, self.image.fenced_brokers
+        if broker_id in brokers:
+            brokers = {each: broker for each, broker in brokers.items() if each != broker_id}
+        if broker_id in fenced:
+            fenced = {each: broker for each, broker in fenced.items() if each != broker_id}
+        self.image = replace(self.image, brokers=brokers, fenced_brokers=fenced)
 
     def _put_config(self, resource: ConfigResource, config: dict[str, str]) -> None:
         if self._configs is None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from barnabas.types import NO_LEADER, NO_LEADER_EPOCH, TopicId
 
 NO_CONTROLLER = -1
+NO_BROKER_EPOCH = -1
 NO_PARTITION_EPOCH = -1
 """The epoch of a partition that was assigned but never had a leader: its state is not written yet."""
 
@@ -64,6 +65,10 @@ class PartitionImage(NamedTuple):
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
     leader_recovering: bool = False
+    eligible_leader_replicas: tuple[int, ...] = ()
+    """Left the ISR while it was below min ISR, with every committed record: may lead without loss (KIP-966)."""
+    last_known_leader: int = NO_LEADER
+    """Who led last, while neither ISR nor eligible replicas are left (KIP-966)."""
 
     @property
     def preferred_leader(self) -> int:
@@ -98,7 +103,16 @@ class BrokerImage(NamedTuple):
     node_id: int
     endpoints: tuple[BrokerEndpoint, ...]
     rack: str | None = None
-    epoch: int = -1
+    epoch: int = NO_BROKER_EPOCH
+    directory_ids: tuple[str, ...] = ()
+    """Of its log directories, in Kafka's text form; a directory that was wiped has a new one."""
+    incarnation: str = ""
+    """Chosen by the process at each start: tells its own registration from that of a predecessor."""
+    previous_epoch: int = NO_BROKER_EPOCH
+    """The broker epoch that its last clean stop recorded; another one than its last means an unclean stop."""
+    is_fenced: bool = False
+    """Known, but away."""
+    in_controlled_shutdown: bool = False
 
     def endpoint(self, listener: str) -> BrokerEndpoint | None:
         for endpoint in self.endpoints:
@@ -113,10 +127,15 @@ class ClusterImage:
     controller_id: int = NO_CONTROLLER
     controller_epoch: int = 0
     brokers: Mapping[int, BrokerImage] = field(default_factory=dict)
+    """Those that are there, also while they shut down."""
+    fenced_brokers: Mapping[int, BrokerImage] = field(default_factory=dict)
+    """Those that are known, but away; forgotten by UnregisterBroker only."""
     topics: Mapping[str, TopicImage] = field(default_factory=dict)
     topic_names: Mapping[TopicId, str] = field(default_factory=dict)
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
+    change_number: int = 0
+    """The newest entry of the change log that this image contains."""
     folders_adopted: bool = False
     """Whether this store has adopted what was in the log directories; from then on an unknown folder is stray."""
 

@@ -49,6 +49,21 @@ class FoldersAdopted(NamedTuple):
     """The contents of the log directories at the time the store was created are adopted. Never repeated."""
 
 
+class BrokerChanged(NamedTuple):
+    """What the controller knows of a broker now: registered, shutting down, or away (`is_fenced`).
+
+    Written to a node of its own, so that a later controller knows it too.
+    """
+
+    broker: BrokerImage
+
+
+class BrokerRemoved(NamedTuple):
+    """A broker that is away is forgotten."""
+
+    broker_id: int
+
+
 class BrokersSeen(NamedTuple):
     brokers: tuple[BrokerImage, ...]
 
@@ -61,5 +76,7 @@ Record: TypeAlias = (
     | ConfigSet
     | ProducerIdsAllocated
     | FoldersAdopted
+    | BrokerChanged
+    | BrokerRemoved
     | BrokersSeen
 )
