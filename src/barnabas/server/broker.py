@@ -42,6 +42,7 @@ class Broker:
         self.settings = parts.settings
         self.clock = parts.clock
         self.timers = parts.timers
+        self.links = parts.links
         self.record_work = parts.record_work
         self.request_faults = parts.request_faults
         self.fetch_sessions = parts.fetch_sessions
@@ -123,6 +124,7 @@ class Broker:
         epoch = self.cluster.broker_epoch
         await _stopped("the creation of topics", self.auto_topic_creation.stop())
         await _stopped("the membership", self.cluster.stop())
+        self.links.close()
         loop = asyncio.get_running_loop()
         await _stopped("the logs", loop.run_in_executor(self._executor, self.log_directories.shutdown, epoch))
         self._reserves.fill()
@@ -135,6 +137,7 @@ class Broker:
         await self.transactions.stop()
         await self.groups.stop()
         await self._server.stop(0)
+        self.links.close()
         self._reserves.fill()
         self.log_directories.release()
         self.timers.close()
@@ -202,6 +205,7 @@ class Broker:
         if self.settings.on_image(delta.image):
             self._on_settings_changed()
             self.replicas.update_all_configs(delta.image)
+        self.links.on_delta(delta)
         self.replicas.on_delta(delta)
         self.groups.on_delta(delta)
         self.transactions.on_delta(delta)

@@ -19,6 +19,7 @@ from barnabas.metadata.registry import file_at, store_at
 from barnabas.metadata.store import MetadataStore
 from barnabas.net.timers import Timers
 from barnabas.server.auto_topic_creation import AutoTopicCreation
+from barnabas.server.broker_links import BrokerLinks
 from barnabas.server.cluster_membership import ClusterMembership
 from barnabas.server.compaction import Compaction
 from barnabas.server.controller_client import ControllerClient
@@ -53,6 +54,7 @@ class BrokerParts:
     settings: Settings
     clock: Clock
     network: Network
+    links: BrokerLinks
     timers: Timers
     executor: ThreadPoolExecutor
     record_work: RecordWork
@@ -89,7 +91,7 @@ def make_parts(
     """
     loop = asyncio.get_running_loop()
     settings, node_id = Settings(config), NodeId(config.node_id)
-    clock, random = clock or SystemClock(), random or Random()
+    clock, random, network = clock or SystemClock(), random or Random(), network or SystemNetwork()
     timers = Timers(loop, clock)
     executor = ThreadPoolExecutor(max_workers=IO_THREADS, thread_name_prefix="barnabas-io")
     flusher = Flusher(loop, executor)
@@ -121,6 +123,17 @@ def make_parts(
         clock=clock,
         random=random,
     )
+    links = BrokerLinks(
+        network,
+        random,
+        node_id,
+        lambda: cluster.image,
+        listener=config.inter_broker_listener,
+        timeout_ms=config.replica_socket_timeout_ms,
+        receive_buffer_bytes=(
+            config.replica_socket_receive_buffer_bytes if "replica.socket.receive.buffer.bytes" in config.given else -1
+        ),
+    )
     controller = ControllerClient(cluster)
     producer_ids = ProducerIds(controller.allocate_producer_id_block)
     groups = GroupCoordinator(config, replicas=replicas, clock=clock, timers=timers, executor=executor, random=random)
@@ -141,7 +154,8 @@ def make_parts(
     return BrokerParts(
         settings=settings,
         clock=clock,
-        network=network or SystemNetwork(),
+        network=network,
+        links=links,
         timers=timers,
         executor=executor,
         record_work=RecordWork(),

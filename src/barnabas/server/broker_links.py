@@ -1,0 +1,108 @@
+"""Links to the other brokers of the cluster, by node id, on the listener that brokers use among themselves.
+
+`to(node_id, use)` gives the link, made at its first use; where the broker is unknown or has no such listener, a link
+that fails every request. Links are closed when their broker leaves, and begin anew when it comes back with another
+address or broker epoch. One link per use, because responses come in order: a fetch that waits at its leader must not
+hold up a marker of a transaction.
+"""
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from barnabas.clock import Random
+from barnabas.metadata.image import BrokerEndpoint, BrokerImage, ClusterImage, Delta
+from barnabas.net.link import REQUEST_TIMEOUT_MS, Link
+from barnabas.transport.channel import Network, SocketOptions
+from barnabas.types import NodeId
+
+
+class LinkUse(Enum):
+    """What a link is for."""
+
+    CONTROL = auto()
+    """To the controller: AlterPartition, AllocateProducerIds, controlled shutdown, forwarded requests."""
+    REPLICATION = auto()
+    """From a follower to its leader; fetches wait there."""
+    COORDINATION = auto()
+    """Between coordinators and leaders: markers, verification, offsets of epochs."""
+    LIVENESS = auto()
+    """From the controller to every broker."""
+
+
+class BrokerLinks:
+    """`timeout_ms` may be changed for links that are made later."""
+
+    def __init__(
+        self,
+        network: Network,
+        random: Random,
+        node_id: NodeId,
+        image: Callable[[], ClusterImage],
+        *,
+        listener: str,
+        timeout_ms: int = REQUEST_TIMEOUT_MS,
+        receive_buffer_bytes: int = -1,
+    ) -> None:
+        self._network = network
+        self._random = random
+        self._node_id = node_id
+        self._image = image
+        self._listener = listener
+        self.timeout_ms = timeout_ms
+        self._options = SocketOptions(receive_buffer_bytes=receive_buffer_bytes)
+        self._links: dict[tuple[int, LinkUse], Link] = {}
+        self._closed = False
+
+    def to(self, node_id: int, use: LinkUse = LinkUse.COORDINATION) -> Link:
+        link = self._links.get((node_id, use))
+        if link is None:
+            endpoint = self._endpoint(node_id)
+            if endpoint is None or self._closed:
+                return self._nowhere(node_id)
+            link = self._links[node_id, use] = self._make(endpoint, use)
+        return link
+
+    def address_of(self, node_id: int) -> str | None:
+        """host:port that a link to the broker would connect to."""
+        endpoint = self._endpoint(node_id)
+        return None if endpoint is None else f"{endpoint.host}:{endpoint.port}"
+
+    def on_delta(self, delta: Delta) -> None:
+        for node_id in delta.brokers_changed:
+            before, now = delta.previous.brokers.get(node_id), delta.image.brokers.get(node_id)
+            if now is not None and before is not None and self._is_same(before, now):
+                continue
+            why = f"broker {node_id} left the cluster" if now is None else f"broker {node_id} was started again"
+            for use in LinkUse:
+                link = self._links.pop((node_id, use), None)
+                if link is not None:
+                    link.close(why)
+
+    def close(self) -> None:
+        self._closed = True
+        links, self._links = self._links, {}
+        for link in links.values():
+            link.close("this broker stops")
+
+    def _is_same(self, before: BrokerImage, now: BrokerImage) -> bool:
+        return before.epoch == now.epoch and before.endpoint(self._listener) == now.endpoint(self._listener)
+
+    def _endpoint(self, node_id: int) -> BrokerEndpoint | None:
+        broker = self._image().brokers.get(node_id)
+        return None if broker is None else broker.endpoint(self._listener)
+
+    def _make(self, endpoint: BrokerEndpoint, use: LinkUse) -> Link:
+        return Link(
+            self._network,
+            self._random,
+            endpoint.host,
+            endpoint.port,
+            client_id=f"broker-{self._node_id}-{use.name.lower()}",
+            request_timeout_ms=self.timeout_ms,
+            options=self._options,
+        )
+
+    def _nowhere(self, node_id: int) -> Link:
+        link = Link(self._network, self._random, f"broker-{node_id}", 0, client_id="")
+        link.close("this broker stops" if self._closed else f"broker {node_id} is not in the cluster")
+        return link
