@@ -1,18 +1,23 @@
 """An event loop in virtual time: when nothing is ready, the clock jumps to the next timer.
 
-Descriptors are the network's own numbers; their readiness is read from it. Work for threads runs on the loop as one
-step, a little later, so that its place among the other events is drawn from the seed too.
+Descriptors are the network's own numbers; their readiness is read from it. Work for threads runs on the loop, a little
+later, so that its place among the other events is drawn from the seed too. It is one step, unless it calls `pause`:
+then others run before it goes on, as they would while a thread waits for a disk or for another machine.
 """
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextvars
 import random
 import selectors
+import weakref
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, Protocol
+
+from greenlet import getcurrent, greenlet
 
 from simulation.node import CURRENT, Node
 
@@ -91,6 +96,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.steps = 0
         self.on_step: Callable[[], None] | None = None
         """Called before every callback: the place to kill a node between any two of them."""
+        self._lanes: weakref.WeakKeyDictionary[Any, Lane] = weakref.WeakKeyDictionary()
+        """Of executors with one thread: one piece of work after the other."""
         self.virtual_selector = VirtualSelector()
         self.virtual_selector.advance = self._advance
         super().__init__(self.virtual_selector)
@@ -126,8 +133,23 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def run_in_executor(self, executor: object, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         future = self.create_future()
-        self.call_later(self.chance.uniform(0, MAX_STEP_SECONDS), _run_for, future, func, args)
+        work = partial(_complete, future, func, args)
+        if getattr(executor, "_max_workers", 0) == 1:
+            self._lanes.setdefault(executor, Lane(self)).add(work)
+        else:
+            self.call_later(self.chance.uniform(0, MAX_STEP_SECONDS), _in_worker, work)
         return future
+
+    def pause(self, seconds: float) -> None:
+        """Called by work for a thread: everybody else goes on meanwhile. On the loop itself nobody may wait."""
+        worker = getcurrent()
+        assert worker.parent is not None, "blocking on the loop"
+        self.call_later(seconds, worker.switch)
+        worker.parent.switch()
+
+    @property
+    def can_pause(self) -> bool:
+        return getcurrent().parent is not None
 
     # Readers and writers are handles that the loop makes itself.
     def _add_reader(self, fd: int, callback: Callable[..., Any], *args: Any) -> asyncio.Handle:
@@ -167,15 +189,51 @@ class _Guard:
         self._callback(*args)
 
 
-def _run_for(future: asyncio.Future[Any], func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+class Lane:
+    """A single thread: what was submitted first is finished before the next begins, however long it pauses."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[tuple[Callable[[], None], contextvars.Context]] = deque()
+        self._is_busy = False
+
+    def add(self, work: Callable[[], None]) -> None:
+        self._waiting.append((work, contextvars.copy_context()))
+        if not self._is_busy:
+            self._is_busy = True
+            self._begin()
+
+    def _begin(self) -> None:
+        work, context = self._waiting.popleft()
+        delay = self._loop.chance.uniform(0, MAX_STEP_SECONDS)
+        self._loop.call_later(delay, _in_worker, partial(self._run, work), context=context)
+
+    def _run(self, work: Callable[[], None]) -> None:
+        work()
+        if self._waiting:
+            self._begin()
+        else:
+            self._is_busy = False
+
+
+def _complete(future: asyncio.Future[Any], func: Callable[..., Any], args: tuple[Any, ...]) -> None:
     if future.cancelled():
         return
     try:
         result = func(*args)
     except Exception as error:
-        future.set_exception(error)
+        if not future.cancelled():
+            future.set_exception(error)
     else:
-        future.set_result(result)
+        if not future.cancelled():
+            future.set_result(result)
+
+
+def _in_worker(work: Callable[[], None]) -> None:
+    """A thread of the simulation: a stack of its own that runs only when the loop switches to it."""
+    worker = greenlet(work)
+    worker.gr_context = contextvars.copy_context()
+    worker.switch()
 
 
 def _make_task(
@@ -188,26 +246,3 @@ def _make_task(
         if len(node.tasks) > 1000:
             node.tasks = [each for each in node.tasks if not each.done()]
     return task
-
-
-class VirtualExecutor(concurrent.futures.Executor):
-    """For code that submits to an executor of its own: the work is a step of the loop."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
-        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-        def run() -> None:
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(fn(*args, **kwargs))
-                except Exception as error:
-                    future.set_exception(error)
-
-        self._loop.call_later(self._loop.chance.uniform(0, MAX_STEP_SECONDS), run)
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Nothing is to be ended: there is no thread."""

@@ -182,6 +182,7 @@ class SimulatedNetwork:
         self._addresses: dict[tuple[str, int], SimulatedListener] = {}
         self._readable: dict[SimulatedChannel | SimulatedListener, None] = {}
         self._cuts: set[Route] = set()
+        self._switched_off: set[str] = set()
         self.delay_s = (0.0001, 0.002)
         loop.virtual_selector.readiness = self
 
@@ -204,6 +205,16 @@ class SimulatedNetwork:
 
     def is_cut(self, source: Node, target: Node) -> bool:
         return (source.name, target.name) in self._cuts
+
+    def is_route_cut(self, source: str, target: str) -> bool:
+        return (source, target) in self._cuts
+
+    def switch_off(self, name: str) -> None:
+        """The machine has no power: nobody refuses a connection, nobody answers at all."""
+        self._switched_off.add(name)
+
+    def switch_on(self, name: str) -> None:
+        self._switched_off.discard(name)
 
     def reset(self, node: Node, other: Node | None = None) -> None:
         """Every connection of the node, or those with another one, is reset at both ends."""
@@ -253,13 +264,13 @@ class SimulatedNetwork:
         target = source.peer
         if target.closed:
             if data is not None and not target.was_reset:
-                self._later(self.delay(), source.on_reset)  # the other kernel answers with a reset
+                self.later(self.delay(), source.on_reset)  # the other kernel answers with a reset
             return
         last = target.in_transit[-1][0] if target.in_transit else 0.0
         arrival = max(last, self._loop.time() + self.delay())
         target.in_transit.append((arrival, data))
         target.in_transit_bytes += len(data or b"")
-        self._later(arrival - self._loop.time(), self._arrive, target)
+        self.later(arrival - self._loop.time(), self._arrive, target)
 
     def on_closed(self, channel: SimulatedChannel) -> None:
         self._forget(channel.fd)
@@ -269,7 +280,7 @@ class SimulatedNetwork:
         if peer.closed or peer.was_reset:
             return
         if channel.received:
-            self._later(self.delay(), peer.on_reset)  # unread bytes: the kernel resets instead of ending
+            self.later(self.delay(), peer.on_reset)  # unread bytes: the kernel resets instead of ending
         elif not channel._shut:
             self.carry(channel, None)
 
@@ -294,7 +305,7 @@ class SimulatedNetwork:
         await asyncio.sleep(2 * self.delay())
         listener = self._addresses.get(address)
         target = None if listener is None else listener.node
-        while target is not None and (self.is_cut(node, target) or self.is_cut(target, node)):
+        while self._is_silent(node, address[0], target):
             await asyncio.sleep(0.2)  # the connection request is sent again
             listener = self._addresses.get(address)
             target = None if listener is None else listener.node
@@ -309,6 +320,11 @@ class SimulatedNetwork:
         self.update(listener)
         self._trace("connect", node.name, listener.node.name)
         return near
+
+    def _is_silent(self, node: Node, host: str, target: Node | None) -> bool:
+        if target is None:
+            return host in self._switched_off
+        return self.is_cut(node, target) or self.is_cut(target, node)
 
     def _next_port(self, host: str) -> int:
         port = self._ports[host] = self._ports.get(host, 20_000) + 1
@@ -330,14 +346,17 @@ class SimulatedNetwork:
 
     def _schedule_arrival(self, channel: SimulatedChannel) -> None:
         for arrival, _ in channel.in_transit:
-            self._later(max(0.0, arrival - self._loop.time()), self._arrive, channel)
+            self.later(max(0.0, arrival - self._loop.time()), self._arrive, channel)
 
     def _reset_pair(self, channel: SimulatedChannel) -> None:
         channel.on_reset()
         channel.peer.on_reset()
 
-    def _later(self, delay: float, callback: Callable[..., None], *args: Any) -> None:
-        self._loop.call_at(self._loop.time() + delay, callback, *args, context=self._context)
+    def later(
+        self, delay: float, callback: Callable[..., None], *args: Any, context: contextvars.Context | None = None
+    ) -> None:
+        """Belongs to no node, unless a context says so."""
+        self._loop.call_at(self._loop.time() + delay, callback, *args, context=context or self._context)
 
     def _forget(self, fd: int) -> None:
         self._loop.remove_reader(fd)

@@ -22,25 +22,14 @@ from typing import Any, Self, TypeVar
 
 from faulty_files import CrashError
 
-from barnabas.config.broker import BrokerConfig
-from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
-from barnabas.server.broker import Broker, make_parts
 from simulation.clients import LoopIo, use_simulated_clients
 from simulation.clock import VirtualClock
-from simulation.files import SimulatedDisk
+from simulation.engine import Engine
 from simulation.loop import VirtualLoop
 from simulation.network import SimulatedNetwork
 from simulation.node import Node
 
 T = TypeVar("T")
-SETTINGS = {
-    "group.initial.rebalance.delay.ms": "0",
-    "offsets.topic.num.partitions": "2",
-    "transaction.state.log.num.partitions": "2",
-    "log.cleaner.enable": "false",  # its threads are tested on their own
-    "num.recovery.threads.per.data.dir": "1",
-    "group.consumer.session.timeout.ms": "45000",
-}
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -51,7 +40,7 @@ class World:
         self.loop = VirtualLoop(random.Random(self.chance.getrandbits(64)))
         self._digest = hashlib.blake2b(digest_size=16)
         self.network = SimulatedNetwork(self.loop, random.Random(self.chance.getrandbits(64)), self.trace)
-        self.tree = MemoryTree()
+        self.engine = Engine(self.loop, self.network, random.Random(self.chance.getrandbits(64)), self.trace)
         self.failures: list[str] = []
         self.directory = Path(
             tempfile.mkdtemp(prefix="barnabas-sim-", dir=SHARED_MEMORY if SHARED_MEMORY.exists() else None)
@@ -118,70 +107,3 @@ class World:
         if not isinstance(error, CrashError):
             where = "".join(traceback.format_exception(error)) if error is not None else ""
             self.failures.append(f"{context.get('message')}\n{where}")
-
-
-class SimulatedBroker:
-    """One broker through all its incarnations: the disk and the address stay, the process does not."""
-
-    def __init__(self, world: World, number: int = 1, settings: dict[str, str] | None = None) -> None:
-        self._world = world
-        self.number = number
-        self.name = f"broker-{number}"
-        self.disk = SimulatedDisk()
-        self.node: Node
-        self.broker: Broker
-        self._store: MemoryStore
-        self._settings = {
-            **SETTINGS,
-            "listeners": f"PLAINTEXT://{self.name}:9092",
-            "log.dirs": str(world.directory / self.name),
-            "node.id": str(number),
-            **(settings or {}),
-        }
-
-    @property
-    def address(self) -> str:
-        return f"{self.name}:9092"
-
-    @property
-    def alive(self) -> bool:
-        return not self.node.killed
-
-    async def start(self) -> None:
-        world = self._world
-        self.node = world.node(self.name)
-        self.node.on_kill.append(self._on_killed)
-        self.disk.on_process_started()
-        self.disk.on_crash = self.node.kill
-        self._store = MemoryStore(world.tree)
-        parts = make_parts(
-            BrokerConfig.parse(self._settings),
-            store=self._store,
-            clock=VirtualClock(world.loop),
-            random=random.Random(world.chance.getrandbits(64)),
-            network=world.network.of(self.node),
-            files=self.disk,
-        )
-        self.broker = Broker(parts)
-        world.trace("start", self.name)
-        starting = world.start(self.node, self.broker.start())
-        killed = asyncio.ensure_future(self.node.ended.wait())
-        await asyncio.wait((starting, killed), return_when=asyncio.FIRST_COMPLETED)
-        killed.cancel()
-        if self.alive:
-            starting.result()
-
-    def kill(self) -> None:
-        """kill -9: what was written stays, whoever was connected finds out."""
-        self._world.trace("kill", self.name)
-        self.node.kill()
-
-    def lose_power(self) -> None:
-        """What was not flushed is gone as well, page by page. The broker may have been killed before."""
-        self.kill()
-        self.disk.lose_power(self._settings["log.dirs"], self._world.chance.getrandbits(32))
-
-    def _on_killed(self) -> None:
-        self._world.trace("killed", self.name)
-        self.disk.on_process_ended()
-        self._store.expire()
