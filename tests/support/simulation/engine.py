@@ -76,8 +76,11 @@ class Engine:
 
     def on_killed(self, process: Process) -> None:
         if self.notices_kills and not self.is_down:
-            for store in [each for each in self._last_heard if each.process is process]:
-                self._end(store)
+            self.end_session_of(process)
+
+    def end_session_of(self, process: Process) -> None:
+        for store in [each for each in self._last_heard if each.process is process]:
+            self._end(store)
 
     def _tick(self) -> None:
         """Heartbeats: whoever runs and gets through is alive."""

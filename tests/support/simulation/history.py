@@ -1,7 +1,8 @@
 """What producers sent and were told, and what readers saw: the checker of a history.
 
 It knows lost writes, duplicates, reordered, aborted and unknown records, an offset with two values, half a transaction,
-and a committed offset that went back. A send whose outcome nobody learned may be there or not, but at most once.
+a record that was read and then was not there, and a committed offset that went back. A send whose outcome nobody
+learned may be there or not, but at most once.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class History:
         self._refused: set[bytes] = set()
         self._counts: Counter[str] = Counter()
         self._committed_offsets: dict[tuple[str, Place], int] = {}
+        self._read: dict[tuple[Place, int], bytes] = {}
         self.faults: list[str] = []
 
     @property
@@ -44,6 +46,12 @@ class History:
     def on_refused(self, value: bytes) -> None:
         """Definitely not written, or aborted."""
         self._refused.add(value)
+
+    def on_read(self, place: Place, offset: int, value: bytes) -> None:
+        """Whatever a reader has got once stays as it is."""
+        earlier = self._read.setdefault((place, offset), value)
+        if earlier != value:
+            self.faults.append(f"{place} offset {offset} was read as {earlier!r} and as {value!r}")
 
     def committed_offset(self, group: str, place: Place) -> int:
         """The highest that anybody has seen, for `on_committed_offset`: taken before the request is sent."""
@@ -74,7 +82,15 @@ class History:
                 faults.append(f"LOST: {value!r}, acknowledged at {place} offset {offset}")
             elif (place, offset) not in where[value] and offset >= 0:
                 faults.append(f"{value!r} was acknowledged at {place} offset {offset}, and is at {where[value]}")
-        return faults
+        return faults + self._taken_back(partitions)
+
+    def _taken_back(self, partitions: Mapping[Place, Sequence[Seen]]) -> list[str]:
+        there = {(place, row.offset): row.value for place, rows in partitions.items() for row in rows}
+        return [
+            f"{place} offset {offset} was read as {value!r}, and is {there.get((place, offset))!r}"
+            for (place, offset), value in self._read.items()
+            if place in partitions and there.get((place, offset)) != value
+        ]
 
     def _out_of_order(self, place: Place, rows: Iterable[Seen]) -> list[str]:
         last: dict[str, int] = {}

@@ -52,9 +52,17 @@ class Workload:
         self._tasks.append(world.start(world.node(COPIER), self._copy()))
         self._tasks += [world.start(world.node(name), self._read(name)) for name in READERS]
 
+    async def probe(self) -> None:
+        """Returns once every partition has taken a write."""
+        await self._world.start(self._judge, self._probe())
+
     async def finish(self) -> None:
         self._over = True
         await asyncio.gather(*self._tasks)
+
+    def unfinished(self) -> list[str]:
+        names = [*WRITERS, COPIER, *READERS]
+        return [name for name, task in zip(names, self._tasks, strict=True) if not task.done()]
 
     async def check(self) -> tuple[list[str], int]:
         """Everything that is wrong, in words, and how many records were copied."""
@@ -69,15 +77,7 @@ class Workload:
                 await admin.create_topic(topic, partitions=PARTITIONS, replication_factor=self._replication_factor)
 
     async def _write(self, name: str) -> None:
-        async with Producer(
-            self._bootstrap,
-            acks="all",
-            linger_ms=2,
-            client_id=name,
-            delivery_timeout_ms=3_600_000,
-            max_block_ms=3_600_000,
-            **QUICK,
-        ) as producer:
+        async with self._producer(name) as producer:
             number = 0
             waiting = []
             while not self._over:
@@ -90,6 +90,25 @@ class Workload:
             for value, delivery in waiting:
                 done = await delivery
                 self.history.on_acknowledged(value, (done.topic, done.partition), done.offset)
+
+    async def _probe(self) -> None:
+        async with self._producer("probe") as producer:
+            for partition in range(PARTITIONS):
+                value = f"probe/{partition}".encode()
+                self.history.on_send("probe", value)
+                done = await (await producer.send("source", value, partition=partition))
+                self.history.on_acknowledged(value, (done.topic, done.partition), done.offset)
+
+    def _producer(self, name: str) -> Producer:
+        return Producer(
+            self._bootstrap,
+            acks="all",
+            linger_ms=2,
+            client_id=name,
+            delivery_timeout_ms=3_600_000,
+            max_block_ms=3_600_000,
+            **QUICK,
+        )
 
     async def _copy(self) -> None:
         """Until everything is copied, starting again after every failure, as a supervisor would have it."""
@@ -153,7 +172,10 @@ class Workload:
             consumer.subscribe(["source"])
             while not (self._over and await self._caught_up("readers")):
                 with contextlib.suppress(KafkaError):
-                    if await consumer.poll(0.5):
+                    records = await consumer.poll(0.5)
+                    for record in records:
+                        self.history.on_read((record.topic, record.partition), record.offset, record.value)
+                    if records:
                         await consumer.commit()
                         await self._note_committed("readers", consumer)
                 await asyncio.sleep(0.05)
