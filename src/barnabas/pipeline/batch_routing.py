@@ -24,19 +24,33 @@ _LONGEST_WAIT_S: Final = 5.0
 
 
 def choose_routing(checkpoint: str, routing_file: str | None, create_topics: Callable[[Routing], None]) -> None:
-    """For the batch that was planned last. A file with errors changes nothing; the driver's loop reports them."""
+    """For the batch that was planned last. A file with errors changes nothing; the driver's loop reports them.
+
+    If the topics of a new routing cannot be created, KafkaError fails the batch: with the old routing, rows of a new
+    table would be counted as unrouted and be lost. Nothing is recorded, so the next attempt reads the file again.
+    """
     log, batch = RoutingLog(checkpoint), last_planned_batch(checkpoint)
     if batch <= log.begun():
         return
     text = None if routing_file is None else settled_text(Path(routing_file))
     if text is not None and text != log.text_for(batch):
-        try:
-            create_topics(parse_routing(text))
+        routing = _parsed(text)
+        if routing is not None:
+            try:
+                create_topics(routing)
+            except KafkaError as error:
+                reason = f"batch {batch} cannot start: the topics of the new routing cannot be created: {error.message}"
+                raise KafkaError(error.code, reason) from error
             log.write(batch, text)
-        except (RoutingError, KafkaError):
-            pass
     # After the version is written: if this record exists, so does the routing of the batch.
     log.note_begun(batch)
+
+
+def _parsed(text: str) -> Routing | None:
+    try:
+        return parse_routing(text)
+    except RoutingError:
+        return None
 
 
 def topic_creator(client: Mapping[str, str]) -> Callable[[Routing], None]:

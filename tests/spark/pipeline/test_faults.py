@@ -14,6 +14,8 @@ from warehouse_ods import send_all
 from warehouse_pipeline import PipelineProcess
 from warehouse_topics import output_rows, topic_names
 
+from barnabas import Admin
+
 FACT = '[tables.{}]\nkind = "fact"\n'
 DIMENSION = '[tables.{}]\nkind = "dimension"\n'
 WITH_MISTAKES = '[tables.cart_info]\nkind = "fakt"\n[tables.order_info]\nkind = "fact"\nkeys = ["id"]\n'
@@ -72,6 +74,28 @@ def test_a_routing_file_that_changes(broker: BarnabasProcess, tmp_path: Path) ->
     assert carts == list(range(before + 1, sent.count + 1)), "from the first record after the change on"
     assert ids(broker.bootstrap, "dim_base_x") == carts
     assert len(re.findall("no route for changes of gmall.cart_info: ", pipeline.printed())) == 1
+
+
+def test_a_new_routing_whose_topics_cannot_be_created(broker: BarnabasProcess, tmp_path: Path) -> None:
+    """The batch fails instead of dropping rows of the new table; started again, it writes them."""
+    routing = tmp_path / "routing.toml"
+    routing.write_text(FACT.format("order_info"))
+    sent = Sent(broker.bootstrap)
+    with PipelineProcess(tmp_path, broker.bootstrap, "--routing", str(routing)) as pipeline:
+        pipeline.start()
+        pipeline.wait_for("runs on", 240)
+        sent.more(5)
+        pipeline.wait_for(r"batch \d+:", 240)
+        with Admin(broker.bootstrap) as admin:
+            admin.create_topic("dwd.cart_info", 1)  # no topic dwd_cart_info beside it: their metrics would collide
+            replace(routing, FACT.format("order_info") + FACT.format("cart_info"))
+            sent.more(5)
+            assert pipeline.wait(240) == 1
+            assert "the topics of the new routing cannot be created" in pipeline.printed()
+            admin.delete_topic("dwd.cart_info")
+        pipeline.run_once()
+    assert ids(broker.bootstrap, "dwd_order_info") == list(range(1, 11))
+    assert ids(broker.bootstrap, "dwd_cart_info") == list(range(6, 11))
 
 
 def test_a_checkpoint_of_another_query(broker: BarnabasProcess, tmp_path: Path) -> None:
