@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     clients,
+    compressed,
     consume,
     coordinators,
     memory,
@@ -27,6 +28,7 @@ from benchmarks.session import Session
 WORK = {
     "start": start.run,
     "produce": produce.run,
+    "compressed": compressed.run,
     "consume": consume.run,
     "requests": requests.run,
     "memory": memory.run,

@@ -30,6 +30,10 @@ def less_than_kafka() -> Goal:
     return Goal("< Kafka", lambda ours, theirs: theirs is None or ours < theirs)
 
 
+def no_more_than_kafka() -> Goal:
+    return Goal("<= Kafka", lambda ours, theirs: theirs is None or ours <= theirs)
+
+
 def under(limit: float) -> Goal:
     return Goal(f"< {limit:g}", lambda ours, _: ours < limit)
 

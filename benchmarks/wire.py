@@ -12,11 +12,16 @@ import time
 import crc32c
 
 PRODUCE, VERSION = 0, 9
+NOT_LEADER = 6
 
 
 def produce_request(topic: str, partition: int, value_size: int = 100, acks: int = 1) -> bytes:
-    """A whole frame. The records have no producer id, so the same bytes may be sent repeatedly."""
-    batch = one_record_batch(b"x" * value_size)
+    """With one record, which has no producer id: the same bytes may be sent repeatedly."""
+    return produce_frame(topic, partition, one_record_batch(b"x" * value_size), acks)
+
+
+def produce_frame(topic: str, partition: int, batch: bytes, acks: int = 1) -> bytes:
+    """A whole frame with a ready batch."""
     header = struct.pack(">hhih5sB", PRODUCE, VERSION, 1, 5, b"bench", 0)
     body = struct.pack(">Bhi", 0, acks, 30_000)  # no transaction, acks, timeout
     body += b"\x02" + varint(len(topic) + 1) + topic.encode()
@@ -57,17 +62,27 @@ def connect(bootstrap: str) -> socket.socket:
 def answer_size(connection: socket.socket, request: bytes) -> int:
     """Send the request once and return the length of its response, prefix included; raises if it is rejected.
 
-    Every later response to the same request has the same length: only a 64-bit offset changes.
+    Every later response to the same request has the same length: only a 64-bit offset changes. A topic may be in the
+    metadata of a broker that does not lead it yet; then the request is sent again.
     """
-    connection.sendall(request)
+    until = time.monotonic() + 30
+    while True:
+        connection.sendall(request)
+        answer = read_answer(connection)
+        topic_length = answer[10] - 1
+        (error,) = struct.unpack_from(">h", answer, 10 + 1 + topic_length + 1 + 4)
+        if not error:
+            return len(answer)
+        if error != NOT_LEADER or time.monotonic() > until:
+            raise ValueError(f"the broker rejected the request: error {error}")
+        time.sleep(0.05)
+
+
+def read_answer(connection: socket.socket) -> bytes:
     answer = b""
     while len(answer) < 4 or len(answer) < 4 + struct.unpack_from(">i", answer)[0]:
         received = connection.recv(65536)
         if not received:
             raise ConnectionError("the broker closed the connection")
         answer += received
-    topic_length = answer[10] - 1
-    (error,) = struct.unpack_from(">h", answer, 10 + 1 + topic_length + 1 + 4)
-    if error:
-        raise ValueError(f"the broker rejected the request: error {error}")
-    return len(answer)
+    return answer
