@@ -1,7 +1,8 @@
-"""OffsetCommit (key 8), v2-v10: store the offsets of a group.
+"""OffsetCommit (key 8), v2-v9: store the offsets of a group.
 
-Partitions that do not exist are answered here with UNKNOWN_TOPIC_OR_PARTITION (UNKNOWN_TOPIC_ID), the others go to the
-group's shard. The retention time of v2-v4 is not used, as in Kafka. v9 member epochs (KIP-848); v10 topic ids.
+Partitions that do not exist are answered here with UNKNOWN_TOPIC_OR_PARTITION, the others go to the group's shard. The
+retention time of v2-v4 is not used, as in Kafka. v9 member epochs (KIP-848). v10, with topic ids, is unstable in
+Kafka 4.1 and not listed there either.
 """
 
 from collections.abc import Generator
@@ -23,23 +24,18 @@ from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
 from barnabas.server.steps import in_steps, is_one_step
 
-FIRST_TOPIC_ID_VERSION = 10
-
 
 def handle_offset_commit(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
-    image = context.broker.cluster.image
-    refused = _take_out_unknown(image, request, context.version)
+    refused = _take_out_unknown(context.broker.cluster.image, request)
     if refused and not request.topics:
         return OffsetCommitResponse(topics=refused)
     if is_one_step(request.topics, _partition_count):
         answer = _commit(context, request)
     else:
         answer = then(context.in_slices(_commit_in_steps(context, request)), lambda parts: when_all(parts, _join))
-    if not refused and context.version < FIRST_TOPIC_ID_VERSION:
-        return answer
-    return then(answer, lambda response: _complete(response, request, refused))
+    return then(answer, lambda response: _complete(response, refused)) if refused else answer
 
 
 def _commit(
@@ -86,20 +82,16 @@ def _join(parts: list[OffsetCommitResponse]) -> OffsetCommitResponse:
     return OffsetCommitResponse(topics=list(topics.values()))
 
 
-def _take_out_unknown(
-    image: ClusterImage, request: OffsetCommitRequest, version: int
-) -> list[OffsetCommitResponseTopic]:
+def _take_out_unknown(image: ClusterImage, request: OffsetCommitRequest) -> list[OffsetCommitResponseTopic]:
     """Leaves in the request only what exists; gives the answers for the rest."""
     refused: list[OffsetCommitResponseTopic] = []
     known: list[OffsetCommitRequestTopic] = []
     for topic in request.topics:
-        found = image.topic_by_id(topic.topic_id) if version >= FIRST_TOPIC_ID_VERSION else image.topic(topic.name)
+        found = image.topic(topic.name)
         if found is None:
-            by_id = version >= FIRST_TOPIC_ID_VERSION
-            error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(_failed(topic, error))
+            refused.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             continue
-        topic.name, topic.topic_id = found.name, found.topic_id
+        topic.topic_id = found.topic_id
         count = len(found.partitions)
         if all(0 <= partition.partition_index < count for partition in topic.partitions):
             known.append(topic)
@@ -114,16 +106,11 @@ def _take_out_unknown(
     return refused
 
 
-def _complete(
-    response: OffsetCommitResponse, request: OffsetCommitRequest, refused: list[OffsetCommitResponseTopic]
-) -> OffsetCommitResponse:
-    """Puts the topics that never reached the shard beside its own, and topic ids where the version wants them."""
-    ids = {topic.name: topic.topic_id for topic in request.topics}
+def _complete(response: OffsetCommitResponse, refused: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:
+    """Puts the topics that never reached the shard beside its own."""
     answered = {topic.name: topic for topic in response.topics}
-    for topic in response.topics:
-        topic.topic_id = ids.get(topic.name, topic.topic_id)
     for topic in refused:
-        other = answered.get(topic.name) if topic.name else None
+        other = answered.get(topic.name)
         if other is None:
             response.topics.append(topic)
         else:
@@ -134,7 +121,6 @@ def _complete(
 def _failed(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
         name=topic.name,
-        topic_id=topic.topic_id,
         partitions=[
             OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             for partition in topic.partitions
@@ -149,7 +135,7 @@ def fail_offset_commit(context: RequestContext, request: OffsetCommitRequest, er
 HANDLER = Handler(
     api_key=ApiKey.OFFSET_COMMIT,
     min_version=2,
-    max_version=10,
+    max_version=9,
     request=OffsetCommitRequest,
     handle=handle_offset_commit,
     fail=fail_offset_commit,

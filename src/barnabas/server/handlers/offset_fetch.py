@@ -1,8 +1,8 @@
-"""OffsetFetch (key 9), v1-v10: read the stored offsets of groups.
+"""OffsetFetch (key 9), v1-v9: read the stored offsets of groups.
 
 Up to v7 one group, from v8 on many (KIP-709), each answered by its shard. v2 null topics for all; v7 only offsets that
-no open transaction may change (KIP-447); v9 member id and epoch (KIP-848); v10 topic ids. In v1 an error of the group
-stands at each of its partitions.
+no open transaction may change (KIP-447); v9 member id and epoch (KIP-848). In v1 an error of the group stands at each
+of its partitions. v10, with topic ids, is unstable in Kafka 4.1 and not listed there either.
 """
 
 from collections.abc import Generator
@@ -10,7 +10,6 @@ from functools import partial
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import OffsetFetch
-from barnabas.metadata.image import ClusterImage
 from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_fetch import (
@@ -20,7 +19,6 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
@@ -30,7 +28,6 @@ from barnabas.server.steps import in_steps, is_one_step
 
 FIRST_GROUP_ERROR_VERSION = 2
 FIRST_BATCHED_VERSION = 8
-FIRST_TOPIC_ID_VERSION = 10
 MIN_PARTITION_BYTES = 20
 """What an offset takes in a response, without metadata."""
 
@@ -88,17 +85,17 @@ def _index_count(topic: OffsetFetchRequestTopics) -> int:
 
 def _some_indexes(topic: OffsetFetchRequestTopics, start: int, end: int) -> OffsetFetchRequestTopics:
     indexes = topic.partition_indexes[start:end]
-    return OffsetFetchRequestTopics(name=topic.name, topic_id=topic.topic_id, partition_indexes=indexes)
+    return OffsetFetchRequestTopics(name=topic.name, partition_indexes=indexes)
 
 
 def _join(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
     failed = next((part for part in parts if part.error_code), None)
     if failed is not None:
         return failed
-    topics: dict[tuple[str, bytes], OffsetFetchResponseTopics] = {}
+    topics: dict[str, OffsetFetchResponseTopics] = {}
     for part in parts:
         for topic in part.topics:
-            first = topics.setdefault((topic.name, topic.topic_id), topic)
+            first = topics.setdefault(topic.name, topic)
             if first is not topic:
                 first.partitions += topic.partitions
     return OffsetFetchResponseGroup(group_id=parts[0].group_id, topics=list(topics.values()))
@@ -107,53 +104,7 @@ def _join(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
 def _fetch(
     context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
-    image = context.broker.cluster.image
-    by_id = context.version >= FIRST_TOPIC_ID_VERSION
-    unknown = _name_topics(image, group) if by_id else []
-    answer = context.broker.groups.submit(group.group_id, OffsetFetch(group, require_stable), partial(_failed, group))
-    return then(answer, lambda response: _with_topic_ids(image, response, unknown)) if by_id else answer
-
-
-def _name_topics(image: ClusterImage, group: OffsetFetchRequestGroup) -> list[OffsetFetchResponseTopics]:
-    """The shard knows topics by name. Gives the answers for ids that stand for nothing."""
-    unknown = []
-    known = []
-    for topic in group.topics or ():
-        found = image.topic_by_id(topic.topic_id)
-        if found is None:
-            unknown.append(_unknown_topic(topic))
-        else:
-            topic.name = found.name
-            known.append(topic)
-    if group.topics is not None:
-        group.topics = known
-    return unknown
-
-
-def _unknown_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
-    return OffsetFetchResponseTopics(
-        topic_id=topic.topic_id,
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=index, committed_offset=-1, metadata="", error_code=ErrorCode.UNKNOWN_TOPIC_ID
-            )
-            for index in topic.partition_indexes
-        ],
-    )
-
-
-def _with_topic_ids(
-    image: ClusterImage, response: OffsetFetchResponseGroup, unknown: list[OffsetFetchResponseTopics]
-) -> OffsetFetchResponseGroup:
-    """Offsets of topics that are gone have no id to be named by: they are left out, as in Kafka."""
-    topics = []
-    for topic in response.topics:
-        found = image.topic(topic.name)
-        if found is not None:
-            topic.topic_id = found.topic_id
-            topics.append(topic)
-    response.topics = topics if response.error_code else topics + unknown
-    return response
+    return context.broker.groups.submit(group.group_id, OffsetFetch(group, require_stable), partial(_failed, group))
 
 
 def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -215,7 +166,7 @@ def fail_offset_fetch(context: RequestContext, request: OffsetFetchRequest, erro
 HANDLER = Handler(
     api_key=ApiKey.OFFSET_FETCH,
     min_version=1,
-    max_version=10,
+    max_version=9,
     request=OffsetFetchRequest,
     handle=handle_offset_fetch,
     fail=fail_offset_fetch,

@@ -52,14 +52,13 @@ async def find(calls: HandlerCalls, version: int = 6, key_type: int = 0, *keys: 
     return await calls.call(request, version)
 
 
-def commit_request(*topics: tuple[str | bytes, list[int]], group: str = "g", metadata: str = "") -> Any:
+def commit_request(*topics: tuple[str, list[int]], group: str = "g", metadata: str = "") -> Any:
     return commit.OffsetCommitRequest(
         group_id=group,
         member_id="",
         topics=[
             commit.OffsetCommitRequestTopic(
-                name=topic if isinstance(topic, str) else "",
-                topic_id=topic if isinstance(topic, bytes) else bytes(16),
+                name=topic,
                 partitions=[
                     commit.OffsetCommitRequestPartition(
                         partition_index=index, committed_offset=index + 10, committed_metadata=metadata
@@ -72,37 +71,30 @@ def commit_request(*topics: tuple[str | bytes, list[int]], group: str = "g", met
     )
 
 
-def committed(response: commit.OffsetCommitResponse) -> dict[tuple[str | bytes, int], ErrorCode]:
+def committed(response: commit.OffsetCommitResponse) -> dict[tuple[str, int], ErrorCode]:
     return {
-        (topic.name or topic.topic_id, each.partition_index): ErrorCode(each.error_code)
+        (topic.name, each.partition_index): ErrorCode(each.error_code)
         for topic in response.topics
         for each in topic.partitions
     }
 
 
-def fetch_request(version: int, topics: list[tuple[str | bytes, list[int]]] | None, *groups: str) -> Any:
+def fetch_request(version: int, topics: list[tuple[str, list[int]]] | None, *groups: str) -> Any:
     groups = groups or ("g",)
     if version < 8:
-        old = [fetch.OffsetFetchRequestTopic(name=str(name), partition_indexes=list(of)) for name, of in topics or ()]
+        old = [fetch.OffsetFetchRequestTopic(name=name, partition_indexes=list(of)) for name, of in topics or ()]
         return fetch.OffsetFetchRequest(group_id=groups[0], topics=None if topics is None else old)
     asked = None
     if topics is not None:
-        asked = [
-            fetch.OffsetFetchRequestTopics(
-                name=name if isinstance(name, str) else "",
-                topic_id=name if isinstance(name, bytes) else bytes(16),
-                partition_indexes=of,
-            )
-            for name, of in topics
-        ]
+        asked = [fetch.OffsetFetchRequestTopics(name=name, partition_indexes=of) for name, of in topics]
     return fetch.OffsetFetchRequest(
         groups=[fetch.OffsetFetchRequestGroup(group_id=group, topics=asked) for group in groups]
     )
 
 
-def offsets_in(topics: Any) -> dict[tuple[str | bytes, int], tuple[int, int]]:
+def offsets_in(topics: Any) -> dict[tuple[str, int], tuple[int, int]]:
     return {
-        (topic.name or topic.topic_id, each.partition_index): (each.committed_offset, each.error_code)
+        (topic.name, each.partition_index): (each.committed_offset, each.error_code)
         for topic in topics
         for each in topic.partitions
     }
@@ -140,13 +132,11 @@ def test_a_topic_that_cannot_be_made_is_no_coordinator(tmp_path: Path) -> None:
 
 def test_offsets_are_stored_and_read_in_every_version(tmp_path: Path) -> None:
     async def scenario(calls: HandlerCalls) -> None:
-        topic_id = calls.broker.cluster.image.topics["orders"].topic_id
+        name = "orders"
         for version in calls.versions(commit.OffsetCommitRequest):
-            name: str | bytes = "orders" if version < 10 else topic_id
             answer = committed(await calls.call(commit_request((name, [0, 1]), group=f"g{version}"), version))
             assert answer == {(name, 0): ErrorCode.NONE, (name, 1): ErrorCode.NONE}
         for version in calls.versions(fetch.OffsetFetchRequest):
-            name = "orders" if version < 10 else topic_id
             expected = {(name, 0): (10, 0), (name, 1): (11, 0)}
             for topics in ([(name, [0, 1])], None) if version > 1 else ([(name, [0, 1])],):
                 answer = await calls.call(fetch_request(version, topics, "g5", "g9"), version)
@@ -173,19 +163,8 @@ def test_what_does_not_exist_is_refused_and_the_rest_is_stored(tmp_path: Path) -
             ("none", 0): unknown,
         }
         assert committed(await calls.call(commit_request(("none", [3])), 9)) == {("none", 3): unknown}
-        topic_id, no_id = calls.broker.cluster.image.topics["orders"].topic_id, b"0123456789abcdef"
-        answer = await calls.call(commit_request((topic_id, [1, 2]), (no_id, [0])), 10)
-        assert committed(answer) == {
-            (topic_id, 1): fine,
-            (topic_id, 2): unknown,
-            (no_id, 0): ErrorCode.UNKNOWN_TOPIC_ID,
-        }
-        answer = await calls.call(fetch_request(10, [(topic_id, [0, 1]), (no_id, [0])]), 10)
-        assert offsets_in(answer.groups[0].topics) == {
-            (topic_id, 0): (10, 0),
-            (topic_id, 1): (11, 0),
-            (no_id, 0): (-1, ErrorCode.UNKNOWN_TOPIC_ID),
-        }
+        answer = await calls.call(fetch_request(9, [("orders", [0, 1])]), 9)
+        assert offsets_in(answer.groups[0].topics) == {("orders", 0): (10, 0), ("orders", 1): (-1, 0)}
 
     run(tmp_path, scenario)
 
@@ -384,8 +363,7 @@ def test_a_coordinator_that_loads(tmp_path: Path) -> None:
         assert (await calls.call(ListGroupsRequest())).error_code == loading
         assert committed(await calls.call(commit_request(("orders", [0])), 9)) == {("orders", 0): loading}
         for version in calls.versions(fetch.OffsetFetchRequest):
-            name = "orders" if version < 10 else calls.broker.cluster.image.topics["orders"].topic_id
-            answer = await calls.call(fetch_request(version, [(name, [0])]), version)
+            answer = await calls.call(fetch_request(version, [("orders", [0])]), version)
             if version == 1:
                 assert offsets_in(answer.topics) == {("orders", 0): (-1, loading)}
             else:
