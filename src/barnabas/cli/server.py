@@ -142,7 +142,7 @@ def _run(config: "BrokerConfig", options: argparse.Namespace, program: str, on_r
     import asyncio
 
     from barnabas.cli.pid_file import PidFileHeldError
-    from barnabas.server.process import new_event_loop, raise_file_limit
+    from barnabas.server.process import keep_freed_memory, new_event_loop, raise_file_limit
 
     try:
         pid_file = _acquire_pid_file(options.pid_file, config)
@@ -153,6 +153,7 @@ def _run(config: "BrokerConfig", options: argparse.Namespace, program: str, on_r
         print(f"{program}: cannot write {options.pid_file}: {error.strerror}", file=sys.stderr)
         return FAILED
     raise_file_limit()
+    keep_freed_memory()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         status = runner.run(_serve(config, options.metadata, program, on_ready))
     if pid_file is not None:

@@ -205,7 +205,7 @@ def test_topics_that_cannot_be_created(tmp_path: Path, file: Path, save: Callabl
 
     plan(tmp_path, 0)
     for _ in range(2):
-        with pytest.raises(KafkaError, match="batch 0 cannot start: .* cannot be created: not yours") as raised:
+        with pytest.raises(KafkaError, match=r"batch 0 cannot start: .* cannot be created: not yours") as raised:
             choose_routing(str(tmp_path), str(file), refuse)
         assert raised.value.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
     assert begin(tmp_path, file, 0) == parse_routing(TWO)
