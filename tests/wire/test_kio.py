@@ -9,6 +9,7 @@ from message_values import MessageValues
 from barnabas.protocol import ApiKey, decode, encode
 from barnabas.protocol.message_types import declared_apis, request_type, response_type
 from barnabas.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from barnabas.protocol.messages.default_principal_data import DefaultPrincipalData
 
 UNKNOWN_TO_KIO = (ApiKey.CONTROLLED_SHUTDOWN,)
 """kio follows Kafka 4, which has removed it."""
@@ -18,6 +19,7 @@ def _every_message() -> list[Any]:
     cases: list[tuple[type[Any], str, str]] = [
         (ConsumerProtocolAssignment, "consumer_protocol_assignment", "data"),
         (ConsumerProtocolSubscription, "consumer_protocol_subscription", "data"),
+        (DefaultPrincipalData, "default_principal_data", "data"),
     ]
     for key in declared_apis():
         if key in UNKNOWN_TO_KIO:

@@ -43,6 +43,7 @@ class Broker:
         self.clock = parts.clock
         self.timers = parts.timers
         self.links = parts.links
+        self.forwarding = parts.forwarding
         self.record_work = parts.record_work
         self.request_faults = parts.request_faults
         self.fetch_sessions = parts.fetch_sessions
@@ -116,6 +117,7 @@ class Broker:
         self.fetch_purgatory.finish_all()
         await _stopped("the transaction coordinator", self.transactions.stop())
         await _stopped("the group coordinator", self.groups.stop())
+        self.forwarding.stop()
         await _stopped("requests", self.dispatcher.drain())
         await _stopped("the listeners", self._server.stop())
         await _stopped("housekeeping", self.housekeeping.stop())
@@ -206,6 +208,7 @@ class Broker:
             self._on_settings_changed()
             self.replicas.update_all_configs(delta.image)
         self.links.on_delta(delta)
+        self.forwarding.on_delta(delta)
         self.replicas.on_delta(delta)
         self.groups.on_delta(delta)
         self.transactions.on_delta(delta)

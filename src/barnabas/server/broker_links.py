@@ -20,7 +20,9 @@ class LinkUse(Enum):
     """What a link is for."""
 
     CONTROL = auto()
-    """To the controller: AlterPartition, AllocateProducerIds, controlled shutdown, forwarded requests."""
+    """To the controller: AlterPartition, AllocateProducerIds, controlled shutdown."""
+    FORWARDING = auto()
+    """To the controller: requests of clients, which may take long and must not hold up this broker's own."""
     REPLICATION = auto()
     """From a follower to its leader; fetches wait there."""
     COORDINATION = auto()

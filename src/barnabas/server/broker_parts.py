@@ -25,6 +25,7 @@ from barnabas.server.compaction import Compaction
 from barnabas.server.controller_client import ControllerClient
 from barnabas.server.disk_reserves import DiskReserves
 from barnabas.server.flusher import Flusher
+from barnabas.server.forwarding import Forwarding
 from barnabas.server.group_coordinator import GroupCoordinator
 from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.producer_ids import ProducerIds
@@ -55,6 +56,7 @@ class BrokerParts:
     clock: Clock
     network: Network
     links: BrokerLinks
+    forwarding: Forwarding
     timers: Timers
     executor: ThreadPoolExecutor
     record_work: RecordWork
@@ -156,6 +158,7 @@ def make_parts(
         clock=clock,
         network=network,
         links=links,
+        forwarding=Forwarding(node_id, links, lambda: cluster.image, clock),
         timers=timers,
         executor=executor,
         record_work=RecordWork(),

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from barnabas.errors import ErrorCode, ProtocolError
+from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.net.connection import Connection
 from barnabas.net.deferred import Deferred, then
 from barnabas.net.reply import Parts
@@ -88,6 +88,12 @@ class Handler(Generic[Request, Response]):
     try_frame: TryFrame | None = None
     on_unsupported_version: Callable[[RequestContext], Response] | None = None
     advertised_min_version: int | None = None
+    is_advertised: bool = True
+    """Whether ApiVersions lists it; requests that only brokers send to each other are not listed."""
+    forwards: bool = False
+    """Only the controller can carry it out: any other broker passes it on (`forwarding.py`)."""
+    before_forwarding: Callable[[RequestContext, Request], Response | Deferred[Response] | None] | None = None
+    """What has to be refused by the broker that received it; None: pass it on."""
 
 
 AnyHandler = Handler[Any, Any]
@@ -141,6 +147,8 @@ class Dispatcher:
         return self.process(context, row, frame)
 
     def process(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Reply:
+        if row.forwards and not self._broker.cluster.is_controller:
+            return self._forward(context, row, frame)
         if len(frame) > LARGE_FRAME_BYTES and (row.decode is None or row.decode_in_slices is not None):
             response = then(self._decode_large(context, row, frame), partial(row.handle, context))
         else:
@@ -151,6 +159,37 @@ class Dispatcher:
             return None
         header = context.header
         return row.encode(response, header.api_version, header.correlation_id)
+
+    def _forward(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Deferred[Parts]:
+        """Decoded here as well: a request that breaks the protocol must not break the link to the controller."""
+        copy = bytes(frame)
+        is_large = len(frame) > LARGE_FRAME_BYTES
+        request = self._decode_large(context, row, frame) if is_large else decode_body(context, row, frame)
+
+        def forward(request: Request) -> Deferred[Parts]:
+            return self.run(self._forward_decoded(context, row, request, copy))
+
+        parts: Deferred[Parts] = request.then(forward) if isinstance(request, Deferred) else forward(request)
+        context.park(parts, len(frame))
+        return parts
+
+    async def _forward_decoded(
+        self, context: RequestContext, row: Handler[Request, Response], request: Request, frame: bytes
+    ) -> Parts:
+        try:
+            response = None if row.before_forwarding is None else row.before_forwarding(context, request)
+            if response is None:
+                timeout_ms = getattr(request, "timeout_ms", self._broker.config.request_timeout_ms)
+                forwarded = await self._broker.forwarding.forward(context, frame, timeout_ms)
+                if forwarded is not None:
+                    return [forwarded]
+                response = row.handle(context, request)  # this broker has become controller
+            if isinstance(response, Deferred):
+                response = await response
+        except KafkaError as error:
+            response = row.fail(context, request, error.code)
+        encoded = row.encode(response, context.header.api_version, context.header.correlation_id)
+        return [encoded] if isinstance(encoded, bytes) else encoded
 
     def _decode_large(
         self, context: RequestContext, row: Handler[Request, Response], frame: memoryview

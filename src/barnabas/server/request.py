@@ -82,6 +82,13 @@ class Quota(IntEnum):
     CONTROLLER_MUTATIONS = 4
 
 
+class Origin(NamedTuple):
+    """Who sent a request that another broker has passed on to the controller."""
+
+    principal: Principal
+    host: str
+
+
 class RequestContext:
     """Lives as long as its request."""
 
@@ -94,12 +101,16 @@ class RequestContext:
         "deadline_ms",
         "header",
         "is_long",
+        "origin",
     )
 
-    def __init__(self, broker: "Broker", connection: Connection, header: RequestHeader) -> None:
+    def __init__(
+        self, broker: "Broker", connection: Connection, header: RequestHeader, origin: Origin | None = None
+    ) -> None:
         self.broker = broker
         self.connection = connection
         self.header = header
+        self.origin = origin
         self.deadline_ms: int | None = None
         """Monotonic time by which the client wants a response; None if the request names no time-out."""
         self.is_long = False
@@ -119,7 +130,7 @@ class RequestContext:
     @property
     def principal(self) -> Principal:
         """Who sent the request, as authenticated; no listener here authenticates yet."""
-        return ANONYMOUS
+        return ANONYMOUS if self.origin is None else self.origin.principal
 
     @property
     def client_id(self) -> str:
@@ -128,7 +139,7 @@ class RequestContext:
     @property
     def client_host(self) -> str:
         """As Kafka writes it in descriptions of groups."""
-        return f"/{self.connection.peer_host}"
+        return f"/{self.connection.peer_host if self.origin is None else self.origin.host}"
 
     def may(self, operation: Operation, resource: Resource) -> bool:
         """Whether the principal may do this. Without an authorizer everybody may do everything."""

@@ -16,8 +16,8 @@ from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from barnabas.server.config_targets import check_target, refuse_other_brokers
 from barnabas.server.dispatch import Handler
-from barnabas.server.handlers.describe_configs import check_is_this_broker
 from barnabas.server.request import RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
@@ -48,13 +48,15 @@ async def _alter_configs(context: RequestContext, request: AlterConfigsRequest) 
     for item in request.resources:
         resource = _resource(item)
         try:
-            if resource.type is ResourceType.BROKER and resource.name:
-                check_is_this_broker(context, resource.name)
+            if context.origin is None:
+                check_target(context, resource)
             wanted.append((resource, [(config.name, config.value) for config in item.configs]))
         except KafkaError as error:
             refused[resource] = ConfigResult(resource, error.code, error.message)
+    results: tuple[ConfigResult, ...] = ()
     try:
-        results = await context.broker.controller.alter_configs(wanted, validate_only=request.validate_only)
+        if wanted:
+            results = await context.broker.controller.alter_configs(wanted, validate_only=request.validate_only)
     except KafkaError as error:
         results = tuple(ConfigResult(resource, error.code, error.message) for resource, _ in wanted)
     outcome = refused | {result.resource: result for result in results}
@@ -87,4 +89,6 @@ HANDLER = Handler(
     request=AlterConfigsRequest,
     handle=handle_alter_configs,
     fail=fail_alter_configs,
+    forwards=True,
+    before_forwarding=partial(refuse_other_brokers, handle_alter_configs),
 )

@@ -78,4 +78,5 @@ HANDLER = Handler(
     request=AlterPartitionReassignmentsRequest,
     handle=handle_alter_partition_reassignments,
     fail=fail_alter_partition_reassignments,
+    forwards=True,
 )

@@ -44,7 +44,7 @@ def _refuse_version(context: RequestContext) -> ApiVersionsResponse:
 def _list(context: RequestContext, error: ErrorCode) -> ApiVersionsResponse:
     rows = context.broker.dispatcher.table.values()
     response = ApiVersionsResponse(error_code=error, api_keys=[])
-    for row in sorted(rows, key=lambda row: row.api_key):
+    for row in sorted((row for row in rows if row.is_advertised), key=lambda row: row.api_key):
         lowest = row.min_version if row.advertised_min_version is None else row.advertised_min_version
         response.api_keys.append(ApiVersion(api_key=row.api_key, min_version=lowest, max_version=row.max_version))
     if context.version >= FIRST_FEATURES_VERSION:

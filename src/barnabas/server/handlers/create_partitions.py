@@ -78,4 +78,5 @@ HANDLER = Handler(
     request=CreatePartitionsRequest,
     handle=handle_create_partitions,
     fail=fail_create_partitions,
+    forwards=True,
 )

@@ -121,4 +121,5 @@ HANDLER = Handler(
     request=CreateTopicsRequest,
     handle=handle_create_topics,
     fail=fail_create_topics,
+    forwards=True,
 )

@@ -84,4 +84,5 @@ HANDLER = Handler(
     request=DeleteTopicsRequest,
     handle=handle_delete_topics,
     fail=fail_delete_topics,
+    forwards=True,
 )

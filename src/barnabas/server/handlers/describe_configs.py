@@ -30,6 +30,7 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from barnabas.server.config_targets import check_is_this_broker
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
 
@@ -113,15 +114,6 @@ def _entries(context: RequestContext, layers: BrokerLayers, resource: ConfigReso
         case ConfigResource(ResourceType.GROUP | ResourceType.CLIENT_METRICS, _):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the resource must have a name")
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.type.name} have no settings here")
-
-
-def check_is_this_broker(context: RequestContext, name: str) -> None:
-    """A broker describes its own settings only: clients send each broker's request to that broker."""
-    node_id = context.broker.node_id
-    if not name.isascii() or not name.isdigit():
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker id must be a whole number, not {name!r}")
-    if int(name) != node_id:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"this is broker {node_id}, not {name}")
 
 
 def _client_metrics(values: Iterable[tuple[str, str]]) -> list[ConfigEntry]:

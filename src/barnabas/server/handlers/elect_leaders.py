@@ -74,4 +74,5 @@ HANDLER = Handler(
     request=ElectLeadersRequest,
     handle=handle_elect_leaders,
     fail=fail_elect_leaders,
+    forwards=True,
 )

@@ -16,8 +16,8 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from barnabas.server.config_targets import check_target, refuse_other_brokers
 from barnabas.server.dispatch import Handler
-from barnabas.server.handlers.describe_configs import check_is_this_broker
 from barnabas.server.request import RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
@@ -50,15 +50,19 @@ async def _incremental_alter_configs(
     for item in request.resources:
         resource = _resource(item)
         try:
-            if resource.type is ResourceType.BROKER and resource.name:
-                check_is_this_broker(context, resource.name)
+            if context.origin is None:
+                check_target(context, resource)
             wanted.append((resource, _changes(item)))
         except KafkaError as error:
             refused[resource] = ConfigResult(resource, error.code, error.message)
     # A resource that is named twice is refused as a whole, even if only one of the two is at fault.
     wanted = [(resource, changes) for resource, changes in wanted if resource not in refused]
+    results: tuple[ConfigResult, ...] = ()
     try:
-        results = await context.broker.controller.incremental_alter_configs(wanted, validate_only=request.validate_only)
+        if wanted:
+            results = await context.broker.controller.incremental_alter_configs(
+                wanted, validate_only=request.validate_only
+            )
     except KafkaError as error:
         results = tuple(ConfigResult(resource, error.code, error.message) for resource, _ in wanted)
     outcome = refused | {result.resource: result for result in results}
@@ -100,4 +104,6 @@ HANDLER = Handler(
     request=IncrementalAlterConfigsRequest,
     handle=handle_incremental_alter_configs,
     fail=fail_incremental_alter_configs,
+    forwards=True,
+    before_forwarding=partial(refuse_other_brokers, handle_incremental_alter_configs),
 )

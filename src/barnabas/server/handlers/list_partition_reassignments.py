@@ -32,4 +32,5 @@ HANDLER = Handler(
     request=ListPartitionReassignmentsRequest,
     handle=handle_list_partition_reassignments,
     fail=fail_list_partition_reassignments,
+    forwards=True,
 )

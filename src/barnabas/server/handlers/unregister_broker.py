@@ -33,4 +33,5 @@ HANDLER = Handler(
     request=UnregisterBrokerRequest,
     handle=handle_unregister_broker,
     fail=fail_unregister_broker,
+    forwards=True,
 )
