@@ -1,79 +1,108 @@
-"""How a method of a core becomes a method of the blocking class and of its asyncio twin, in one line each.
+"""How a call of a core becomes a method of the blocking class and of its asyncio twin, in one line each.
 
-    class Admin:
-        create_topic = blocking(AdminCore.create_topic)
+    poll = waiting(Polling.poll, part="polling")
+    create_topic = waiting(on_io(TopicAdmin.create_topic, part="topics"))
 
-    class AsyncAdmin:
-        create_topic = awaitable(AdminCore.create_topic)
-
-The facade object has `_io`, its `IoThread`, and `_core`, the object that lives on it. Signature and documentation are
-those of the core's method; there is never any logic in a facade.
+A facade has `_core`, the calls of one client, and `_side`, if it blocks. The calls are coroutines that run where the
+user calls them and wait only through the user's side (`user_side`). `part` names the attribute that has the method;
+without it, the core itself has it. Signature and documentation are those of the method; a facade has no logic.
 """
 
 import functools
+import operator
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from barnabas.client.user_side import BlockingSide
 
 P = ParamSpec("P")
 T = TypeVar("T")
-CoreMethod = Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
 
 
-def blocking(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
-    """The calling thread waits until the core's coroutine is done."""
-
-    @functools.wraps(method)
-    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = self._io.wait(method(self._core, *args, **kwargs))
-        return result
-
-    return call
-
-
-def awaitable(
-    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """The caller's loop goes on while the core's coroutine runs on the I/O thread."""
-
-    @functools.wraps(method)
-    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await self._io.run(method(self._core, *args, **kwargs))
-        return result
-
-    return call
-
-
-def waiting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
-    """Of a facade with `_side`, its `BlockingSide`: the method runs in the caller's thread, which waits."""
+def waiting(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], *, part: str | None = None
+) -> Callable[Concatenate[Any, P], T]:
+    """The thread waits."""
+    owner = _owner(part)
 
     @functools.wraps(method)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = self._side.run(method(self._core, *args, **kwargs))
+        result: T = self._side.run(method(owner(self), *args, **kwargs))
         return result
 
     return call
 
 
 def awaited(
-    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], *, part: str | None = None
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """The method runs in the caller's task."""
+    """The task waits, its loop goes on."""
+    owner = _owner(part)
 
     @functools.wraps(method)
     async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await method(self._core, *args, **kwargs)
+        return await method(owner(self), *args, **kwargs)
 
     return call
 
 
-def plain(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """The method does not wait: the same in both facades."""
+def plain(method: Callable[Concatenate[Any, P], T], *, part: str | None = None) -> Callable[Concatenate[Any, P], T]:
+    """Nobody waits: the same in both."""
+    owner = _owner(part)
 
     @functools.wraps(method)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return method(self._core, *args, **kwargs)
+        return method(owner(self), *args, **kwargs)
 
     return call
+
+
+def on_io(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], *, part: str | None = None
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """A call that runs on the I/O thread while the caller waits. It is for a `_core` with `side`, `io` and `core`."""
+    owner = operator.attrgetter("core" if part is None else f"core.{part}")
+
+    @functools.wraps(method)
+    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self.side.on_io(self.io, method(owner(self), *args, **kwargs))
+        return result
+
+    return call
+
+
+def _owner(part: str | None) -> Callable[[Any], Any]:
+    return operator.attrgetter("_core" if part is None else f"_core.{part}")
+
+
+class BlockingFacade:
+    """A client as a `with` block."""
+
+    _core: Any
+    _side: BlockingSide
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._side.run(self._core.leave(error is not None))
+
+
+class AsyncFacade:
+    """A client as an `async with` block."""
+
+    _core: Any
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._core.leave(error is not None)
 
 
 class NothingToAwait(Coroutine[Any, Any, None]):

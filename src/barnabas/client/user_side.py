@@ -7,12 +7,9 @@ asyncio side they await. `notify` may be called from any thread.
 
 import asyncio
 import inspect
-import os
 import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-from barnabas.client.errors import ClosedError, IllegalStateError
 
 if TYPE_CHECKING:
     from barnabas.client.io_thread import IoThread
@@ -162,44 +159,3 @@ class AsyncSide:
             return asyncio.current_task() or threading.get_ident()
         except RuntimeError:
             return threading.get_ident()
-
-
-class Guard:
-    """Lets one caller in at a time, as often as it likes, and nobody once the consumer is closed."""
-
-    def __init__(self, side: UserSide) -> None:
-        self._side = side
-        self._lock = threading.Lock()
-        self._owner: object = None
-        self._depth = 0
-        self._pid = os.getpid()
-        self.closed = False
-
-    @property
-    def is_forked(self) -> bool:
-        """Whether this is a copy in a child process, without the I/O thread but with the parent's records."""
-        return os.getpid() != self._pid
-
-    def __enter__(self) -> None:
-        token = self._side.token()
-        if self.is_forked:
-            raise IllegalStateError(
-                "the consumer was made before a fork, and its I/O thread stayed in the parent: make consumers in the"
-                " process that uses them"
-            )
-        with self._lock:
-            if self.closed:
-                raise ClosedError("the consumer is closed: make a new one")
-            if self._owner is not None and self._owner != token:
-                raise IllegalStateError(
-                    "the consumer is in use by another thread or task: it is for one at a time, only wakeup() may be"
-                    " called from elsewhere; give each thread a consumer of its own, or hand records to workers"
-                )
-            self._owner = token
-            self._depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._depth -= 1
-            if not self._depth:
-                self._owner = None

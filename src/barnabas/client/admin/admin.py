@@ -9,13 +9,13 @@ thing raises its `KafkaError`; a call about many raises `AdminError`, which keep
 May be used from several threads.
 """
 
-from types import TracebackType
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, Unpack
 
 from barnabas.client.admin.acls import AclAdmin
 from barnabas.client.admin.cluster import ClusterAdmin
 from barnabas.client.admin.configs import ConfigAdmin
-from barnabas.client.admin.core import AdminBase, of
+from barnabas.client.admin.core import AdminCalls
 from barnabas.client.admin.group_offsets import GroupOffsetAdmin
 from barnabas.client.admin.groups import GroupAdmin
 from barnabas.client.admin.hanging import HangingTransactionAdmin
@@ -25,82 +25,91 @@ from barnabas.client.admin.records import RecordAdmin
 from barnabas.client.admin.topics import TopicAdmin
 from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.users import UserAdmin
-from barnabas.client.facade import blocking
+from barnabas.client.facade import BlockingFacade, on_io, waiting
+from barnabas.client.options import AdminKwargs, AdminOptions
+from barnabas.client.user_side import BlockingSide
 
 
-class Admin(AdminBase):
+class Admin(BlockingFacade):
     """Topics, groups, settings, transactions and all else that is not reading and writing records."""
 
-    def close(self) -> None:
-        """Close the connections. May be called again; in a child process they are the parent's and stay."""
-        if not self._io.stopped and not self._io.is_forked:
-            self._io.wait(self._core.close())
-            self._io.stop()
+    def __init__(self, bootstrap_servers: str | Sequence[str], /, **options: Unpack[AdminKwargs]) -> None:
+        self._start(AdminOptions.of(bootstrap_servers, **options))
 
-    def __enter__(self) -> Self:
-        return self
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Options by Kafka's dotted names."""
+        admin = cls.__new__(cls)
+        admin._start(AdminOptions.from_config(config))
+        return admin
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+    def _start(self, options: AdminOptions) -> None:
+        self._side = BlockingSide()
+        self._core = AdminCalls(options, self._side)
+        self._core.end_with(self)
 
-    create_topic = blocking(of("topics", TopicAdmin.create_topic))
-    create_topics = blocking(of("topics", TopicAdmin.create_topics))
-    delete_topic = blocking(of("topics", TopicAdmin.delete_topic))
-    delete_topics = blocking(of("topics", TopicAdmin.delete_topics))
-    list_topics = blocking(of("topics", TopicAdmin.list_topics))
-    describe_topic = blocking(of("topics", TopicAdmin.describe_topic))
-    describe_topics = blocking(of("topics", TopicAdmin.describe_topics))
-    add_partitions = blocking(of("topics", TopicAdmin.add_partitions))
+    close = waiting(AdminCalls.close)
 
-    describe_config = blocking(of("configs", ConfigAdmin.describe_config))
-    describe_configs = blocking(of("configs", ConfigAdmin.describe_configs))
-    alter_config = blocking(of("configs", ConfigAdmin.alter_config))
-    alter_configs = blocking(of("configs", ConfigAdmin.alter_configs))
-    list_config_resources = blocking(of("configs", ConfigAdmin.list_config_resources))
+    create_topic = waiting(on_io(TopicAdmin.create_topic, part="topics"))
+    create_topics = waiting(on_io(TopicAdmin.create_topics, part="topics"))
+    delete_topic = waiting(on_io(TopicAdmin.delete_topic, part="topics"))
+    delete_topics = waiting(on_io(TopicAdmin.delete_topics, part="topics"))
+    list_topics = waiting(on_io(TopicAdmin.list_topics, part="topics"))
+    describe_topic = waiting(on_io(TopicAdmin.describe_topic, part="topics"))
+    describe_topics = waiting(on_io(TopicAdmin.describe_topics, part="topics"))
+    add_partitions = waiting(on_io(TopicAdmin.add_partitions, part="topics"))
 
-    list_offsets = blocking(of("records", RecordAdmin.list_offsets))
-    delete_records = blocking(of("records", RecordAdmin.delete_records))
+    describe_config = waiting(on_io(ConfigAdmin.describe_config, part="configs"))
+    describe_configs = waiting(on_io(ConfigAdmin.describe_configs, part="configs"))
+    alter_config = waiting(on_io(ConfigAdmin.alter_config, part="configs"))
+    alter_configs = waiting(on_io(ConfigAdmin.alter_configs, part="configs"))
+    list_config_resources = waiting(on_io(ConfigAdmin.list_config_resources, part="configs"))
 
-    list_groups = blocking(of("groups", GroupAdmin.list_groups))
-    describe_group = blocking(of("groups", GroupAdmin.describe_group))
-    describe_groups = blocking(of("groups", GroupAdmin.describe_groups))
-    delete_group = blocking(of("groups", GroupAdmin.delete_group))
-    delete_groups = blocking(of("groups", GroupAdmin.delete_groups))
-    remove_members = blocking(of("groups", GroupAdmin.remove_members))
+    list_offsets = waiting(on_io(RecordAdmin.list_offsets, part="records"))
+    delete_records = waiting(on_io(RecordAdmin.delete_records, part="records"))
 
-    list_group_offsets = blocking(of("group_offsets", GroupOffsetAdmin.list_group_offsets))
-    list_groups_offsets = blocking(of("group_offsets", GroupOffsetAdmin.list_groups_offsets))
-    alter_group_offsets = blocking(of("group_offsets", GroupOffsetAdmin.alter_group_offsets))
-    delete_group_offsets = blocking(of("group_offsets", GroupOffsetAdmin.delete_group_offsets))
+    list_groups = waiting(on_io(GroupAdmin.list_groups, part="groups"))
+    describe_group = waiting(on_io(GroupAdmin.describe_group, part="groups"))
+    describe_groups = waiting(on_io(GroupAdmin.describe_groups, part="groups"))
+    delete_group = waiting(on_io(GroupAdmin.delete_group, part="groups"))
+    delete_groups = waiting(on_io(GroupAdmin.delete_groups, part="groups"))
+    remove_members = waiting(on_io(GroupAdmin.remove_members, part="groups"))
 
-    list_transactions = blocking(of("transactions", TransactionAdmin.list_transactions))
-    describe_transaction = blocking(of("transactions", TransactionAdmin.describe_transaction))
-    describe_transactions = blocking(of("transactions", TransactionAdmin.describe_transactions))
-    fence_producers = blocking(of("transactions", TransactionAdmin.fence_producers))
-    describe_producers = blocking(of("transactions", TransactionAdmin.describe_producers))
-    abort_transaction = blocking(of("transactions", TransactionAdmin.abort_transaction))
-    find_hanging_transactions = blocking(of("hanging_transactions", HangingTransactionAdmin.find_hanging_transactions))
+    list_group_offsets = waiting(on_io(GroupOffsetAdmin.list_group_offsets, part="group_offsets"))
+    list_groups_offsets = waiting(on_io(GroupOffsetAdmin.list_groups_offsets, part="group_offsets"))
+    alter_group_offsets = waiting(on_io(GroupOffsetAdmin.alter_group_offsets, part="group_offsets"))
+    delete_group_offsets = waiting(on_io(GroupOffsetAdmin.delete_group_offsets, part="group_offsets"))
 
-    describe_cluster = blocking(of("cluster", ClusterAdmin.describe_cluster))
-    describe_features = blocking(of("cluster", ClusterAdmin.describe_features))
-    update_features = blocking(of("cluster", ClusterAdmin.update_features))
-    describe_quorum = blocking(of("cluster", ClusterAdmin.describe_quorum))
-    unregister_broker = blocking(of("cluster", ClusterAdmin.unregister_broker))
+    list_transactions = waiting(on_io(TransactionAdmin.list_transactions, part="transactions"))
+    describe_transaction = waiting(on_io(TransactionAdmin.describe_transaction, part="transactions"))
+    describe_transactions = waiting(on_io(TransactionAdmin.describe_transactions, part="transactions"))
+    fence_producers = waiting(on_io(TransactionAdmin.fence_producers, part="transactions"))
+    describe_producers = waiting(on_io(TransactionAdmin.describe_producers, part="transactions"))
+    abort_transaction = waiting(on_io(TransactionAdmin.abort_transaction, part="transactions"))
+    find_hanging_transactions = waiting(
+        on_io(HangingTransactionAdmin.find_hanging_transactions, part="hanging_transactions")
+    )
 
-    describe_log_dirs = blocking(of("log_dirs", LogDirAdmin.describe_log_dirs))
-    alter_replica_log_dirs = blocking(of("log_dirs", LogDirAdmin.alter_replica_log_dirs))
+    describe_cluster = waiting(on_io(ClusterAdmin.describe_cluster, part="cluster"))
+    describe_features = waiting(on_io(ClusterAdmin.describe_features, part="cluster"))
+    update_features = waiting(on_io(ClusterAdmin.update_features, part="cluster"))
+    describe_quorum = waiting(on_io(ClusterAdmin.describe_quorum, part="cluster"))
+    unregister_broker = waiting(on_io(ClusterAdmin.unregister_broker, part="cluster"))
 
-    alter_partition_reassignments = blocking(of("reassignments", ReassignmentAdmin.alter_partition_reassignments))
-    list_partition_reassignments = blocking(of("reassignments", ReassignmentAdmin.list_partition_reassignments))
-    elect_leaders = blocking(of("reassignments", ReassignmentAdmin.elect_leaders))
+    describe_log_dirs = waiting(on_io(LogDirAdmin.describe_log_dirs, part="log_dirs"))
+    alter_replica_log_dirs = waiting(on_io(LogDirAdmin.alter_replica_log_dirs, part="log_dirs"))
 
-    describe_acls = blocking(of("acls", AclAdmin.describe_acls))
-    create_acls = blocking(of("acls", AclAdmin.create_acls))
-    delete_acls = blocking(of("acls", AclAdmin.delete_acls))
+    alter_partition_reassignments = waiting(
+        on_io(ReassignmentAdmin.alter_partition_reassignments, part="reassignments")
+    )
+    list_partition_reassignments = waiting(on_io(ReassignmentAdmin.list_partition_reassignments, part="reassignments"))
+    elect_leaders = waiting(on_io(ReassignmentAdmin.elect_leaders, part="reassignments"))
 
-    describe_user_scram_credentials = blocking(of("users", UserAdmin.describe_user_scram_credentials))
-    alter_user_scram_credentials = blocking(of("users", UserAdmin.alter_user_scram_credentials))
-    describe_client_quotas = blocking(of("users", UserAdmin.describe_client_quotas))
-    alter_client_quotas = blocking(of("users", UserAdmin.alter_client_quotas))
+    describe_acls = waiting(on_io(AclAdmin.describe_acls, part="acls"))
+    create_acls = waiting(on_io(AclAdmin.create_acls, part="acls"))
+    delete_acls = waiting(on_io(AclAdmin.delete_acls, part="acls"))
+
+    describe_user_scram_credentials = waiting(on_io(UserAdmin.describe_user_scram_credentials, part="users"))
+    alter_user_scram_credentials = waiting(on_io(UserAdmin.alter_user_scram_credentials, part="users"))
+    describe_client_quotas = waiting(on_io(UserAdmin.describe_client_quotas, part="users"))
+    alter_client_quotas = waiting(on_io(UserAdmin.alter_client_quotas, part="users"))

@@ -4,13 +4,13 @@ async with Admin("localhost:9092") as admin:
     await admin.create_topic("orders", partitions=6)
 """
 
-from types import TracebackType
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, Unpack
 
 from barnabas.client.admin.acls import AclAdmin
 from barnabas.client.admin.cluster import ClusterAdmin
 from barnabas.client.admin.configs import ConfigAdmin
-from barnabas.client.admin.core import AdminBase, of
+from barnabas.client.admin.core import AdminCalls
 from barnabas.client.admin.group_offsets import GroupOffsetAdmin
 from barnabas.client.admin.groups import GroupAdmin
 from barnabas.client.admin.hanging import HangingTransactionAdmin
@@ -20,82 +20,90 @@ from barnabas.client.admin.records import RecordAdmin
 from barnabas.client.admin.topics import TopicAdmin
 from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.users import UserAdmin
-from barnabas.client.facade import awaitable
+from barnabas.client.facade import AsyncFacade, awaited, on_io
+from barnabas.client.options import AdminKwargs, AdminOptions
+from barnabas.client.user_side import AsyncSide
 
 
-class Admin(AdminBase):
+class Admin(AsyncFacade):
     """Topics, groups, settings, transactions and all else that is not reading and writing records."""
 
-    async def close(self) -> None:
-        """Close the connections. May be called again; in a child process they are the parent's and stay."""
-        if not self._io.stopped and not self._io.is_forked:
-            await self._io.run(self._core.close())
-            self._io.stop()
+    def __init__(self, bootstrap_servers: str | Sequence[str], /, **options: Unpack[AdminKwargs]) -> None:
+        self._start(AdminOptions.of(bootstrap_servers, **options))
 
-    async def __aenter__(self) -> Self:
-        return self
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Options by Kafka's dotted names."""
+        admin = cls.__new__(cls)
+        admin._start(AdminOptions.from_config(config))
+        return admin
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
+    def _start(self, options: AdminOptions) -> None:
+        self._core = AdminCalls(options, AsyncSide())
+        self._core.end_with(self)
 
-    create_topic = awaitable(of("topics", TopicAdmin.create_topic))
-    create_topics = awaitable(of("topics", TopicAdmin.create_topics))
-    delete_topic = awaitable(of("topics", TopicAdmin.delete_topic))
-    delete_topics = awaitable(of("topics", TopicAdmin.delete_topics))
-    list_topics = awaitable(of("topics", TopicAdmin.list_topics))
-    describe_topic = awaitable(of("topics", TopicAdmin.describe_topic))
-    describe_topics = awaitable(of("topics", TopicAdmin.describe_topics))
-    add_partitions = awaitable(of("topics", TopicAdmin.add_partitions))
+    close = awaited(AdminCalls.close)
 
-    describe_config = awaitable(of("configs", ConfigAdmin.describe_config))
-    describe_configs = awaitable(of("configs", ConfigAdmin.describe_configs))
-    alter_config = awaitable(of("configs", ConfigAdmin.alter_config))
-    alter_configs = awaitable(of("configs", ConfigAdmin.alter_configs))
-    list_config_resources = awaitable(of("configs", ConfigAdmin.list_config_resources))
+    create_topic = awaited(on_io(TopicAdmin.create_topic, part="topics"))
+    create_topics = awaited(on_io(TopicAdmin.create_topics, part="topics"))
+    delete_topic = awaited(on_io(TopicAdmin.delete_topic, part="topics"))
+    delete_topics = awaited(on_io(TopicAdmin.delete_topics, part="topics"))
+    list_topics = awaited(on_io(TopicAdmin.list_topics, part="topics"))
+    describe_topic = awaited(on_io(TopicAdmin.describe_topic, part="topics"))
+    describe_topics = awaited(on_io(TopicAdmin.describe_topics, part="topics"))
+    add_partitions = awaited(on_io(TopicAdmin.add_partitions, part="topics"))
 
-    list_offsets = awaitable(of("records", RecordAdmin.list_offsets))
-    delete_records = awaitable(of("records", RecordAdmin.delete_records))
+    describe_config = awaited(on_io(ConfigAdmin.describe_config, part="configs"))
+    describe_configs = awaited(on_io(ConfigAdmin.describe_configs, part="configs"))
+    alter_config = awaited(on_io(ConfigAdmin.alter_config, part="configs"))
+    alter_configs = awaited(on_io(ConfigAdmin.alter_configs, part="configs"))
+    list_config_resources = awaited(on_io(ConfigAdmin.list_config_resources, part="configs"))
 
-    list_groups = awaitable(of("groups", GroupAdmin.list_groups))
-    describe_group = awaitable(of("groups", GroupAdmin.describe_group))
-    describe_groups = awaitable(of("groups", GroupAdmin.describe_groups))
-    delete_group = awaitable(of("groups", GroupAdmin.delete_group))
-    delete_groups = awaitable(of("groups", GroupAdmin.delete_groups))
-    remove_members = awaitable(of("groups", GroupAdmin.remove_members))
+    list_offsets = awaited(on_io(RecordAdmin.list_offsets, part="records"))
+    delete_records = awaited(on_io(RecordAdmin.delete_records, part="records"))
 
-    list_group_offsets = awaitable(of("group_offsets", GroupOffsetAdmin.list_group_offsets))
-    list_groups_offsets = awaitable(of("group_offsets", GroupOffsetAdmin.list_groups_offsets))
-    alter_group_offsets = awaitable(of("group_offsets", GroupOffsetAdmin.alter_group_offsets))
-    delete_group_offsets = awaitable(of("group_offsets", GroupOffsetAdmin.delete_group_offsets))
+    list_groups = awaited(on_io(GroupAdmin.list_groups, part="groups"))
+    describe_group = awaited(on_io(GroupAdmin.describe_group, part="groups"))
+    describe_groups = awaited(on_io(GroupAdmin.describe_groups, part="groups"))
+    delete_group = awaited(on_io(GroupAdmin.delete_group, part="groups"))
+    delete_groups = awaited(on_io(GroupAdmin.delete_groups, part="groups"))
+    remove_members = awaited(on_io(GroupAdmin.remove_members, part="groups"))
 
-    list_transactions = awaitable(of("transactions", TransactionAdmin.list_transactions))
-    describe_transaction = awaitable(of("transactions", TransactionAdmin.describe_transaction))
-    describe_transactions = awaitable(of("transactions", TransactionAdmin.describe_transactions))
-    fence_producers = awaitable(of("transactions", TransactionAdmin.fence_producers))
-    describe_producers = awaitable(of("transactions", TransactionAdmin.describe_producers))
-    abort_transaction = awaitable(of("transactions", TransactionAdmin.abort_transaction))
-    find_hanging_transactions = awaitable(of("hanging_transactions", HangingTransactionAdmin.find_hanging_transactions))
+    list_group_offsets = awaited(on_io(GroupOffsetAdmin.list_group_offsets, part="group_offsets"))
+    list_groups_offsets = awaited(on_io(GroupOffsetAdmin.list_groups_offsets, part="group_offsets"))
+    alter_group_offsets = awaited(on_io(GroupOffsetAdmin.alter_group_offsets, part="group_offsets"))
+    delete_group_offsets = awaited(on_io(GroupOffsetAdmin.delete_group_offsets, part="group_offsets"))
 
-    describe_cluster = awaitable(of("cluster", ClusterAdmin.describe_cluster))
-    describe_features = awaitable(of("cluster", ClusterAdmin.describe_features))
-    update_features = awaitable(of("cluster", ClusterAdmin.update_features))
-    describe_quorum = awaitable(of("cluster", ClusterAdmin.describe_quorum))
-    unregister_broker = awaitable(of("cluster", ClusterAdmin.unregister_broker))
+    list_transactions = awaited(on_io(TransactionAdmin.list_transactions, part="transactions"))
+    describe_transaction = awaited(on_io(TransactionAdmin.describe_transaction, part="transactions"))
+    describe_transactions = awaited(on_io(TransactionAdmin.describe_transactions, part="transactions"))
+    fence_producers = awaited(on_io(TransactionAdmin.fence_producers, part="transactions"))
+    describe_producers = awaited(on_io(TransactionAdmin.describe_producers, part="transactions"))
+    abort_transaction = awaited(on_io(TransactionAdmin.abort_transaction, part="transactions"))
+    find_hanging_transactions = awaited(
+        on_io(HangingTransactionAdmin.find_hanging_transactions, part="hanging_transactions")
+    )
 
-    describe_log_dirs = awaitable(of("log_dirs", LogDirAdmin.describe_log_dirs))
-    alter_replica_log_dirs = awaitable(of("log_dirs", LogDirAdmin.alter_replica_log_dirs))
+    describe_cluster = awaited(on_io(ClusterAdmin.describe_cluster, part="cluster"))
+    describe_features = awaited(on_io(ClusterAdmin.describe_features, part="cluster"))
+    update_features = awaited(on_io(ClusterAdmin.update_features, part="cluster"))
+    describe_quorum = awaited(on_io(ClusterAdmin.describe_quorum, part="cluster"))
+    unregister_broker = awaited(on_io(ClusterAdmin.unregister_broker, part="cluster"))
 
-    alter_partition_reassignments = awaitable(of("reassignments", ReassignmentAdmin.alter_partition_reassignments))
-    list_partition_reassignments = awaitable(of("reassignments", ReassignmentAdmin.list_partition_reassignments))
-    elect_leaders = awaitable(of("reassignments", ReassignmentAdmin.elect_leaders))
+    describe_log_dirs = awaited(on_io(LogDirAdmin.describe_log_dirs, part="log_dirs"))
+    alter_replica_log_dirs = awaited(on_io(LogDirAdmin.alter_replica_log_dirs, part="log_dirs"))
 
-    describe_acls = awaitable(of("acls", AclAdmin.describe_acls))
-    create_acls = awaitable(of("acls", AclAdmin.create_acls))
-    delete_acls = awaitable(of("acls", AclAdmin.delete_acls))
+    alter_partition_reassignments = awaited(
+        on_io(ReassignmentAdmin.alter_partition_reassignments, part="reassignments")
+    )
+    list_partition_reassignments = awaited(on_io(ReassignmentAdmin.list_partition_reassignments, part="reassignments"))
+    elect_leaders = awaited(on_io(ReassignmentAdmin.elect_leaders, part="reassignments"))
 
-    describe_user_scram_credentials = awaitable(of("users", UserAdmin.describe_user_scram_credentials))
-    alter_user_scram_credentials = awaitable(of("users", UserAdmin.alter_user_scram_credentials))
-    describe_client_quotas = awaitable(of("users", UserAdmin.describe_client_quotas))
-    alter_client_quotas = awaitable(of("users", UserAdmin.alter_client_quotas))
+    describe_acls = awaited(on_io(AclAdmin.describe_acls, part="acls"))
+    create_acls = awaited(on_io(AclAdmin.create_acls, part="acls"))
+    delete_acls = awaited(on_io(AclAdmin.delete_acls, part="acls"))
+
+    describe_user_scram_credentials = awaited(on_io(UserAdmin.describe_user_scram_credentials, part="users"))
+    alter_user_scram_credentials = awaited(on_io(UserAdmin.alter_user_scram_credentials, part="users"))
+    describe_client_quotas = awaited(on_io(UserAdmin.describe_client_quotas, part="users"))
+    alter_client_quotas = awaited(on_io(UserAdmin.alter_client_quotas, part="users"))

@@ -1,11 +1,8 @@
 """The admin client behind both facades: one object that owns its parts. It runs on the client's I/O thread.
 
-A part has the calls about one subject. The facades in `admin` and `aio` declare each call in one line, from its part.
+A part has the calls about one subject. The facades in `admin` and `aio` declare each call in one line, from its part,
+and `AdminCalls` passes it to the I/O thread.
 """
-
-import functools
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from barnabas.client.admin.acls import AclAdmin
 from barnabas.client.admin.cluster import ClusterAdmin
@@ -22,13 +19,10 @@ from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.users import UserAdmin
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.environment import environment
-from barnabas.client.options import AdminKwargs, AdminOptions
+from barnabas.client.options import AdminOptions
 from barnabas.client.unclosed import end_when_collected
+from barnabas.client.user_side import UserSide
 from barnabas.clock import Clock
-
-P = ParamSpec("P")
-T = TypeVar("T")
-Call = Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
 
 
 class AdminCore:
@@ -54,30 +48,24 @@ class AdminCore:
         await self._cluster.close()
 
 
-def of(part: str, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Call[P, T]:
-    """The method of a part, called on the core that owns the part."""
+class AdminCalls:
+    """What users call on an admin client, on one user side."""
 
-    @functools.wraps(method)
-    def call(core: AdminCore, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
-        return method(getattr(core, part), *args, **kwargs)
+    def __init__(self, options: AdminOptions, side: UserSide) -> None:
+        self.side = side
+        self.io = environment().start_io("admin")
+        self.core = AdminCore(ClusterClient(options), options)
 
-    return call
+    def end_with(self, facade: object) -> None:
+        """The client is closed when the facade is garbage collected."""
+        end_when_collected(facade, self.io, self.core.close)
 
+    async def close(self) -> None:
+        """Close the connections. May be called again; in a child process they are the parent's and stay."""
+        if not self.io.stopped and not self.io.is_forked:
+            await self.side.on_io(self.io, self.core.close())
+            self.io.stop()
 
-class AdminBase:
-    """What both facades have: an I/O thread, and the core that runs on it."""
-
-    def __init__(self, bootstrap_servers: str | Sequence[str], /, **options: Unpack[AdminKwargs]) -> None:
-        self._open(AdminOptions.of(bootstrap_servers, **options))
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """Options by Kafka's dotted names."""
-        admin = cls.__new__(cls)
-        admin._open(AdminOptions.from_config(config))
-        return admin
-
-    def _open(self, options: AdminOptions) -> None:
-        self._io = environment().start_io("admin")
-        self._core = AdminCore(ClusterClient(options), options)
-        end_when_collected(self, self._io, self._core.close)
+    async def leave(self, failed: bool) -> None:
+        """The end of a `with` block."""
+        await self.close()

@@ -1,23 +1,22 @@
 """The asyncio twin of the consumer: the same core, awaited. Methods that never wait are plain functions."""
 
 from collections.abc import AsyncIterator, Mapping
-from types import TracebackType
 from typing import Self, Unpack
 
 from barnabas.client.consumer.commit_calls import CommitCalls
 from barnabas.client.consumer.core import ConsumerCore
-from barnabas.client.consumer.facades import awaited, plain
 from barnabas.client.consumer.lookup_calls import LookupCalls
 from barnabas.client.consumer.polling import Polling
 from barnabas.client.consumer.position_calls import PositionCalls
 from barnabas.client.consumer.subscription_calls import SubscriptionCalls
 from barnabas.client.consumer.user_calls import UserCalls
-from barnabas.client.consumer.user_side import AsyncSide
+from barnabas.client.facade import AsyncFacade, awaited, plain
 from barnabas.client.options import ConsumerKwargs, ConsumerOptions
+from barnabas.client.user_side import AsyncSide
 from barnabas.records.codec import ConsumerRecord
 
 
-class Consumer:
+class Consumer(AsyncFacade):
     """Reads records: `subscribe` to share topics within a group, or `assign` partitions by hand; then poll or iterate.
 
     Options are Kafka's names with underscores. Nothing is connected before it is needed. A rebalance listener and
@@ -39,14 +38,6 @@ class Consumer:
         self._core = ConsumerCore(options, AsyncSide())
         self._core.end_with(self)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._core.leave(error is not None)
-
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Record by record, forever; a commit inside the loop covers what the loop has seen."""
         while True:
@@ -61,13 +52,9 @@ class Consumer:
 
         A group that has not joined yet, or is rebalancing, is waited for: that time does not count.
         """
-        while True:
-            had_joined = self._core.subscriptions.has_joined()
-            records = await self.poll(timeout, max_records)
-            if records:
-                yield records
-            elif stop_when_idle and had_joined:
-                return
+        polling = self._core.polling
+        while (records := await polling.next_batch(timeout, max_records, stop_when_idle)) is not None:
+            yield records
 
     subscribe = plain(SubscriptionCalls.subscribe, part="subscriptions")
     assign = plain(SubscriptionCalls.assign, part="subscriptions")

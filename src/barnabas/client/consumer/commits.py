@@ -15,9 +15,9 @@ from barnabas.client.background import as_failure
 from barnabas.client.consumer.hooks import Interceptors
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.consumer.subscription import SubscriptionState
-from barnabas.client.consumer.user_side import UserSide
 from barnabas.client.errors import ClosedError, IllegalStateError
 from barnabas.client.options import ConsumerOptions
+from barnabas.client.user_side import UserSide
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition

@@ -1,23 +1,22 @@
 """The blocking consumer. All it does is in core.py; for one thread at a time, `wakeup` excepted."""
 
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Self, Unpack
 
 from barnabas.client.consumer.commit_calls import CommitCalls
 from barnabas.client.consumer.core import ConsumerCore
-from barnabas.client.consumer.facades import plain, waiting
 from barnabas.client.consumer.lookup_calls import LookupCalls
 from barnabas.client.consumer.polling import Polling
 from barnabas.client.consumer.position_calls import PositionCalls
 from barnabas.client.consumer.subscription_calls import SubscriptionCalls
 from barnabas.client.consumer.user_calls import UserCalls
-from barnabas.client.consumer.user_side import BlockingSide
+from barnabas.client.facade import BlockingFacade, plain, waiting
 from barnabas.client.options import ConsumerKwargs, ConsumerOptions
+from barnabas.client.user_side import BlockingSide
 from barnabas.records.codec import ConsumerRecord
 
 
-class Consumer:
+class Consumer(BlockingFacade):
     """Reads records: `subscribe` to share topics within a group, or `assign` partitions by hand; then poll or iterate.
 
     Options are Kafka's names with underscores. Nothing is connected before it is needed.
@@ -38,14 +37,6 @@ class Consumer:
         self._core = ConsumerCore(options, self._side)
         self._core.end_with(self)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._side.run(self._core.leave(error is not None))
-
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Record by record, forever; a commit inside the loop covers what the loop has seen."""
         while True:
@@ -59,13 +50,9 @@ class Consumer:
 
         A group that has not joined yet, or is rebalancing, is waited for: that time does not count.
         """
-        while True:
-            had_joined = self._core.subscriptions.has_joined()
-            records = self.poll(timeout, max_records)
-            if records:
-                yield records
-            elif stop_when_idle and had_joined:
-                return
+        polling = self._core.polling
+        while (records := self._side.run(polling.next_batch(timeout, max_records, stop_when_idle))) is not None:
+            yield records
 
     subscribe = plain(SubscriptionCalls.subscribe, part="subscriptions")
     assign = plain(SubscriptionCalls.assign, part="subscriptions")

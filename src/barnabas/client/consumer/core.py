@@ -28,12 +28,12 @@ from barnabas.client.consumer.runtime import ConsumerRuntime
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.consumer.subscription_calls import SubscriptionCalls
 from barnabas.client.consumer.user_calls import UserCalls
-from barnabas.client.consumer.user_side import UserSide
 from barnabas.client.environment import environment
 from barnabas.client.options import ConsumerOptions
 from barnabas.client.plugins import close_plugins, configure_plugins
 from barnabas.client.retry import Deadline
 from barnabas.client.unclosed import end_when_collected
+from barnabas.client.user_side import UserSide
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 

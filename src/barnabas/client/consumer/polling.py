@@ -73,6 +73,25 @@ class Polling:
                 self.given_out = False
                 await self._side.wait(self._wait_s(deadline))
 
+    async def next_batch(
+        self, timeout: float, max_records: int | None, stop_when_idle: bool
+    ) -> list[ConsumerRecord] | None:
+        """For `consumer.batches()`: the records of the next poll that has any; None at the end."""
+        while True:
+            had_joined = self._has_joined()
+            records = await self.poll(timeout, max_records)
+            if records:
+                return records
+            if stop_when_idle and had_joined:
+                return None
+
+    def _has_joined(self) -> bool:
+        """Whether the partitions to read are known: assigned by hand, or by a group that is not rebalancing."""
+        membership = self._runtime.membership
+        if membership is None or not self._subscription.uses_group:
+            return True
+        return not (membership.is_lost or membership.is_rebalancing or membership.is_waiting)
+
     async def poll_arrow(
         self, timeout: float | None = 1.0, max_records: int | None = None, max_bytes: int = ARROW_MAX_BYTES
     ) -> Any:

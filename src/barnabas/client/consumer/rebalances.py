@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from barnabas.client.consumer.group.events import Assigned, Lost, RebalanceEvent, Revoked
 from barnabas.client.consumer.hooks import RebalanceListener
 from barnabas.client.consumer.subscription import SubscriptionState
-from barnabas.client.consumer.user_side import UserSide
+from barnabas.client.user_side import UserSide
 from barnabas.types import TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer")

@@ -95,13 +95,6 @@ class SubscriptionCalls:
             else:
                 return
 
-    def has_joined(self) -> bool:
-        """Whether the partitions to read are known: assigned by hand, or by a group that is not rebalancing."""
-        membership = self._runtime.membership
-        if membership is None or not self._subscription.uses_group:
-            return True
-        return not (membership.is_lost or membership.is_rebalancing or membership.is_waiting)
-
     def assignment(self) -> frozenset[TopicPartition]:
         """The partitions that poll reads now: assigned by hand, or by the group."""
         return self._subscription.assignment()

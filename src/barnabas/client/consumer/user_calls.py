@@ -4,21 +4,64 @@ One object, which all parts of the core share. A call runs in the user's thread 
 to the I/O thread with `on_io`. Only `wakeup` may be called from elsewhere.
 """
 
+import os
+import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from barnabas.client.consumer.arguments import seconds_of
-from barnabas.client.consumer.user_side import Guard, UserSide
-from barnabas.client.errors import ClientTimeoutError, ClosedError, WakeupError
+from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError, WakeupError
 from barnabas.client.io_thread import IoThread
 from barnabas.client.options import ConsumerOptions
 from barnabas.client.retry import Deadline
+from barnabas.client.user_side import UserSide
 from barnabas.clock import Clock
 
 T = TypeVar("T")
 
 GRACE_MS = 1000
 """Waited beyond a deadline: what runs on the I/O thread keeps the deadline too, and its error says more."""
+
+
+class Guard:
+    """Lets one caller in at a time, as often as it likes, and nobody once the consumer is closed."""
+
+    def __init__(self, side: UserSide) -> None:
+        self._side = side
+        self._lock = threading.Lock()
+        self._owner: object = None
+        self._depth = 0
+        self._pid = os.getpid()
+        self.closed = False
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this is a copy in a child process, without the I/O thread but with the parent's records."""
+        return os.getpid() != self._pid
+
+    def __enter__(self) -> None:
+        token = self._side.token()
+        if self.is_forked:
+            raise IllegalStateError(
+                "the consumer was made before a fork, and its I/O thread stayed in the parent: make consumers in the"
+                " process that uses them"
+            )
+        with self._lock:
+            if self.closed:
+                raise ClosedError("the consumer is closed: make a new one")
+            if self._owner is not None and self._owner != token:
+                raise IllegalStateError(
+                    "the consumer is in use by another thread or task: it is for one at a time, only wakeup() may be"
+                    " called from elsewhere; give each thread a consumer of its own, or hand records to workers"
+                )
+            self._owner = token
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                self._owner = None
 
 
 class UserCalls:

@@ -2,10 +2,9 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self, Unpack
 
-from barnabas.client.facade import awaited, plain
+from barnabas.client.facade import AsyncFacade, awaited, plain
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.fast_path import Delivery
@@ -14,7 +13,7 @@ from barnabas.client.producer.user_calls import ProducerCalls
 from barnabas.client.user_side import AsyncSide
 
 
-class Producer:
+class Producer(AsyncFacade):
     """Sends records. Its I/O has a thread of its own: the caller's loop only awaits.
 
     async with Producer("localhost:9092", linger_ms=5) as producer:
@@ -97,11 +96,3 @@ class Producer:
             await self._core.exit_transaction(failed=True)
             raise
         await self._core.exit_transaction(failed=False)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()

@@ -2,10 +2,9 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self, Unpack
 
-from barnabas.client.facade import plain, waiting
+from barnabas.client.facade import BlockingFacade, plain, waiting
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.fast_path import Delivery, SendPath
@@ -14,7 +13,7 @@ from barnabas.client.producer.user_calls import ProducerCalls
 from barnabas.client.user_side import BlockingSide
 
 
-class Producer(SendPath):
+class Producer(SendPath, BlockingFacade):
     """Sends records. Safe to use from many threads; nobody has to poll it.
 
     with Producer("localhost:9092", linger_ms=5) as producer:
@@ -95,11 +94,3 @@ class Producer(SendPath):
             self._side.run(self._core.exit_transaction(failed=True))
             raise
         self._side.run(self._core.exit_transaction(failed=False))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

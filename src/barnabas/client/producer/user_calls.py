@@ -7,12 +7,12 @@ itself is done by the core on the I/O thread, or by `intake` and the accumulator
 import asyncio
 import contextlib
 import functools
-from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Coroutine
+from typing import Any, NamedTuple
 
 from barnabas.client.environment import environment
 from barnabas.client.errors import AbortableTransactionError, BufferFullError, ClosedError
-from barnabas.client.facade import NothingToAwait
+from barnabas.client.facade import NothingToAwait, on_io
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.plugins import configure_plugins
 from barnabas.client.producer.accumulator import Accumulator
@@ -28,21 +28,6 @@ from barnabas.client.unclosed import end_when_collected
 from barnabas.client.user_side import UserSide
 from barnabas.errors import KafkaError
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _on_io(
-    method: Callable[Concatenate[ProducerCore, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate["ProducerCalls", P], Coroutine[Any, Any, T]]:
-    """A coroutine of the core, run on the I/O thread while the caller waits."""
-
-    @functools.wraps(method)
-    async def call(self: "ProducerCalls", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.side.on_io(self.core.io, method(self.core, *args, **kwargs))
-
-    return call
-
 
 class Unsent(NamedTuple):
     """A record that could not be appended yet."""
@@ -57,6 +42,7 @@ class ProducerCalls:
 
     def __init__(self, core: ProducerCore, side: UserSide) -> None:
         self.core = core
+        self.io = core.io
         self.side = side
         self._intake = core.intake
 
@@ -68,7 +54,7 @@ class ProducerCalls:
 
     def end_with(self, facade: Any) -> None:
         """The producer is closed when the facade is garbage collected."""
-        end_when_collected(facade, self.core.io, functools.partial(finish_collected, self.core))
+        end_when_collected(facade, self.io, functools.partial(finish_collected, self.core))
 
     def try_send(self, record: ProducerRecord, on_delivery: OnDelivery | None) -> Delivery | Unsent:
         """Intercepts, serializes and appends. What cannot be appended yet is for `send_later`.
@@ -98,7 +84,7 @@ class ProducerCalls:
         while True:
             granted = 0
             if missing is None:
-                await self.side.on_io(core.io, core.load_topic(record.topic, deadline, record.partition))
+                await self.side.on_io(self.io, core.load_topic(record.topic, deadline, record.partition))
             else:
                 granted = await wait_for_memory(core.accumulator, self.side.fresh(), missing, deadline)
             outcome = self._intake.try_append(record, granted)
@@ -122,12 +108,12 @@ class ProducerCalls:
                 sending.sent(sent if isinstance(sent, Delivery) else await self.send_later(sent))
         return sending.delivery()
 
-    flush = _on_io(ProducerCore.flush)
-    partitions_for = _on_io(ProducerCore.partitions_for)
-    init_transactions = _on_io(ProducerCore.init_transactions)
-    begin_transaction = _on_io(ProducerCore.begin_transaction)
-    commit_transaction = _on_io(ProducerCore.commit_transaction)
-    abort_transaction = _on_io(ProducerCore.abort_transaction)
+    flush = on_io(ProducerCore.flush)
+    partitions_for = on_io(ProducerCore.partitions_for)
+    init_transactions = on_io(ProducerCore.init_transactions)
+    begin_transaction = on_io(ProducerCore.begin_transaction)
+    commit_transaction = on_io(ProducerCore.commit_transaction)
+    abort_transaction = on_io(ProducerCore.abort_transaction)
 
     async def enter_transaction(self) -> None:
         """The beginning of a `with producer.transaction()` block."""
@@ -137,7 +123,7 @@ class ProducerCalls:
             await self._abort_quietly()
             raise
         except (KeyboardInterrupt, asyncio.CancelledError):  # it may have begun at this very moment
-            self.core.io.call(self.core.abandon_transaction)
+            self.io.call(self.core.abandon_transaction)
             raise
 
     async def exit_transaction(self, *, failed: bool) -> None:
@@ -160,7 +146,7 @@ class ProducerCalls:
         if group_metadata is None:
             group_metadata = source.group_metadata()
             source = source.consumed()
-        await self.side.on_io(self.core.io, self.core.send_offsets(source, group_metadata))
+        await self.side.on_io(self.io, self.core.send_offsets(source, group_metadata))
 
     def metrics(self) -> dict[str, float]:
         """What this producer has counted since it was made, by Kafka's names."""
@@ -173,18 +159,21 @@ class ProducerCalls:
         more is sent, and all records that are not acknowledged fail with ClosedError, as after `close(0)`. In a child
         process it does nothing: what is buffered is the parent's to send.
         """
-        if self.core.io.is_forked:
+        if self.io.is_forked:
             return NothingToAwait()
-        if self.core.io.is_current:
+        if self.io.is_current:
             self.core.close_from_callback(timeout)
             return NothingToAwait()
         return self._close(timeout)
 
     async def _close(self, timeout: float | None) -> None:
-        io = self.core.io
         with contextlib.suppress(ClosedError):  # it has ended already
-            await self.side.on_io(io, self.core.close(timeout))
-        io.stop()
+            await self.side.on_io(self.io, self.core.close(timeout))
+        self.io.stop()
+
+    async def leave(self, failed: bool) -> None:
+        """The end of a `with` block."""
+        await self.close()
 
     async def _abort_quietly(self) -> None:
         """The exception being raised says more than one from the abort; the next call raises a fatal error anyway."""

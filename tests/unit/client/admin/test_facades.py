@@ -14,6 +14,7 @@ from barnabas.client.admin import admin, aio
 from barnabas.client.admin.core import AdminCore
 from barnabas.client.errors import ConfigError
 from barnabas.client.options import AdminOptions
+from barnabas.client.user_side import AsyncSide, BlockingSide, UserSide
 
 CORE = AdminCore(FakeCluster(), AdminOptions.of("fake:9092"))  # type: ignore[arg-type]
 CALLS = {
@@ -41,11 +42,12 @@ def test_both_facades_have_the_call_and_its_documentation(name: str) -> None:
 
 
 class PartOf:
-    """Stands in for a facade and its I/O thread: `wait` returns the part that a call runs on."""
+    """Stands in for a facade, its calls and its I/O thread: `wait` returns the part that a call runs on."""
 
-    def __init__(self) -> None:
-        self._core = CORE
-        self._io = self
+    def __init__(self, side: UserSide) -> None:
+        self._side = self.side = side
+        self._core = self.io = self
+        self.core = CORE
 
     def wait(self, coroutine: Coroutine[Any, Any, Any]) -> object:
         part: object = inspect.getcoroutinelocals(coroutine)["self"]  # type: ignore[arg-type]
@@ -63,8 +65,8 @@ def test_a_call_runs_on_the_part_that_has_it(name: str) -> None:
         for each in list(inspect.signature(getattr(admin.Admin, name)).parameters.values())[1:]
         if each.default is inspect.Parameter.empty
     ]
-    assert getattr(admin.Admin, name)(PartOf(), *required) is CALLS[name]
-    assert asyncio.run(getattr(aio.Admin, name)(PartOf(), *required)) is CALLS[name]
+    assert getattr(admin.Admin, name)(PartOf(BlockingSide()), *required) is CALLS[name]
+    assert asyncio.run(getattr(aio.Admin, name)(PartOf(AsyncSide()), *required)) is CALLS[name]
 
 
 @pytest.mark.parametrize("facade", [admin.Admin, aio.Admin])

@@ -13,8 +13,8 @@ from fake_cluster import FakeCluster
 from barnabas.client.consumer.core import ConsumerCore
 from barnabas.client.consumer.hooks import RebalanceListener
 from barnabas.client.consumer.offsets import OffsetAndMetadata
-from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.options import ConsumerOptions
+from barnabas.client.user_side import BlockingSide
 from barnabas.types import TopicPartition
 
 A = TopicPartition("t", 0)

@@ -10,9 +10,9 @@ from barnabas.client.consumer.commits import Commits, error_of
 from barnabas.client.consumer.hooks import Interceptors
 from barnabas.client.consumer.offsets import EARLIEST, OffsetAndMetadata
 from barnabas.client.consumer.subscription import SubscriptionState
-from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.errors import ClosedError, CommitFailedError, IllegalStateError, error_for
 from barnabas.client.options import ConsumerOptions
+from barnabas.client.user_side import BlockingSide
 from barnabas.clock import ManualClock
 from barnabas.errors import ErrorCode
 from barnabas.types import TopicPartition

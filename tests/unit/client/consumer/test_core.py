@@ -12,9 +12,9 @@ from fetched import values
 
 from barnabas.client.consumer.core import ConsumerCore
 from barnabas.client.consumer.offsets import OffsetAndMetadata
-from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.errors import ClosedError, IllegalStateError, WakeupError
 from barnabas.client.options import ConsumerOptions
+from barnabas.client.user_side import BlockingSide
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from barnabas.protocol.messages.list_offsets import (

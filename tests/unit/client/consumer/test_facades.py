@@ -11,8 +11,8 @@ from fake_cluster import FakeCluster
 
 from barnabas.client.consumer import aio, consumer
 from barnabas.client.consumer.core import ConsumerCore
-from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.options import ConsumerOptions
+from barnabas.client.user_side import BlockingSide
 
 CALLS = [
     name

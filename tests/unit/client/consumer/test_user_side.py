@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.consumer.user_side import AsyncSide, BlockingSide, Guard
+from barnabas.client.consumer.user_calls import Guard
 from barnabas.client.errors import ClosedError, IllegalStateError
+from barnabas.client.user_side import AsyncSide, BlockingSide
 
 
 def test_a_blocking_wait_ends_with_the_notification_also_with_one_that_was_earlier() -> None:

@@ -11,7 +11,6 @@ import pytest
 from fake_cluster import FakeCluster, lost
 
 from barnabas.client.consumer.core import ConsumerCore
-from barnabas.client.consumer.user_side import BlockingSide
 from barnabas.client.errors import (
     AuthorizationError,
     ClientTimeoutError,
@@ -20,6 +19,7 @@ from barnabas.client.errors import (
     UnreachableError,
 )
 from barnabas.client.options import ConsumerOptions
+from barnabas.client.user_side import BlockingSide
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol import ApiKey
 from barnabas.protocol.messages.offset_commit import (

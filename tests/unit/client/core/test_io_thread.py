@@ -8,14 +8,14 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from fetch_world import until
 
 from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError
-from barnabas.client.facade import awaitable, blocking
+from barnabas.client.facade import AsyncFacade, BlockingFacade, awaited, on_io, waiting
 from barnabas.client.io_thread import IoThread
+from barnabas.client.user_side import AsyncSide, BlockingSide, UserSide
 
 
 @pytest.fixture
@@ -184,25 +184,35 @@ class Core:
         return sign * (left + right)
 
 
-class Adder:
+class Calls:
+    def __init__(self, side: UserSide) -> None:
+        self.side = side
+        self.io = IoThread("facade")
+        self.core = Core()
+
+
+class Adder(BlockingFacade):
     def __init__(self) -> None:
-        self._io = IoThread("facade")
-        self._core = Core()
+        self._side = BlockingSide()
+        self._core = Calls(self._side)
 
-    add = blocking(Core.add)
+    add = waiting(on_io(Core.add))
 
 
-class AsyncAdder(Adder):
-    add: Any = awaitable(Core.add)
+class AsyncAdder(AsyncFacade):
+    def __init__(self) -> None:
+        self._core = Calls(AsyncSide())
+
+    add = awaited(on_io(Core.add))
 
 
 def test_a_facade_method_has_the_signature_and_the_doc_of_the_core() -> None:
-    for facade in (Adder, AsyncAdder):
-        assert inspect.signature(facade.add) == inspect.signature(Core.add)
-        assert facade.add.__doc__ == "Adds."
+    for method in (Adder.add, AsyncAdder.add):
+        assert inspect.signature(method) == inspect.signature(Core.add)
+        assert method.__doc__ == "Adds."
     adder = Adder()
     assert adder.add(2, 3, sign=-1) == -5
-    adder._io.stop()
+    adder._core.io.stop()
     twin = AsyncAdder()
     assert asyncio.run(twin.add(2)) == 3
-    twin._io.stop()
+    twin._core.io.stop()

@@ -22,7 +22,7 @@ each_client = pytest.mark.parametrize("kind", CLIENTS, ids=lambda kind: f"{kind.
 
 def thread_of(client: Any) -> threading.Thread:
     core = client._core
-    io = core.core.io if "producer" in type(client).__module__ else getattr(core, "_io", None) or client._io
+    io = core._io if "consumer" in type(client).__module__ else core.io
     thread: threading.Thread = io._thread
     return thread
 
