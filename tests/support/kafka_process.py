@@ -88,7 +88,7 @@ class KafkaProcess(ServerProcess):
             "transaction.state.log.min.isr": "1",
         }
 
-    def start(self, timeout: float = 60.0) -> KafkaProcess:
+    def launch(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         CLASS_ARCHIVES.mkdir(exist_ok=True)
         self.properties.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
@@ -99,8 +99,7 @@ class KafkaProcess(ServerProcess):
             ).check_returncode()
         logging = f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}"
         self.command = ["java", *self._jvm(), logging, "-cp", CLASS_PATH, "kafka.Kafka", str(self.properties)]
-        super().start(timeout)
-        return self
+        super().launch()
 
 
 class QuickKafka(KafkaProcess):

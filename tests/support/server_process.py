@@ -33,6 +33,7 @@ class ServerProcess:
         self.output = directory / "server.out"
         self.process: subprocess.Popen[bytes] | None = None
         self.start_seconds = 0.0
+        self._started = 0.0
         self._output_start = 0
 
     @property
@@ -46,16 +47,25 @@ class ServerProcess:
 
     def start(self, timeout: float = 60.0) -> Self:
         """Start it and return once a client can get metadata; `start_seconds` says how long that took."""
+        self.launch()
+        return self.wait_until_ready(timeout)
+
+    def launch(self) -> None:
+        """Start it and do not wait: nodes of a cluster need each other to become ready."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        started = time.perf_counter()
+        self._started = time.perf_counter()
         with self.output.open("ab") as output:
             self._output_start = output.tell()
             self.process = subprocess.Popen(
                 self.command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=self.env
             )
+
+    def wait_until_ready(self, timeout: float = 60.0) -> Self:
+        process, started = self.process, self._started
+        assert process is not None, "not started"
         while not answers_metadata(self.host, self.port):
-            if self.process.poll() is not None:
-                raise ServerFailed(f"exited with {self.process.returncode} before serving:\n{self.output_tail()}")
+            if process.poll() is not None:
+                raise ServerFailed(f"exited with {process.returncode} before serving:\n{self.output_tail()}")
             if time.perf_counter() - started > timeout:
                 self.kill()
                 raise ServerFailed(f"no metadata within {timeout} s:\n{self.output_tail()}")

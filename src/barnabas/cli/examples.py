@@ -26,6 +26,10 @@ _EXAMPLES: dict[str, Sequence[str]] = {
     "config unset": ("topic orders cleanup.policy",),
     "cluster describe": ("", "--json"),
     "cluster health": ("",),
+    "cluster balance": ("", "--execute --throttle 50MB", "--topic orders --json"),
+    "broker list": ("", "--json"),
+    "broker drain": ("3", "3 --execute --throttle 50MB"),
+    "broker decommission": ("3",),
     "produce": (
         "orders orders.txt",
         "orders -K : -z lz4 < lines",

@@ -13,6 +13,7 @@ COMMANDS = {
     "group": ("barnabas.cli.commands.group", "groups, their members, offsets and lag; reset offsets"),
     "config": ("barnabas.cli.commands.config", "settings of topics, brokers and groups"),
     "cluster": ("barnabas.cli.commands.cluster", "brokers and controller, and whether all is well"),
+    "broker": ("barnabas.cli.commands.broker", "list brokers, drain one, take one out"),
     "produce": ("barnabas.cli.commands.produce", "send lines of stdin or files to a topic"),
     "consume": ("barnabas.cli.commands.consume", "print records of topics"),
     "partition": ("barnabas.cli.commands.partition", "where partitions live and who leads them"),

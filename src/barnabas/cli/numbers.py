@@ -5,6 +5,7 @@ Types for options (`type=int32`), and for the numbers in files: their fault is a
 
 import argparse
 
+RATE_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 LARGEST_TIMEOUT_S = ((1 << 31) - 1) // 1000
 """Time-outs are milliseconds in 32 bits."""
 
@@ -41,6 +42,19 @@ def seconds(text: str) -> float:
     if not 0 <= value <= LARGEST_TIMEOUT_S:
         raise NumberError(f"{text}: expected seconds from 0 to {LARGEST_TIMEOUT_S}")
     return value
+
+
+def bytes_per_second(text: str) -> int:
+    """`50MB` or `800kB`, decimal as networks count, or plain bytes."""
+    number = text.strip().lower().removesuffix("/s")
+    unit = number[-2:] if number[-2:] in RATE_UNITS else ""
+    try:
+        value = int(float(number.removesuffix(unit)) * RATE_UNITS[unit])
+    except (ValueError, OverflowError):
+        value = 0
+    if value <= 0:
+        raise NumberError(f"{text!r} is not a rate: expected bytes per second, like 50MB")
+    return int64(value)
 
 
 def _whole(text: str | int, bits: int) -> int:

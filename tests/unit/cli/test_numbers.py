@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.cli.main import main
+from barnabas.cli.numbers import NumberError, bytes_per_second
 
 NOBODY = "127.0.0.1:1"
 FIVE_GIGA, TWENTY_DIGITS = "5000000000", "9" * 20
@@ -81,3 +82,16 @@ def test_numbers_in_files(words: str, content: str, tmp_path: Path, capsys: pyte
     path.write_text(content)
     told = refused(capsys, *words.split(), str(path))
     assert f"{path}: expected " in told and "the largest possible is" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("1000", 1000), ("50MB", 50_000_000), ("1.5 kb/s", 1500), ("2GB/s", 2_000_000_000)]
+)
+def test_rates(text: str, rate: int) -> None:
+    assert bytes_per_second(text) == rate
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1MB", "0", "inf", "nan", "1e999", "5 apples", "9e30"])
+def test_what_is_no_rate(text: str) -> None:
+    with pytest.raises(NumberError):
+        bytes_per_second(text)

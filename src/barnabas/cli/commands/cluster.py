@@ -4,8 +4,10 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import Command, no_arguments, noun_main, with_admin
+from barnabas.cli.balancing import plan_moves
+from barnabas.cli.command import Command, UsageError, no_arguments, noun_main, with_admin
 from barnabas.cli.exit_status import FAILED, OK
+from barnabas.cli.moves import Moves, add_move_arguments, check_idle, move_or_show, read_layout, render_moves
 from barnabas.cli.output import Output, Table, counted
 
 if TYPE_CHECKING:
@@ -92,6 +94,21 @@ def health(admin: "Admin", options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def balance_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--topic", metavar="TOPIC", action="append", default=[], help="move only these (repeatable)")
+    add_move_arguments(parser)
+
+
+def balance(admin: "Admin", options: argparse.Namespace) -> Moves:
+    layout = read_layout(admin)
+    check_idle(layout)
+    unknown = sorted(set(options.topic) - {key.topic for key in layout.partitions})
+    if unknown:
+        raise UsageError(f"there is no topic {unknown[0]}")
+    chosen = {key: each for key, each in layout.partitions.items() if not options.topic or key.topic in options.topic}
+    return move_or_show(admin, options, layout, plan_moves(chosen, layout.racks))
+
+
 VERBS = (
     Command("describe", "show brokers and controller", describe_arguments, with_admin(describe), render_description),
     Command(
@@ -100,6 +117,15 @@ VERBS = (
         no_arguments,
         with_admin(health),
         render_health,
+    ),
+    Command(
+        "balance",
+        "spread replicas, data and leaders evenly over brokers and racks",
+        balance_arguments,
+        with_admin(balance),
+        render_moves,
+        description="Spread replicas, data and leaders evenly over brokers and racks, with as few moves as possible."
+        " Shows the moves; --execute carries them out.",
     ),
 )
 
