@@ -8,7 +8,6 @@ from types import TracebackType
 from kafka_process import KafkaProcess
 from server_process import free_port
 
-
 START_SECONDS = 180.0
 """Three JVMs at once on a busy machine."""
 
