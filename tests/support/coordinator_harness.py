@@ -169,6 +169,7 @@ class Harness:
             Flusher(loop, self.executor),
             lambda _image, _topic: self._config,
             self.clock,
+            self.timers,
         )
         self.runtime = CoordinatorRuntime(
             TOPIC,

@@ -25,7 +25,9 @@ class Timers:
         self._armed_for_ms = 0
 
     def call_after(self, delay_ms: int, callback: Callback) -> TimerHandle[Callback]:
-        deadline_ms = self._clock.monotonic_ms() + delay_ms
+        return self.call_at(self._clock.monotonic_ms() + delay_ms, callback)
+
+    def call_at(self, deadline_ms: int, callback: Callback) -> TimerHandle[Callback]:
         handle = self._wheel.add(deadline_ms, callback)
         if self._armed is None or deadline_ms < self._armed_for_ms:
             self._arm(deadline_ms)

@@ -52,6 +52,7 @@ class Broker:
         self.replicas = parts.replicas
         self.cluster = parts.cluster
         self.controller = parts.controller
+        self.isr_changes = parts.isr_changes
         self.auto_topic_creation = parts.auto_topic_creation
         self.producer_ids = parts.producer_ids
         self.groups = parts.groups
@@ -125,6 +126,7 @@ class Broker:
         self._reserves.release_if_short()
         epoch = self.cluster.broker_epoch
         await _stopped("the creation of topics", self.auto_topic_creation.stop())
+        await _stopped("changes of in-sync replicas", self.isr_changes.stop())
         await _stopped("the membership", self.cluster.stop())
         self.links.close()
         loop = asyncio.get_running_loop()

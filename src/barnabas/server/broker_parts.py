@@ -28,6 +28,7 @@ from barnabas.server.flusher import Flusher
 from barnabas.server.forwarding import Forwarding
 from barnabas.server.group_coordinator import GroupCoordinator
 from barnabas.server.housekeeping import Housekeeping
+from barnabas.server.isr_changes import IsrChanges
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.record_work import RecordWork
@@ -68,6 +69,7 @@ class BrokerParts:
     replicas: Replicas
     cluster: ClusterMembership
     controller: ControllerClient
+    isr_changes: IsrChanges
     auto_topic_creation: AutoTopicCreation
     producer_ids: ProducerIds
     groups: GroupCoordinator
@@ -116,7 +118,16 @@ def make_parts(
     )
     metadata = metadata or Path(log_directories.directories[0].path, METADATA_FILE)
     reserves = DiskReserves(node_id, log_directories, file_at(metadata) if store is None else None)
-    replicas = Replicas(node_id, log_directories, fetch_purgatory, flusher, settings.topic_config, clock)
+    replicas = Replicas(
+        node_id,
+        log_directories,
+        fetch_purgatory,
+        flusher,
+        settings.topic_config,
+        clock,
+        timers,
+        config.replica_lag_time_max_ms,
+    )
     cluster = ClusterMembership(
         store or store_at(metadata),
         broker_id=node_id,
@@ -137,6 +148,8 @@ def make_parts(
         ),
     )
     controller = ControllerClient(cluster)
+    isr_changes = IsrChanges(controller.alter_partition, node_id, lambda: cluster.broker_epoch)
+    replicas.on_isr_proposed = isr_changes.propose
     producer_ids = ProducerIds(controller.allocate_producer_id_block)
     groups = GroupCoordinator(config, replicas=replicas, clock=clock, timers=timers, executor=executor, random=random)
     transactions = TransactionCoordinator(
@@ -172,6 +185,7 @@ def make_parts(
         replicas=replicas,
         cluster=cluster,
         controller=controller,
+        isr_changes=isr_changes,
         auto_topic_creation=AutoTopicCreation(controller.create_topics),
         producer_ids=producer_ids,
         groups=groups,

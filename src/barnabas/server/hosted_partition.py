@@ -4,13 +4,13 @@ Produce and Fetch come here after the request is decoded. All of it runs on the 
 high watermark, waking waiters) is one uninterrupted step and order is kept; only fsync leaves the loop.
 """
 
-import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.partition import PartitionState
 from barnabas.metadata.image import PartitionImage
+from barnabas.net.timers import Timers
+from barnabas.server.commit_waiters import NO_DEADLINE, CommitWaiter, CommitWaiters, OnCommitted
 from barnabas.server.purgatory import DelayedFetch, FetchPurgatory
 from barnabas.storage.append_checks import PreparedBatch
 from barnabas.storage.log import AppendInfo, AppendOrigin, Log
@@ -18,23 +18,12 @@ from barnabas.storage.log import AppendInfo, AppendOrigin, Log
 if TYPE_CHECKING:
     from barnabas.server.flusher import Flusher
 
-logger = logging.getLogger(__name__)
-
 CLIENT = AppendOrigin.CLIENT
 ACKS_ALL = -1
 NEVER = (1 << 63) - 1
 """flush.messages of a topic that leaves flushing to the operating system."""
 ANY_NUMBER_OF_BYTES = 1 << 62
 """Lets a waiting fetch look again, however much it misses."""
-
-OnCommitted = Callable[[ErrorCode], None]
-
-
-class Waiter(NamedTuple):
-    last_offset: int
-    needs_flush: bool
-    needs_high_watermark: bool
-    on_committed: OnCommitted
 
 
 class HostedPartition:
@@ -50,19 +39,24 @@ class HostedPartition:
         "topic",
         "topic_id",
         "waiting_fetches",
+        "waiting_followers",
     )
 
-    def __init__(self, log: Log, state: PartitionState, purgatory: FetchPurgatory, flusher: "Flusher") -> None:
+    def __init__(
+        self, log: Log, state: PartitionState, purgatory: FetchPurgatory, flusher: "Flusher", timers: Timers
+    ) -> None:
         self.log = log
         self.state = state
         self.topic, self.partition = log.topic_partition
         self.topic_id = log.topic_id
         self.is_internal = self.topic in ("__consumer_offsets", "__transaction_state")
         self.waiting_fetches: dict[DelayedFetch, None] = {}
+        self.waiting_followers: dict[DelayedFetch, None] = {}
         self.flush_running = False
         self._purgatory = purgatory
         self._flusher = flusher
-        self._waiters: list[Waiter] = []
+        self._waiters = CommitWaiters(timers)
+        state.set_min_in_sync_replicas(log.config.min_insync_replicas)
 
     def append(
         self,
@@ -81,7 +75,7 @@ class HostedPartition:
             state.check_leader()
         log = self.log
         if acks == ACKS_ALL:
-            state.check_min_in_sync_replicas(log.config.min_insync_replicas)
+            state.check_min_in_sync_replicas()
         info = log.append_as_leader(records, state.leader_epoch, now_ms, origin, prepared)
         if not info[-1]:
             # A marker may make a whole transaction readable, which was counted when it was not yet.
@@ -96,39 +90,45 @@ class HostedPartition:
         log = self.log
         return (acks == ACKS_ALL and log.high_watermark <= last_offset) or log.needs_flush
 
-    def when_committed(self, last_offset: int, acks: int, on_committed: OnCommitted) -> None:
-        """Calls back once the offset is flushed (if the topic requires that) and, for acks all, committed."""
-        log = self.log
-        waiter = Waiter(last_offset, log.needs_flush, acks == ACKS_ALL, on_committed)
-        self._waiters.append(waiter)
-        if waiter.needs_flush:
+    def when_committed(
+        self, last_offset: int, acks: int, on_committed: OnCommitted, deadline_ms: int = NO_DEADLINE
+    ) -> None:
+        """Calls back once the offset is flushed (if the topic requires that) and, for acks all, committed.
+
+        At the deadline (monotonic time) it is called with REQUEST_TIMED_OUT.
+        """
+        needs_flush = self.log.needs_flush
+        self._waiters.add(CommitWaiter(last_offset, needs_flush, acks == ACKS_ALL, deadline_ms, on_committed))
+        if needs_flush:
             self._flusher.request(self)
         else:
             self.complete_waiters()
 
     def complete_waiters(self) -> None:
         """Calls back for all records that are committed by now. Called when the high watermark or a flush moved on."""
-        if not self._waiters:
-            return
-        high_watermark, flushed = self.log.high_watermark, self.log.recovery_point
-        done: list[Waiter] = []
-        left: list[Waiter] = []
-        for waiter in self._waiters:
-            open_flush = waiter.needs_flush and waiter.last_offset >= flushed
-            open_high_watermark = waiter.needs_high_watermark and waiter.last_offset >= high_watermark
-            (left if open_flush or open_high_watermark else done).append(waiter)
-        self._waiters = left
-        for waiter in done:
-            _call_back(waiter, ErrorCode.NONE)
+        if self._waiters:
+            self._waiters.complete(self.log.high_watermark, self.log.recovery_point)
 
     def fail_waiters(self, error: ErrorCode) -> None:
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            _call_back(waiter, error)
+        self._waiters.fail(error)
 
     def waits_for_flush(self) -> bool:
-        flushed = self.log.recovery_point
-        return any(waiter.needs_flush and waiter.last_offset >= flushed for waiter in self._waiters)
+        return self._waiters.wait_for_flush(self.log.recovery_point)
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch up to the given one; (-1, -1) if it is not known.
+
+        The leader's own epoch may have no records yet, and so not be in the log: it begins where this one took over.
+        Epochs before it that the log does not know ended there at the latest (KIP-279).
+        """
+        state, log = self.state, self.log
+        if state.is_leader and leader_epoch >= 0 and log.leader_epoch < state.leader_epoch:
+            if leader_epoch == state.leader_epoch:
+                return leader_epoch, log.log_end_offset
+            if log.leader_epoch <= leader_epoch < state.leader_epoch:
+                epoch = log.leader_epoch if log.leader_epoch >= 0 else leader_epoch
+                return epoch, state.leader_epoch_start_offset
+        return log.end_offset_for_epoch(leader_epoch)
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         self.state.check_leader_epoch(current_leader_epoch)
@@ -141,11 +141,37 @@ class HostedPartition:
         state, log = self.state, self.log
         new_epoch = state.apply(partition, log.log_end_offset, log.high_watermark, now_ms)
         if state.is_leader:
-            self._move_high_watermark(state.high_watermark)
+            self._on_committed(state.high_watermark)
+            if state.is_under_min_isr:
+                # It is in the log, and may yet be committed or lost: the client has to send it again.
+                self._waiters.fail(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, only_replicated=True)
         else:
             self.fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if new_epoch:
             self._purgatory.on_change(self)
+
+    def on_config_changed(self) -> None:
+        high_watermark = self.state.set_min_in_sync_replicas(self.log.config.min_insync_replicas)
+        if self.state.is_leader:
+            self._on_committed(high_watermark)
+
+    def on_follower_fetch(
+        self, replica_id: int, fetch_offset: int, now_ms: int, broker_epoch: int = -1, eligible: bool = True
+    ) -> None:
+        """A follower has everything below the offset. Only after its fetch was read well."""
+        high_watermark = self.state.on_follower_fetch(replica_id, fetch_offset, now_ms, broker_epoch, eligible)
+        if high_watermark > self.log.state.high_watermark:
+            self._on_committed(high_watermark)
+
+    def on_isr_change_rejected(self) -> None:
+        self._on_committed(self.state.on_isr_change_rejected())
+
+    def on_isr_shrink_due(self, now_ms: int, max_lag_ms: int) -> bool:
+        """Whether a smaller ISR has to be requested from the controller."""
+        proposed = self.state.propose_isr_shrink(now_ms, max_lag_ms)
+        if self.state.is_leader:
+            self._on_committed(self.state.high_watermark)
+        return proposed is not None
 
     def on_offline(self) -> None:
         self.fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
@@ -157,13 +183,8 @@ class HostedPartition:
 
     def on_flushed(self) -> None:
         """A flush ended well: what waited for it is readable and acknowledged."""
-        log = self.log
-        before = log.high_watermark
-        committed = self.state.high_watermark
-        self._move_high_watermark(min(committed, log.recovery_point) if log.needs_flush else committed)
+        self._on_committed(self.state.high_watermark)
         self.complete_waiters()
-        if self.waiting_fetches and log.high_watermark > before:
-            self._purgatory.on_progress(self, ANY_NUMBER_OF_BYTES)
 
     def _on_appended(self, byte_count: int) -> None:
         log = self.log.state
@@ -177,20 +198,19 @@ class HostedPartition:
             self.log.update_high_watermark(high_watermark)
             if self._waiters:
                 self.complete_waiters()
-        if self.waiting_fetches:
-            self._purgatory.on_progress(self, byte_count)
+            if self.waiting_fetches:
+                self._purgatory.on_progress(self.waiting_fetches, byte_count)
+        if self.waiting_followers:
+            self._purgatory.on_progress(self.waiting_followers, byte_count)
 
-    def _move_high_watermark(self, high_watermark: int) -> None:
+    def _on_committed(self, high_watermark: int) -> None:
+        """The replicas have everything below it."""
         log = self.log
+        if log.needs_flush:
+            high_watermark = min(high_watermark, log.recovery_point)
         if high_watermark > log.high_watermark:
             log.update_high_watermark(high_watermark)
             if self._waiters:
                 self.complete_waiters()
-
-
-def _call_back(waiter: Waiter, error: ErrorCode) -> None:
-    """One that fails must not keep the others waiting, nor fail the append that happened to move the watermark."""
-    try:
-        waiter.on_committed(error)
-    except Exception:
-        logger.exception("a response could not be sent")
+            if self.waiting_fetches:
+                self._purgatory.on_progress(self.waiting_fetches, ANY_NUMBER_OF_BYTES)

@@ -1,4 +1,4 @@
-"""Periodic work: retention, flushing by time, checkpoints, forgetting producers, removing files.
+"""Periodic work: retention, lagging replicas, flushing by time, checkpoints, forgetting producers, removing files.
 
 Each job has its interval from the settings. A round checks all logs but touches only those with something to do, and
 with nothing to do no file is written. What can take long (fsync, writing checkpoints, unlinking) runs in threads.
@@ -63,6 +63,7 @@ class Housekeeping:
                 lambda: config().replica_high_watermark_checkpoint_interval_ms,
                 self.checkpoint_high_watermarks,
             ),
+            ("in-sync replicas", lambda: max(1, config().replica_lag_time_max_ms // 2), self.shrink_isrs),
             ("producer expiry", lambda: config().producer_id_expiration_check_interval_ms, self.expire_producers),
             ("file removal", lambda: 30_000, self.remove_files),
         ]
@@ -95,6 +96,10 @@ class Housekeeping:
         now_ms = self._clock.now_ms()
         if self._wall_clock.is_believed():
             await self._for_each("producer expiry", lambda hosted: hosted.log.remove_expired_producers(now_ms))
+
+    async def shrink_isrs(self) -> None:
+        self._replicas.max_lag_ms = self._config().replica_lag_time_max_ms
+        await self._for_each("in-sync replicas", self._replicas.shrink_isr)
 
     async def checkpoint_recovery_points(self) -> None:
         await self._in_thread(self._directories.checkpoint_recovery_points)

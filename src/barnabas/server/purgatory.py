@@ -1,7 +1,8 @@
 """Fetches that wait for enough bytes.
 
-A waiting fetch is registered with each of its partitions; an append reports its size to it, and once that is enough the
-fetch is read again on the next turn of the loop, so that one turn's appends cost one response. Waiting is bounded by a
+A waiting fetch is registered with each of its partitions. What becomes readable is reported to it, to a follower's when
+it is appended and to a consumer's when it is committed; once that is enough the fetch is read again on the next turn of
+the loop, so that one turn's appends cost one response. Waiting is bounded by a
 timer of the broker's wheel. Nothing here reads a log or encodes a response: the callback does.
 """
 
@@ -16,6 +17,8 @@ class Watched(Protocol):
     """A partition that fetches can hang on."""
 
     waiting_fetches: "dict[DelayedFetch, None]"
+    """Of consumers."""
+    waiting_followers: "dict[DelayedFetch, None]"
 
 
 class DelayedFetch:
@@ -25,9 +28,16 @@ class DelayedFetch:
     (the time is up, or the broker stops) it must respond.
     """
 
-    __slots__ = ("missing_bytes", "read_again", "watched")
+    __slots__ = ("from_follower", "missing_bytes", "read_again", "watched")
 
-    def __init__(self, watched: Sequence[Watched], missing_bytes: int, read_again: Callable[[bool], int]) -> None:
+    def __init__(
+        self,
+        watched: Sequence[Watched],
+        missing_bytes: int,
+        read_again: Callable[[bool], int],
+        from_follower: bool = False,
+    ) -> None:
+        self.from_follower = from_follower
         self.watched = watched
         self.missing_bytes = missing_bytes
         self.read_again = read_again
@@ -47,11 +57,11 @@ class FetchPurgatory:
         handle = self._timers.call_after(max_wait_ms, lambda: self.finish(fetch))
         self._waiting[fetch] = lambda: self._timers.cancel(handle)
         for partition in fetch.watched:
-            partition.waiting_fetches[fetch] = None
+            (partition.waiting_followers if fetch.from_follower else partition.waiting_fetches)[fetch] = None
 
-    def on_progress(self, partition: Watched, byte_count: int) -> None:
-        """Bytes became readable in a partition. Called for each append while somebody waits on it."""
-        for fetch in partition.waiting_fetches:
+    def on_progress(self, waiting: "dict[DelayedFetch, None]", byte_count: int) -> None:
+        """Bytes became readable for those who wait on a partition."""
+        for fetch in waiting:
             fetch.missing_bytes -= byte_count
             if fetch.missing_bytes <= 0 and fetch not in self._ready:
                 if not self._ready:
@@ -60,7 +70,7 @@ class FetchPurgatory:
 
     def on_change(self, partition: Watched) -> None:
         """Leadership or existence changed: waiting fetches must respond at once."""
-        for fetch in list(partition.waiting_fetches):
+        for fetch in [*partition.waiting_fetches, *partition.waiting_followers]:
             self.finish(fetch)
 
     def finish_all(self) -> None:
@@ -84,4 +94,4 @@ class FetchPurgatory:
     def _forget(self, fetch: DelayedFetch) -> None:
         self._waiting.pop(fetch)()
         for partition in fetch.watched:
-            partition.waiting_fetches.pop(fetch, None)
+            (partition.waiting_followers if fetch.from_follower else partition.waiting_fetches).pop(fetch, None)

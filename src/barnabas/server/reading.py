@@ -28,6 +28,8 @@ class FetchLimits(NamedTuple):
     replica_id: int
     max_bytes: int
     isolation_level: int
+    broker_epoch: int = -1
+    """Of the follower, if it is one."""
 
     @property
     def from_consumer(self) -> bool:
@@ -51,32 +53,43 @@ class PartitionRead(NamedTuple):
 
 
 def read_partitions(
-    replicas: Replicas, wanted: Iterable[FetchPartition], limits: FetchLimits, total: int = 0
+    replicas: Replicas, wanted: Iterable[FetchPartition], limits: FetchLimits, total: int = 0, *, again: bool = False
 ) -> tuple[list[PartitionRead], int]:
     """Every partition's result, and how many bytes of records there are in all, with the `total` read before.
 
-    The first partition with data may exceed every limit by one batch, or a consumer with small limits would be stuck.
+    A follower's progress is noted, unless this is the second read for the same request (`again`). The first partition
+    with data may exceed every limit by one batch, or a consumer with small limits would be stuck.
     """
     reads: list[PartitionRead] = []
     for partition in wanted:
-        read = _read(replicas, partition, limits, limits.max_bytes - total, min_one_message=total == 0)
+        read = _read(replicas, partition, limits, limits.max_bytes - total, min_one_message=total == 0, again=again)
         total += read.record_bytes
         reads.append(read)
     return reads, total
 
 
 def _read(
-    replicas: Replicas, wanted: FetchPartition, limits: FetchLimits, bytes_left: int, min_one_message: bool
+    replicas: Replicas,
+    wanted: FetchPartition,
+    limits: FetchLimits,
+    bytes_left: int,
+    *,
+    min_one_message: bool,
+    again: bool,
 ) -> PartitionRead:
+    hosted: HostedPartition | None = None
     try:
         hosted = replicas.find(wanted.topic, wanted.partition)
         hosted.check_leader_epoch(wanted.current_leader_epoch)
         if limits.replica_id >= 0:
-            hosted.state.check_follower(limits.replica_id, wanted.current_leader_epoch)
+            return _read_as_follower(replicas, hosted, wanted, limits, bytes_left, min_one_message, again)
         if limits.version < FIRST_ZSTD_VERSION and hosted.log.config.compression_type == "zstd":
             return PartitionRead(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         return _read_log(hosted, wanted, limits, bytes_left, min_one_message)
     except KafkaError as error:
+        if error.code is ErrorCode.OFFSET_OUT_OF_RANGE and hosted is not None and limits.replica_id >= 0:
+            # A follower that is too far behind finds out where to begin.
+            return PartitionRead(wanted, error.code, log_start_offset=hosted.log.log_start_offset)
         return PartitionRead(wanted, error.code)
     except StorageError as error:
         logger.error("reading %s-%d failed: %s", wanted.topic, wanted.partition, error)
@@ -84,6 +97,23 @@ def _read(
     except Exception:
         logger.exception("reading %s-%d failed", wanted.topic, wanted.partition)
         return PartitionRead(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+def _read_as_follower(
+    replicas: Replicas,
+    hosted: HostedPartition,
+    wanted: FetchPartition,
+    limits: FetchLimits,
+    bytes_left: int,
+    min_one_message: bool,
+    again: bool,
+) -> PartitionRead:
+    hosted.state.check_follower(limits.replica_id, wanted.current_leader_epoch, limits.broker_epoch)
+    read = _read_log(hosted, wanted, limits, bytes_left, min_one_message)
+    if not again and read.diverging_epoch is None:
+        replicas.on_follower_fetch(hosted, limits.replica_id, limits.broker_epoch, wanted.fetch_offset)
+        read = read._replace(high_watermark=hosted.log.high_watermark)
+    return read
 
 
 def _read_log(
@@ -131,7 +161,9 @@ def _read_log(
 
 def _diverging_epoch(hosted: HostedPartition, wanted: FetchPartition) -> tuple[int, int] | None:
     """Where the reader's log parts from ours, if it does (KIP-595)."""
-    epoch, end_offset = hosted.log.end_offset_for_epoch(wanted.last_fetched_epoch)
+    if wanted.fetch_offset < hosted.log.log_start_offset:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    epoch, end_offset = hosted.end_offset_for_epoch(wanted.last_fetched_epoch)
     if epoch < 0 or end_offset < 0:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, "nothing is known of the epoch last fetched")
     if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:

@@ -11,7 +11,9 @@ from barnabas.clock import Clock
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.machines.partition import PartitionState
+from barnabas.machines.partition.follower import NO_BROKER_EPOCH
 from barnabas.metadata.image import ClusterImage, Delta, PartitionImage, ResourceType, TopicImage
+from barnabas.net.timers import Timers
 from barnabas.server.flusher import Flusher
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.purgatory import FetchPurgatory
@@ -36,6 +38,8 @@ class Replicas:
         flusher: Flusher,
         topic_config: ResolveTopicConfig,
         clock: Clock,
+        timers: Timers,
+        max_lag_ms: int = 30_000,
     ) -> None:
         self._node_id = node_id
         self._directories = directories
@@ -43,11 +47,17 @@ class Replicas:
         self._flusher = flusher
         self._topic_config = topic_config
         self._clock = clock
+        self._timers = timers
+        self._image = ClusterImage()
+        self.max_lag_ms = max_lag_ms
+        """replica.lag.time.max.ms"""
         self._topics: dict[str | bytes, dict[int, HostedPartition]] = {}
         """By name and by id, both to the same inner table."""
         self._offline: dict[tuple[str | bytes, int], str] = {}
         """Partitions that should be here but whose log cannot be opened, and why."""
         self.on_log_deleted: Callable[[Log], None] | None = None
+        self.on_isr_proposed: Callable[[HostedPartition], None] | None = None
+        """Told of a partition whose state proposes another ISR."""
 
     def __iter__(self) -> Iterator[HostedPartition]:
         for topic, partitions in self._topics.items():
@@ -83,6 +93,7 @@ class Replicas:
         return None if hosted is None or hosted.is_internal or hosted.log.failure is not None else hosted
 
     def on_delta(self, delta: Delta) -> None:
+        self._image = delta.image
         for topic in delta.topics_deleted:
             self._drop_topic(topic)
         for topic, partition in delta.partitions:
@@ -100,6 +111,34 @@ class Replicas:
             if isinstance(topic, str):
                 self._update_config(image, topic)
 
+    def on_follower_fetch(self, hosted: HostedPartition, replica_id: int, broker_epoch: int, fetch_offset: int) -> None:
+        """A follower's fetch was read well: it has everything below the offset."""
+        now_ms = self._clock.monotonic_ms()
+        state = hosted.state
+        if replica_id in state.in_sync_replicas:
+            hosted.on_follower_fetch(replica_id, fetch_offset, now_ms, broker_epoch)
+            return
+        eligible = self._may_join_isr(replica_id, broker_epoch)
+        hosted.on_follower_fetch(replica_id, fetch_offset, now_ms, broker_epoch, eligible)
+        if eligible and state.propose_isr_expansion(replica_id, now_ms, self.max_lag_ms) is not None:
+            self._propose_isr(hosted)
+
+    def shrink_isr(self, hosted: HostedPartition) -> None:
+        """To be called for every partition, at intervals of half of replica.lag.time.max.ms."""
+        if hosted.on_isr_shrink_due(self._clock.monotonic_ms(), self.max_lag_ms):
+            self._propose_isr(hosted)
+
+    def _propose_isr(self, hosted: HostedPartition) -> None:
+        if self.on_isr_proposed is not None:
+            self.on_isr_proposed(hosted)
+
+    def _may_join_isr(self, replica_id: int, broker_epoch: int) -> bool:
+        """Not a broker that is fenced or leaves (KIP-841), nor one that has been started again since (KIP-903)."""
+        broker = self._image.brokers.get(replica_id)
+        if broker is None or broker.is_fenced or broker.in_controlled_shutdown:
+            return False
+        return broker_epoch in (broker.epoch, NO_BROKER_EPOCH)
+
     def on_directory_offline(self) -> None:
         """A log directory failed: requests that wait on one of its partitions fail."""
         for hosted in self:
@@ -112,6 +151,7 @@ class Replicas:
             config = self._topic_config(image, topic)
             for hosted in partitions.values():
                 hosted.log.update_config(config)
+                hosted.on_config_changed()
 
     def _host(self, image: ClusterImage, topic: TopicImage, partition: PartitionImage) -> None:
         partitions = self._topics.get(topic.topic_id)
@@ -127,7 +167,9 @@ class Replicas:
                 self._offline[topic.topic_id, partition.partition] = str(error)
                 return
             state = PartitionState(self._node_id)
-            hosted = partitions[partition.partition] = HostedPartition(log, state, self._purgatory, self._flusher)
+            hosted = partitions[partition.partition] = HostedPartition(
+                log, state, self._purgatory, self._flusher, self._timers
+            )
         hosted.on_image(partition, self._clock.monotonic_ms())
 
     def _open_log(self, image: ClusterImage, topic: TopicImage, partition: int) -> Log:

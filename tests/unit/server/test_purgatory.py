@@ -12,6 +12,7 @@ from barnabas.server.purgatory import DelayedFetch, FetchPurgatory
 class Partition:
     def __init__(self) -> None:
         self.waiting_fetches: dict[DelayedFetch, None] = {}
+        self.waiting_followers: dict[DelayedFetch, None] = {}
 
 
 class Waiting:
@@ -51,16 +52,16 @@ def test_enough_bytes_wake_it_once_a_turn() -> None:
         one, two = Partition(), Partition()
         waiting = Waiting([one, two], 100)
         purgatory.park(waiting.fetch, 60_000)
-        purgatory.on_progress(one, 60)
+        purgatory.on_progress(one.waiting_fetches, 60)
         await turn()
         assert waiting.reads == []
-        purgatory.on_progress(two, 40)
-        purgatory.on_progress(one, 500)
+        purgatory.on_progress(two.waiting_fetches, 40)
+        purgatory.on_progress(one.waiting_fetches, 500)
         assert waiting.reads == []  # the rest of this turn's appends come into the same answer
         await turn()
         assert waiting.reads == [False]
         assert one.waiting_fetches == two.waiting_fetches == {}
-        purgatory.on_progress(one, 500)
+        purgatory.on_progress(one.waiting_fetches, 500)
         await turn()
         assert waiting.reads == [False]
 
@@ -73,13 +74,13 @@ def test_a_reader_that_still_misses_bytes_goes_on_waiting() -> None:
         waiting = Waiting([partition], 10)
         waiting.still_missing = 25  # written, but not readable for this one yet
         purgatory.park(waiting.fetch, 60_000)
-        purgatory.on_progress(partition, 10)
+        purgatory.on_progress(partition.waiting_fetches, 10)
         await turn()
-        purgatory.on_progress(partition, 24)
+        purgatory.on_progress(partition.waiting_fetches, 24)
         await turn()
         assert waiting.reads == [False]
         waiting.still_missing = 0
-        purgatory.on_progress(partition, 1)
+        purgatory.on_progress(partition.waiting_fetches, 1)
         await turn()
         assert waiting.reads == [False, False]
 
@@ -104,7 +105,7 @@ def test_an_answered_fetch_is_left_alone_by_its_timer() -> None:
         answered, timed_out = Waiting([partition], 10), Waiting([Partition()], 10)
         purgatory.park(answered.fetch, 5)
         purgatory.park(timed_out.fetch, 10)
-        purgatory.on_progress(partition, 10)
+        purgatory.on_progress(partition.waiting_fetches, 10)
         await timed_out.read.wait()
         assert answered.reads == [False]
 
@@ -131,7 +132,7 @@ def test_one_that_became_ready_and_was_then_finished_is_read_once() -> None:
         partition = Partition()
         waiting = Waiting([partition], 10)
         purgatory.park(waiting.fetch, 60_000)
-        purgatory.on_progress(partition, 10)
+        purgatory.on_progress(partition.waiting_fetches, 10)
         purgatory.on_change(partition)
         await turn()
         assert waiting.reads == [True]

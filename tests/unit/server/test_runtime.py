@@ -379,4 +379,4 @@ def _damage(directory: Path) -> None:
 
 def _follower_fetches(harness: Harness, offset: int) -> None:
     hosted = harness.replicas.find("__consumer_offsets", 0)
-    hosted._move_high_watermark(hosted.state.on_follower_fetch(2, offset, 0))
+    hosted.on_follower_fetch(2, offset, 0)

@@ -12,6 +12,7 @@ from typing import cast
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.fetch_context import FetchContext, FetchPartition, PartitionKey
+from barnabas.machines.partition.follower import NO_BROKER_EPOCH
 from barnabas.net.deferred import Deferred, then
 from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
@@ -28,7 +29,7 @@ from barnabas.protocol.messages.fetch import (
 from barnabas.server.dispatch import Handler
 from barnabas.server.purgatory import DelayedFetch
 from barnabas.server.reading import FetchLimits, PartitionRead, read_partitions
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps, is_one_step
 
 FIRST_TOPIC_ID_VERSION = 13
@@ -104,9 +105,13 @@ def _open(
 ) -> tuple[FetchContext, FetchLimits]:
     broker = context.broker
     uses_topic_ids = context.version >= FIRST_TOPIC_ID_VERSION
-    replica_id = request.replica_id
+    replica_id, broker_epoch = request.replica_id, NO_BROKER_EPOCH
     if context.version >= FIRST_REPLICA_STATE_VERSION:
-        replica_id = request.replica_state.replica_id
+        replica_id, broker_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
+    if replica_id >= 0 and not _may_replicate(context):
+        # Followers read what is not committed, and what they claim to have counts.
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return FetchContext((), error), FetchLimits(context.version, replica_id, 0, 0)
     session = broker.fetch_sessions.open(
         request.session_id,
         request.session_epoch,
@@ -117,7 +122,13 @@ def _open(
         now_ms=broker.clock.monotonic_ms(),
     )
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
-    return session, FetchLimits(context.version, replica_id, max_bytes, request.isolation_level)
+    return session, FetchLimits(context.version, replica_id, max_bytes, request.isolation_level, broker_epoch)
+
+
+def _may_replicate(context: RequestContext) -> bool:
+    """Only on the listener of brokers; whether it is a replica of the partition is checked for each."""
+    listener = context.broker.settings.static.inter_broker_listener
+    return context.listener.name == listener and context.may(Operation.CLUSTER_ACTION, CLUSTER)
 
 
 def _park(
@@ -132,14 +143,14 @@ def _park(
     response: Deferred[FetchResponse] = Deferred()
 
     def read_again(last_chance: bool) -> int:
-        reads, total = read_partitions(broker.replicas, session.partitions, limits)
-        if total < request.min_bytes and not last_chance and not any(read.error for read in reads):
+        reads, total = read_partitions(broker.replicas, session.partitions, limits, again=True)
+        if not last_chance and not _is_enough(request, reads, total):
             return request.min_bytes - total
         response.complete(_respond(context, session, reads))
         return 0
 
     watched = [read.hosted for read in first_reads if read.hosted is not None]
-    fetch = DelayedFetch(watched, missing_bytes, read_again)
+    fetch = DelayedFetch(watched, missing_bytes, read_again, from_follower=limits.replica_id >= 0)
     broker.fetch_purgatory.park(fetch, request.max_wait_ms)
     response.on_abandoned = response.on_input_ended = partial(broker.fetch_purgatory.finish, fetch)
     context.hold(PARKED_BYTES + len(first_reads) * PARKED_PARTITION_BYTES)

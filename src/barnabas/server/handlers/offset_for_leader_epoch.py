@@ -44,10 +44,7 @@ def _look_up_each(
 def _look_up(context: RequestContext, topic: str, item: OffsetForLeaderPartition) -> EpochEndOffset:
     hosted = context.broker.replicas.find(topic, item.partition)
     hosted.check_leader_epoch(item.current_leader_epoch)
-    if item.leader_epoch == hosted.state.leader_epoch:
-        epoch, end_offset = item.leader_epoch, hosted.log.log_end_offset
-    else:
-        epoch, end_offset = hosted.log.end_offset_for_epoch(item.leader_epoch)
+    epoch, end_offset = hosted.end_offset_for_epoch(item.leader_epoch)
     return EpochEndOffset(
         error_code=ErrorCode.NONE, partition=item.partition, leader_epoch=epoch, end_offset=end_offset
     )

@@ -264,26 +264,19 @@ def _respond_when_committed(
 ) -> Deferred[Response]:
     response: Deferred[Response] = Deferred()
     context.hold(len(outcomes) * PARKED_PARTITION_BYTES)  # the batches are in the log by now
-    still_open = {index for index, _, _ in waiting}
+    open_count = len(waiting)
 
     def close(index: int, error: ErrorCode) -> None:
-        if index not in still_open:
-            return
-        still_open.discard(index)
+        nonlocal open_count
+        open_count -= 1
         if error is not ErrorCode.NONE:
             outcomes[index] = PartitionFailure(outcomes[index].topic, outcomes[index].partition, error, error.text)
-        if not still_open:
-            timers.cancel(timer)
+        if not open_count:
             response.complete(outcomes)
 
-    def on_time_up() -> None:
-        for index in list(still_open):
-            close(index, ErrorCode.REQUEST_TIMED_OUT)
-
-    timers = context.broker.timers
-    timer = timers.call_after(context.expires_after(request.timeout_ms), on_time_up)
+    deadline_ms = context.broker.clock.monotonic_ms() + context.expires_after(request.timeout_ms)
     for index, hosted, last_offset in waiting:
-        hosted.when_committed(last_offset, request.acks, partial(close, index))
+        hosted.when_committed(last_offset, request.acks, partial(close, index), deadline_ms)
     return response
 
 

@@ -66,14 +66,106 @@ def test_high_watermark_is_the_slowest_in_sync_replica() -> None:
 def test_min_in_sync_replicas() -> None:
     state = PartitionState(0)
     state.apply(image(isr=(0, 1)), 0, 0)
-    state.check_min_in_sync_replicas(2)
-    assert code_of(state.check_min_in_sync_replicas, 3) is ErrorCode.NOT_ENOUGH_REPLICAS
+    state.set_min_in_sync_replicas(2)
+    state.check_min_in_sync_replicas()
+    state.set_min_in_sync_replicas(3)
+    assert code_of(state.check_min_in_sync_replicas) is ErrorCode.NOT_ENOUGH_REPLICAS
 
 
 def test_no_more_replicas_can_be_required_than_there_are() -> None:
     state = PartitionState(0)
     state.apply(PartitionImage(0, (0,), (0,), 0, 3, 7), 10, 4)
-    state.check_min_in_sync_replicas(2)
+    state.set_min_in_sync_replicas(2)
+    state.check_min_in_sync_replicas()
+    assert state.on_append(12) == 12
+
+
+def test_under_min_isr_the_high_watermark_stands_still() -> None:
+    state = leader_of_three()
+    state.set_min_in_sync_replicas(2)
+    state.on_append(10)
+    for replica in (1, 2):
+        state.on_follower_fetch(replica, 10, 1)
+    state.apply(image(partition_epoch=1, isr=(0,)), 10, 10)
+    assert state.is_under_min_isr
+    assert state.on_append(12) == 10
+    assert state.on_follower_fetch(1, 12, 2) == 10
+    assert state.set_min_in_sync_replicas(1) == 12
+    state.set_min_in_sync_replicas(2)
+    assert state.on_append(13) == 12
+    state.on_follower_fetch(1, 13, 3)
+    state.apply(image(partition_epoch=2, isr=(0, 1)), 13, 12)
+    assert state.high_watermark == 13
+
+
+def test_under_min_isr_only_a_follower_that_has_caught_up_joins() -> None:
+    state = PartitionState(0)
+    state.set_min_in_sync_replicas(2)
+    state.apply(image(isr=(0,)), 10, 10)
+    state.on_append(50)  # with acks 1; the high watermark stays
+    state.on_follower_fetch(1, 20, 1)
+    assert state.propose_isr_expansion(1, 1, 1000) is None, "it would lag, leave, join, leave"
+    state.on_follower_fetch(1, 50, 2)
+    assert state.propose_isr_expansion(1, 2, 1000) == (0, 1)
+
+
+def test_an_equal_partition_epoch_says_nothing_about_a_change_on_its_way() -> None:
+    state = leader_of_three()
+    state.on_append(10)
+    state.on_follower_fetch(1, 10, 100)
+    state.on_follower_fetch(2, 3, 100)
+    assert state.propose_isr_shrink(5000, 1000) == (0, 1)
+    assert not state.apply(image(), 10, 0, 5001)
+    assert state.proposed_isr == (0, 1)
+    assert state.followers[1].log_end_offset == 10
+    state.apply(image(partition_epoch=1, isr=(0, 1)), 10, 0, 5002)
+    assert state.proposed_isr is None and state.high_watermark == 10
+
+
+def test_a_fetch_from_before_a_restart_is_refused() -> None:
+    state = leader_of_three()
+    state.on_append(10)
+    state.on_follower_fetch(1, 10, 1, broker_epoch=7)
+    assert code_of(state.on_follower_fetch, 1, 4, 2, 6) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert state.followers[1].log_end_offset == 10
+    state.on_follower_fetch(1, 3, 2, broker_epoch=8)
+    assert state.broker_epochs((0, 1, 2), 5) == (5, 8, -1)
+
+
+def test_an_idle_follower_is_not_removed_at_the_next_append() -> None:
+    """It has everything and does not fetch the partition: that it was caught up so far must not be forgotten."""
+    state = leader_of_three(10)
+    for replica in (1, 2):
+        state.on_follower_fetch(replica, 10, 0)
+    for now_ms in range(0, 100_000, 500):
+        assert state.propose_isr_shrink(now_ms, 1000) is None
+    state.on_append(11)
+    assert state.propose_isr_shrink(100_000, 1000) is None
+    assert state.propose_isr_shrink(101_000, 1000) == (0,)
+
+
+def test_the_high_watermark_waits_for_one_that_is_about_to_join() -> None:
+    state = PartitionState(0)
+    state.apply(image(isr=(0, 1)), 10, 10)
+    state.on_follower_fetch(2, 5, 1)
+    state.on_append(12)
+    assert state.on_follower_fetch(1, 12, 2) == 12, "one that is far behind holds up nobody"
+    state.on_follower_fetch(2, 12, 3)
+    state.on_append(14)
+    assert state.on_follower_fetch(1, 14, 4) == 12
+    assert state.on_follower_fetch(2, 14, 5) == 14
+    state.on_append(15)
+    state.on_follower_fetch(1, 15, 5)
+    assert state.propose_isr_shrink(5000, 1000) is None
+    assert state.high_watermark == 15, "it did not come in time"
+
+
+def test_a_broker_that_may_not_join_holds_up_nobody() -> None:
+    state = PartitionState(0)
+    state.apply(image(isr=(0, 1)), 10, 10)
+    state.on_follower_fetch(2, 10, 1, eligible=False)
+    state.on_append(12)
+    assert state.on_follower_fetch(1, 12, 2) == 12
 
 
 def test_a_lagging_follower_holds_the_high_watermark_until_the_controller_agrees() -> None:
