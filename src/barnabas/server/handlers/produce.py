@@ -10,9 +10,9 @@ fatal, so what is unforeseen is logged and reported as a retriable storage error
 """
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.connection import Connection
@@ -126,7 +126,7 @@ def _go_on_later(
     request: ProduceFrame,
     progress: Progress,
     writes: TransactionalWrites | None,
-    verifying: Coroutine[Any, Any, None] | None = None,
+    verifying: Awaitable[None] | None = None,
 ) -> Deferred[Response]:
     """The frame is only valid until this returns, so the batches that are not written yet are copied."""
     done = len(progress.outcomes)
@@ -146,7 +146,7 @@ async def _produce_later(
     request: ProduceFrame,
     progress: Progress,
     writes: TransactionalWrites | None,
-    verifying: Coroutine[Any, Any, None] | None,
+    verifying: Awaitable[None] | None,
 ) -> Response:
     with held(context.connection):
         if verifying is not None:
