@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from barnabas.clock import Clock
 from barnabas.net.connection import Connection
 from barnabas.net.deferred import Deferred
 from barnabas.net.reply import Parts
@@ -108,9 +109,12 @@ class Network:
 
 @asynccontextmanager
 async def network(
-    handler: Handler, settings: NetworkSettings | None = None, listener: Listener | None = None
+    handler: Handler,
+    settings: NetworkSettings | None = None,
+    listener: Listener | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Network]:
-    server = Server(handler, [listener or Listener(host="127.0.0.1", port=0)], settings)
+    server = Server(handler, [listener or Listener(host="127.0.0.1", port=0)], settings, clock=clock)
     await server.start()
     running = Network(server)
     try:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from net_harness import Answer, Client, Handler, framed, network, run
 
+from barnabas.clock import ManualClock
 from barnabas.net.connection import Connection
 from barnabas.net.deferred import Deferred
 from barnabas.net.reply import Parts
@@ -175,11 +176,13 @@ def test_max_connections_per_ip_refuses_and_overrides_count() -> None:
 
 def test_idle_connections_are_closed_and_active_ones_are_not() -> None:
     async def test() -> None:
-        async with network(Handler(), NetworkSettings(connections_max_idle_ms=150)) as net:
+        clock = ManualClock()
+        async with network(Handler(), NetworkSettings(connections_max_idle_ms=50), clock=clock) as net:
             idle, trickling, active = [await net.connect() for _ in range(3)]
             await trickling.send(b"\0\0\xff\xff")
             open_yet = {asyncio.ensure_future(client.read_to_end()) for client in (idle, trickling)}
             while open_yet:
+                clock.advance(20)
                 trickling.writer.write(b"x")
                 assert await active.ask(b"x") == b"x"
                 _, open_yet = await asyncio.wait(open_yet, timeout=0.02)
