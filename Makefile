@@ -40,10 +40,7 @@ demo: $(INSTALLED)
 
 # FOREIGN=0 does without the foreign tools: the tests that need one skip and give the reason.
 test: $(INSTALLED) foreign check
-	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile --durations 20 || $(RETEST)
-
-# Timing-sensitive tests that failed while two processes shared the machine are run again, serially.
-RETEST = { echo "Running the failed tests again, serially"; $(PY) -m pytest -m "not soak" --last-failed --last-failed-no-failures none; }
+	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile --durations 20
 
 check: $(INSTALLED)
 	$(VENV)/bin/ruff check src tests benchmarks
