@@ -163,12 +163,12 @@ def read_ages(bootstrap: str, ages: list[float], stop: threading.Event) -> None:
 
 
 @contextmanager
-def pipeline(session: Session, contender: Contender) -> Iterator[Run]:
-    folder = session.directory / "pipeline-checkpoint"
-    output = session.directory / "pipeline.out"
+def pipeline(session: Session, contender: Contender, sources: Path = ROOT / "src") -> Iterator[Run]:
+    folder = session.directory / f"pipeline-checkpoint-{contender.name}"
+    output = session.directory / f"pipeline-{contender.name}.out"
     command = [sys.executable, "-m", "barnabas", "pipeline", "run", "--bootstrap", contender.bootstrap]
     command += ["--master", "local[2]", "--checkpoint", str(folder)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    environment = os.environ | {"PYTHONPATH": str(sources), "PYTHONUNBUFFERED": "1"}
     with output.open("wb") as sink:
         process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=sink, stderr=subprocess.STDOUT)
     running = Run(contender, process, output)

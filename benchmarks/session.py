@@ -20,7 +20,8 @@ from server_process import ServerProcess
 
 from benchmarks.board import BARNABAS, KAFKA, Board
 
-STARTERS: dict[str, Callable[[Path], ServerProcess]] = {KAFKA: KafkaProcess, BARNABAS: BarnabasProcess}
+Starters = dict[str, Callable[[Path], ServerProcess]]
+STARTERS: Starters = {KAFKA: KafkaProcess, BARNABAS: BarnabasProcess}
 
 
 class Contender:
@@ -46,14 +47,15 @@ class Contender:
 
 
 class Session:
-    def __init__(self, directory: Path, rounds: int, quick: bool) -> None:
+    def __init__(self, directory: Path, rounds: int, quick: bool, starters: Starters = STARTERS) -> None:
         self.directory = directory
         self.rounds = rounds
         self.quick = quick
         self.board = Board()
         self.extra_tables: dict[str, str] = {}
         """Title -> table, for work whose contenders are not the two brokers."""
-        self.names = [BARNABAS] if why_no_kafka() else [KAFKA, BARNABAS]
+        self.starters = starters
+        self.names = [name for name in starters if name != KAFKA or not why_no_kafka()]
         self._contenders: list[Contender] = []
         self._stack = ExitStack()
 
@@ -73,7 +75,7 @@ class Session:
     def fresh(self, name: str, purpose: str) -> Iterator[Contender]:
         """A separate broker with an empty data directory."""
         directory = self.directory / f"{purpose}-{name.split()[-1].lower()}-{os.urandom(2).hex()}"
-        with STARTERS[name](directory) as broker:
+        with self.starters[name](directory) as broker:
             yield Contender(name, broker)
 
     def turns(

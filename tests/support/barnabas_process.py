@@ -18,14 +18,14 @@ READY_LINE = re.compile(r"^barnabas (\S+) ready on (\S+) \(node (\d+), data (.+)
 class BarnabasProcess(ServerProcess):
     """One Barnabas broker; a stopped or killed one can be started again on the same port and data directory."""
 
-    def __init__(self, directory: Path, *options: str, settings: dict[str, str] | None = None):
+    def __init__(self, directory: Path, *options: str, settings: dict[str, str] | None = None, sources: Path = SOURCES):
         port = free_port()
         self.data = directory / "data"
         command = [sys.executable, "-m", "barnabas", "server"]
         command += ["--listen", f"127.0.0.1:{port}", "--data-dir", str(self.data)]
         for key, value in (settings or {}).items():
             command += ["--set", f"{key}={value}"]
-        environment = os.environ | {"PYTHONPATH": str(SOURCES), "PYTHONUNBUFFERED": "1"}
+        environment = os.environ | {"PYTHONPATH": str(sources), "PYTHONUNBUFFERED": "1"}
         super().__init__([*command, *options], directory, "127.0.0.1", port, environment)
 
     def start(self, timeout: float = 30.0) -> Self:

@@ -40,8 +40,11 @@ def why_no_official() -> str | None:
 
 
 class SparkWorker:
-    def __init__(self, kind: str, directory: Path, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, kind: str, directory: Path, settings: dict[str, str] | None = None, sources: Path = ROOT / "src"
+    ) -> None:
         self.kind = kind
+        self._sources = sources
         self._output = directory / f"spark-{kind}.out"
         self._process = self._start(directory, settings or {})
         self._answer()
@@ -49,7 +52,7 @@ class SparkWorker:
     def _start(self, directory: Path, settings: dict[str, str]) -> subprocess.Popen[str]:
         python = str(ENVIRONMENT / "bin" / "python") if self.kind == OFFICIAL else sys.executable
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-        environment |= {"PYSPARK_PYTHON": python, "PYTHONPATH": "" if self.kind == OFFICIAL else str(ROOT / "src")}
+        environment |= {"PYSPARK_PYTHON": python, "PYTHONPATH": "" if self.kind == OFFICIAL else str(self._sources)}
         settings = settings | {"spark.local.dir": str(directory), "spark.sql.warehouse.dir": str(directory)}
         if self.kind == OFFICIAL:
             settings["spark.jars"] = ",".join(str(jar) for jar in sorted(JARS.glob("*.jar")))
