@@ -11,7 +11,7 @@ An API moves to a file of its own, named like its message file, as soon as the b
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
@@ -35,7 +35,9 @@ from barnabas.protocol.messages.share_group_describe import (
 from barnabas.server.dispatch import AnyHandler, Handler
 from barnabas.server.request import ANONYMOUS, RequestContext
 
-Refuse = Callable[[RequestContext, Any, ErrorCode, str], Any]
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+Refuse = Callable[[RequestContext, Request, ErrorCode, str], Response]
 """(context, request, error, message) -> the response in which every part of the request failed"""
 
 NO_AUTHORIZER = "No Authorizer is configured."
@@ -49,27 +51,33 @@ def _refused(
     api_key: ApiKey,
     versions: tuple[int, int],
     error: ErrorCode,
+    refuse: Refuse[Request, Response],
     message: str | None = None,
-    refuse: Refuse | None = None,
-    **fields: Any,
-) -> AnyHandler:
-    """A row; without `refuse` the response has the error at its top, and these fields."""
+) -> Handler[Request, Response]:
     text = error.text if message is None else message
-    respond = refuse or _error_at_top(response_type(api_key), fields)
     return Handler(
         api_key=api_key,
         min_version=versions[0],
         max_version=versions[1],
         request=request_type(api_key),
-        handle=lambda context, request: respond(context, request, error, text),
-        fail=lambda context, request, fault: respond(context, request, fault, fault.text),
+        handle=lambda context, request: refuse(context, request, error, text),
+        fail=lambda context, request, fault: refuse(context, request, fault, fault.text),
     )
 
 
-def _error_at_top(response: type[Any], fields: dict[str, Any]) -> Refuse:
+def _error_at_top(
+    api_key: ApiKey, versions: tuple[int, int], error: ErrorCode, message: str | None = None, **fields: int | None
+) -> AnyHandler:
+    """A row whose response has the error at its top, and these fields."""
+    response = response_type(api_key)
     takes_message = "error_message" in response.__slots__ and "error_message" not in fields
+    return _refused(api_key, versions, error, _responding_with(response, fields, takes_message), message)
 
-    def refuse(context: RequestContext, request: Any, error: ErrorCode, message: str) -> Any:
+
+def _responding_with(
+    response: Callable[..., Response], fields: dict[str, int | None], takes_message: bool
+) -> Refuse[Request, Response]:
+    def refuse(context: RequestContext, request: Request, error: ErrorCode, message: str) -> Response:
         return response(error_code=error, **fields, **({"error_message": message} if takes_message else {}))
 
     return refuse
@@ -126,22 +134,22 @@ DISABLED = ErrorCode.SECURITY_DISABLED
 NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
 HANDLERS: tuple[AnyHandler, ...] = (
-    _refused(ApiKey.DESCRIBE_ACLS, (1, 3), DISABLED, "No Authorizer is configured on the broker"),
-    _refused(ApiKey.CREATE_ACLS, (1, 3), DISABLED, NO_AUTHORIZER, _refuse_create_acls),
-    _refused(ApiKey.DELETE_ACLS, (1, 3), DISABLED, NO_AUTHORIZER, _refuse_delete_acls),
-    _refused(ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), NOT_ALLOWED, refuse=_refuse_create_delegation_token),
-    _refused(ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), NOT_ALLOWED, expiry_timestamp_ms=NEVER),
-    _refused(ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), NOT_ALLOWED, expiry_timestamp_ms=NEVER),
-    _refused(ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), NOT_ALLOWED),
-    _refused(ApiKey.SASL_HANDSHAKE, (0, 1), ErrorCode.ILLEGAL_SASL_STATE),
-    _refused(ApiKey.SASL_AUTHENTICATE, (0, 2), ErrorCode.ILLEGAL_SASL_STATE, NO_AUTHENTICATION),
-    _refused(ApiKey.ADD_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "add a voter to."),
-    _refused(ApiKey.REMOVE_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "remove a voter from."),
-    _refused(ApiKey.SHARE_GROUP_HEARTBEAT, (1, 1), UNSUPPORTED, error_message=None),
-    _refused(ApiKey.SHARE_GROUP_DESCRIBE, (1, 1), UNSUPPORTED, refuse=_refuse_share_group_describe),
-    _refused(ApiKey.SHARE_FETCH, (1, 1), UNSUPPORTED, error_message=None),
-    _refused(ApiKey.SHARE_ACKNOWLEDGE, (1, 1), UNSUPPORTED, error_message=None),
-    _refused(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, (0, 0), UNSUPPORTED, refuse=_refuse_describe_share_group_offsets),
-    _refused(ApiKey.ALTER_SHARE_GROUP_OFFSETS, (0, 0), UNSUPPORTED),
-    _refused(ApiKey.DELETE_SHARE_GROUP_OFFSETS, (0, 0), UNSUPPORTED),
+    _error_at_top(ApiKey.DESCRIBE_ACLS, (1, 3), DISABLED, "No Authorizer is configured on the broker"),
+    _refused(ApiKey.CREATE_ACLS, (1, 3), DISABLED, _refuse_create_acls, NO_AUTHORIZER),
+    _refused(ApiKey.DELETE_ACLS, (1, 3), DISABLED, _refuse_delete_acls, NO_AUTHORIZER),
+    _refused(ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), NOT_ALLOWED, _refuse_create_delegation_token),
+    _error_at_top(ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), NOT_ALLOWED, expiry_timestamp_ms=NEVER),
+    _error_at_top(ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), NOT_ALLOWED, expiry_timestamp_ms=NEVER),
+    _error_at_top(ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), NOT_ALLOWED),
+    _error_at_top(ApiKey.SASL_HANDSHAKE, (0, 1), ErrorCode.ILLEGAL_SASL_STATE),
+    _error_at_top(ApiKey.SASL_AUTHENTICATE, (0, 2), ErrorCode.ILLEGAL_SASL_STATE, NO_AUTHENTICATION),
+    _error_at_top(ApiKey.ADD_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "add a voter to."),
+    _error_at_top(ApiKey.REMOVE_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "remove a voter from."),
+    _error_at_top(ApiKey.SHARE_GROUP_HEARTBEAT, (1, 1), UNSUPPORTED, error_message=None),
+    _refused(ApiKey.SHARE_GROUP_DESCRIBE, (1, 1), UNSUPPORTED, _refuse_share_group_describe),
+    _error_at_top(ApiKey.SHARE_FETCH, (1, 1), UNSUPPORTED, error_message=None),
+    _error_at_top(ApiKey.SHARE_ACKNOWLEDGE, (1, 1), UNSUPPORTED, error_message=None),
+    _refused(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, (0, 0), UNSUPPORTED, _refuse_describe_share_group_offsets),
+    _error_at_top(ApiKey.ALTER_SHARE_GROUP_OFFSETS, (0, 0), UNSUPPORTED),
+    _error_at_top(ApiKey.DELETE_SHARE_GROUP_OFFSETS, (0, 0), UNSUPPORTED),
 )
