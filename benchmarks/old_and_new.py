@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="counted rounds (default 7)")
     parser.add_argument("--quick", action="store_true", help="less work per round")
     arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise one side would compile its modules at every start
     sources = {OLD: installed_revision(arguments.revision), NEW: ROOT / "src"}
     starters: Starters = {name: partial(BarnabasProcess, sources=path) for name, path in sources.items()}
     with tempfile.TemporaryDirectory(prefix="barnabas-bench-") as directory:

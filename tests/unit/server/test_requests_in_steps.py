@@ -106,13 +106,13 @@ def create_topics() -> tuple[Any, int]:
 def test_in_steps_the_response_is_the_same(make: Any, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with HandlerCalls(tmp_path) as calls:
+            calls.broker.dispatcher.slices = Slices(ManualClock())  # no time passes: all is one slice
             await calls.make_topic("t", 5)
             await calls.make_topic("u", 2)
             for key_type in (0, 1):
                 await calls.call(FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"]), 4)
             await calls.call(*offset_commit())
             request, version = make()
-            calls.broker.dispatcher.slices = Slices(ManualClock())
             at_once = await calls.call(request, version)
             assert not calls.pauses
             calls.broker.dispatcher.slices = Slices(StepClock())
