@@ -8,7 +8,7 @@ the sender turns into another attempt. Only requests that need the controller ar
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.net.deferred import Deferred, then
@@ -19,6 +19,9 @@ from barnabas.protocol.messages.envelope import EnvelopeRequest, EnvelopeRespons
 from barnabas.server.dispatch import AnyHandler, Handler
 from barnabas.server.envelope import host_of, principal_of
 from barnabas.server.request import CLUSTER, Operation, Origin, RequestContext
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
 
 SIZE_PREFIX = 4
 
@@ -64,11 +67,13 @@ async def _open(inner: RequestContext, row: AnyHandler, frame: bytes) -> Envelop
     return EnvelopeResponse(response_data=data[SIZE_PREFIX:], error_code=ErrorCode.NONE)
 
 
-def _handle(row: AnyHandler, context: RequestContext, request: Any) -> Any:
+def _handle(
+    row: Handler[Request, Response], context: RequestContext, request: Request
+) -> Response | Deferred[Response]:
     return then(row.handle(context, request), _check)
 
 
-def _check(response: Any) -> Any:
+def _check(response: Response) -> Response:
     if _says_not_controller(response):
         raise ControllerMovedError
     return response
