@@ -1,14 +1,19 @@
-"""A small tree with versions, in the shape of ZooKeeper's: what the cluster's metadata lives in.
+"""Nodes with versions at paths: what the cluster's metadata lives in, over an existing engine.
 
 `stores/` holds the implementations. Every call blocks until it is durable, so an event loop calls it from a thread; a
-store may be called from one thread at a time. Paths are absolute, without a slash at the end; a node's parent must
-exist; a node with children cannot be deleted. Ephemeral nodes die with the session that made them.
+store may be called from one thread at a time. A call ends within `call_timeout_ms`, by an error at the latest.
+
+Paths are absolute, without a slash at the end, and need no parents. Where a node with data has others below it, it is
+created before them and deleted after them (ZooKeeper keeps a tree). A new node has version 0, each Set adds 1.
+`created` and `modified` are revisions of the store, which only grow. Ephemeral nodes die with the session that made
+them.
 
 A watch is persistent, covers a node and everything below, and says only that something there may have changed: it may
 fire once for many changes and without any, from any thread. Whoever is woken reads again.
 """
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 ANY_VERSION = -1
@@ -18,17 +23,26 @@ class Node(NamedTuple):
     data: bytes
     version: int
     created: int
-    """Number of the transaction that created the node; grows through the store's whole life."""
+    """Revision that created the node; grows through the store's whole life."""
     modified: int
     owner: int = 0
     """Session of an ephemeral node, else 0."""
+
+
+class Scan(NamedTuple):
+    """The nodes at and below a path, by path.
+
+    Every change up to `revision` is in it. A later one may be: not every engine reads many nodes at one moment.
+    """
+
+    revision: int
+    nodes: dict[str, Node]
 
 
 class Create(NamedTuple):
     path: str
     data: bytes = b""
     ephemeral: bool = False
-    sequential: bool = False
 
 
 class Set(NamedTuple):
@@ -50,12 +64,31 @@ class Check(NamedTuple):
 Operation: TypeAlias = Create | Set | Delete | Check
 
 
+class SessionState(Enum):
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"
+    """The engine is out of reach; the session may live on."""
+    LOST = "lost"
+    """The session is over, and its ephemeral nodes are gone or will be."""
+
+
+SessionListener: TypeAlias = Callable[[SessionState], None]
+
+
 class MetadataStoreError(Exception):
-    """A store could not carry out a call; nothing of the call happened."""
+    """A store could not carry out a call. Nothing of the call happened, unless the class says otherwise."""
+
+
+class StoreUnavailableError(MetadataStoreError):
+    """The engine is out of reach or too slow. A write did not happen."""
+
+
+class OutcomeUnknownError(MetadataStoreError):
+    """A write that may have happened, and may still happen: read back before deciding anything else."""
 
 
 class ConflictError(MetadataStoreError):
-    """The tree is not as the caller believed: read it again and decide again."""
+    """A node is not as the caller believed: read again and decide again."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -74,10 +107,6 @@ class BadVersionError(ConflictError):
     pass
 
 
-class NotEmptyError(ConflictError):
-    pass
-
-
 class SessionExpiredError(MetadataStoreError):
     """The session is over and its ephemeral nodes are gone; `open` begins another."""
 
@@ -85,6 +114,11 @@ class SessionExpiredError(MetadataStoreError):
 class MetadataStore(Protocol):
     multi_limit: int
     """How many operations one `multi` takes."""
+    max_bytes: int
+    """How many bytes of paths and data one `multi` takes."""
+    call_timeout_ms: int
+    on_session_state: SessionListener
+    """Called from any thread when the session's state changes; it must not call the store."""
 
     @property
     def session_id(self) -> int: ...
@@ -102,11 +136,19 @@ class MetadataStore(Protocol):
     def get_many(self, paths: Sequence[str]) -> list[Node | None]: ...
 
     def children(self, path: str) -> list[str]:
-        """Names of the children, sorted; none of a node that does not exist."""
+        """Names of the nodes directly below, sorted."""
         ...
 
-    def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False) -> str:
-        """Returns the path made: a sequential node gets ten digits added to its name."""
+    def scan(self, prefix: str) -> Scan:
+        """The node at `prefix` and all below it."""
+        ...
+
+    def sync(self) -> None:
+        """What is read afterwards has every change that was acknowledged to anybody before."""
+        ...
+
+    def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> int:
+        """Returns the revision that created the node."""
         ...
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
@@ -115,8 +157,11 @@ class MetadataStore(Protocol):
 
     def delete(self, path: str, version: int = ANY_VERSION) -> None: ...
 
-    def multi(self, operations: Sequence[Operation]) -> None:
-        """All of them, or none and the error of the first that failed."""
+    def multi(self, operations: Sequence[Operation]) -> int:
+        """All of them, or none and the error of the first that failed; returns the revision.
+
+        Each path may occur once.
+        """
         ...
 
     def watch(self, path: str, callback: Callable[[], None]) -> Callable[[], None]:
@@ -124,16 +169,25 @@ class MetadataStore(Protocol):
         ...
 
 
+def ignore_session_state(_state: SessionState) -> None:
+    """What a store calls as long as nobody listens."""
+
+
 def parent_of(path: str) -> str:
     return path.rpartition("/")[0] or "/"
 
 
-def ensure_path(store: MetadataStore, path: str) -> None:
-    """Make a persistent node and its parents where they are missing."""
-    if path == "/" or store.get(path) is not None:
-        return
-    ensure_path(store, parent_of(path))
-    try:
-        store.create(path)
-    except NodeExistsError:
-        pass
+def is_at_or_below(path: str, prefix: str) -> bool:
+    return path == prefix or prefix == "/" or path.startswith(prefix + "/")
+
+
+def size_of(operation: Operation) -> int:
+    """Bytes that an operation takes up of `max_bytes`; what an engine adds to each is estimated generously."""
+    data = operation.data if isinstance(operation, Create | Set) else b""
+    return len(operation.path) + len(data) + 64
+
+
+def check_distinct(operations: Sequence[Operation]) -> None:
+    """An engine may not see the effect of one operation in the next of the same transaction."""
+    if len({operation.path for operation in operations}) != len(operations):
+        raise ValueError("a path occurs twice in one multi")

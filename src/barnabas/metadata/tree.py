@@ -11,6 +11,7 @@
     /barnabas/brokers/N                           what the controller knows of a broker: last epoch, away? leaving?
     /admin/delete_topics/T                        a topic on its way out
     /admin/folders_adopted                        there once the log directories' folders are in the tree (not Kafka's)
+    /barnabas/changes                             the change log (not Kafka's; `change_log.py`)
 
 Pure text in and out: `repository.py` does the reading and writing.
 """
@@ -33,12 +34,14 @@ from barnabas.types import NO_LEADER, TopicId, topic_id_from_text, topic_id_text
 CLUSTER_ID = "/cluster/id"
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
+BROKERS = "/brokers"
 BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
 PRODUCER_IDS = "/latest_producer_id_block"
 DELETE_TOPICS = "/admin/delete_topics"
 KNOWN_BROKERS = "/barnabas/brokers"
 FOLDERS_ADOPTED = "/admin/folders_adopted"
+CONFIG = "/config"
 _CONFIG = {
     ResourceType.TOPIC: "/config/topics",
     ResourceType.BROKER: "/config/brokers",
@@ -46,7 +49,7 @@ _CONFIG = {
     ResourceType.GROUP: "/config/groups",
 }
 _DEFAULT_ENTITY = "<default>"
-PERSISTENT = ("/cluster", BROKER_IDS, KNOWN_BROKERS, TOPICS, DELETE_TOPICS, *_CONFIG.values())
+PERSISTENT = (BROKER_IDS, KNOWN_BROKERS, TOPICS, DELETE_TOPICS, *_CONFIG.values())
 """Nodes that are made once and never hold data."""
 
 
@@ -64,6 +67,10 @@ def topic_path(topic: str) -> str:
 
 def state_path(topic: str, partition: int) -> str:
     return f"{TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def delete_path(topic: str) -> str:
+    return f"{DELETE_TOPICS}/{topic}"
 
 
 def config_path(resource: ConfigResource) -> str:

@@ -23,6 +23,7 @@ from barnabas.machines.controller.commands import Command, ConfigRules
 from barnabas.machines.controller.machine import ControllerMachine
 from barnabas.machines.controller.topics import TopicDefaults
 from barnabas.metadata import tree
+from barnabas.metadata.change_log import CHANGES
 from barnabas.metadata.image import (
     NO_CONTROLLER,
     BrokerEndpoint,
@@ -36,6 +37,7 @@ from barnabas.metadata.store import (
     MetadataStore,
     MetadataStoreError,
     NodeExistsError,
+    OutcomeUnknownError,
     SessionExpiredError,
 )
 from barnabas.types import NodeId, topic_id_text
@@ -128,8 +130,8 @@ class ClusterMembership:
         except BaseException:
             await self._close()
             raise
-        # A controller knows its own writes: it watches only brokers and rivals. The others watch everything.
-        self._watch("/", lambda: None if self.is_controller else self._on_store_changed())
+        # A controller knows its own writes: it watches only brokers and rivals. The others watch its change log.
+        self._watch(CHANGES, lambda: None if self.is_controller else self._on_store_changed())
         self._watch(tree.BROKER_IDS, self._on_store_changed)
         self._watch(tree.CONTROLLER, self._on_store_changed)
         self._worker = loop.create_task(self._work(), name="cluster")
@@ -203,9 +205,10 @@ class ClusterMembership:
                 self._machine.reset(loaded.image)
                 if leads == self.broker_id:
                     decision = self._machine.decide(commands.TakeOver(loaded.stale), self._clock.now_ms())
-                    await self._in_thread(self._repository.write, decision.records, loaded.image)
+                    number = await self._in_thread(self._repository.write, decision.records, loaded.image)
                     for record in decision.records:
                         self._machine.apply(record)
+                    self._machine.on_written(number)
             except (ConflictError, ControllerMovedError):
                 continue
             self._machine.take_delta()
@@ -241,11 +244,12 @@ class ClusterMembership:
                 break
             image = self._machine.image
             decision = self._machine.decide(command, self._clock.now_ms())
+            number = image.change_number
             try:
                 if decision.records:
-                    await self._in_thread(self._repository.write, decision.records, image)
-            except ConflictError as error:
-                logger.warning("the store was changed by another process at %s: loading it again", error.path)
+                    number = await self._in_thread(self._repository.write, decision.records, image)
+            except (ConflictError, OutcomeUnknownError) as error:
+                logger.warning("the store was perhaps changed by another process (%s): loading it again", error)
                 await self._reload(self.cluster_id)
                 continue
             except ControllerMovedError:
@@ -253,6 +257,7 @@ class ClusterMembership:
                 break
             for record in decision.records:
                 self._machine.apply(record)
+            self._machine.on_written(number)
             self._publish(self._machine.take_delta())
             if not future.done():
                 future.set_result(decision.replies[0][1])

@@ -12,7 +12,14 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from barnabas.metadata.store import MetadataStoreError, Node, Operation
+from barnabas.metadata.store import (
+    MetadataStoreError,
+    Node,
+    Operation,
+    OutcomeUnknownError,
+    Scan,
+    StoreUnavailableError,
+)
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from simulation.loop import VirtualLoop
 from simulation.network import SimulatedNetwork
@@ -146,17 +153,27 @@ class SimulatedStore(MemoryStore):
 
         return super().watch(path, fire)
 
-    def _commit(self, operations: Sequence[Operation]) -> list[str | int]:
-        return self._travel(super()._commit, operations)
+    def scan(self, prefix: str) -> Scan:
+        return self._travel(super().scan, prefix)
 
-    def _travel(self, call: Callable[..., Any], *args: Any) -> Any:
+    def sync(self) -> None:
+        return self._travel(super().sync)
+
+    def multi(self, operations: Sequence[Operation]) -> int:
+        return self._travel(super().multi, operations, no_answer=OutcomeUnknownError)
+
+    def _travel(
+        self, call: Callable[..., Any], *args: Any, no_answer: type[MetadataStoreError] = StoreUnavailableError
+    ) -> Any:
+        """Nobody can tell a lost request from a lost response, unless the engine's address refuses the connection."""
         engine, loop = self._engine, self._engine.loop
         loop.pause(self._delay())
         fate = engine.chance.random()
         if fate < engine.failing_share / 2 or not engine.hears(self.process):
-            if not engine.is_down:
-                loop.pause(CALL_DEADLINE_S)
-            raise MetadataStoreError("the metadata engine did not answer")
+            if engine.is_down:
+                raise StoreUnavailableError("the metadata engine is down")
+            loop.pause(CALL_DEADLINE_S)
+            raise no_answer("the metadata engine did not answer")
         error: MetadataStoreError | None = None
         result = None
         try:
@@ -166,7 +183,7 @@ class SimulatedStore(MemoryStore):
         loop.pause(self._delay())
         if fate > 1 - engine.failing_share / 2 or not engine.answers(self.process):
             loop.pause(CALL_DEADLINE_S)
-            raise MetadataStoreError("the metadata engine did not answer")
+            raise no_answer("the metadata engine did not answer")
         if error is not None:
             raise error
         return result

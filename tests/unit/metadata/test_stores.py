@@ -14,10 +14,8 @@ from barnabas.metadata.store import (
     MetadataStore,
     NodeExistsError,
     NoNodeError,
-    NotEmptyError,
     SessionExpiredError,
     Set,
-    ensure_path,
 )
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from barnabas.metadata.stores.sqlite import SqliteStore
@@ -53,18 +51,18 @@ def store(make_store: MakeStore) -> MetadataStore:
 
 
 def test_a_new_node_has_its_data_and_version_0(store: MetadataStore) -> None:
-    assert store.create("/a", b"one") == "/a"
+    store.create("/a", b"one")
     node = store.get("/a")
     assert node is not None
     assert (node.data, node.version, node.owner) == (b"one", 0, 0)
     assert store.get("/b") is None
 
 
-def test_a_node_needs_its_parent(store: MetadataStore) -> None:
-    with pytest.raises(NoNodeError):
-        store.create("/a/b")
-    store.create("/a")
-    store.create("/a/b")
+def test_a_node_needs_no_parent(store: MetadataStore) -> None:
+    created = store.create("/a/b")
+    node = store.get("/a/b")
+    assert node is not None and node.created == node.modified == created
+    assert store.get("/a") is None and store.children("/") == []
     with pytest.raises(NodeExistsError):
         store.create("/a/b")
 
@@ -79,12 +77,8 @@ def test_set_if_version(store: MetadataStore) -> None:
         store.set("/b", b"")
 
 
-def test_delete_if_version_and_childless(store: MetadataStore) -> None:
+def test_delete_if_version(store: MetadataStore) -> None:
     store.create("/a")
-    store.create("/a/b")
-    with pytest.raises(NotEmptyError):
-        store.delete("/a")
-    store.delete("/a/b")
     with pytest.raises(BadVersionError):
         store.delete("/a", 5)
     store.delete("/a", 0)
@@ -100,6 +94,17 @@ def test_children_are_sorted_and_direct(store: MetadataStore) -> None:
     assert store.children("/t/b") == []
     assert store.children("/nowhere") == []
     assert store.children("/") == ["t", "tt"]
+
+
+def test_a_scan_has_the_node_and_all_below(store: MetadataStore) -> None:
+    for path in ("/t", "/t-", "/t/b", "/t/a", "/t/a/x/y", "/t0", "/u"):
+        store.create(path, path.encode())
+    found = store.scan("/t")
+    assert sorted(found.nodes) == ["/t", "/t/a", "/t/a/x/y", "/t/b"]
+    assert found.nodes["/t/a/x/y"] == store.get("/t/a/x/y")
+    assert store.scan("/none").nodes == {}
+    assert len(store.scan("/").nodes) == 7
+    assert store.create("/later") > found.revision >= max(node.modified for node in found.nodes.values())
 
 
 def test_get_many_keeps_the_order(store: MetadataStore) -> None:
@@ -119,23 +124,27 @@ def test_transaction_numbers_grow(store: MetadataStore) -> None:
 
 
 def test_multi_is_all_or_nothing(store: MetadataStore) -> None:
-    store.create("/a", b"old")
+    for path in ("/a", "/d", "/e"):
+        store.create(path, b"old")
     with pytest.raises(BadVersionError) as caught:
-        store.multi([Create("/b"), Set("/a", b"new"), Create("/b/c"), Delete("/b/c"), Check("/a", 7)])
-    assert caught.value.path == "/a"
+        store.multi([Create("/b"), Set("/a", b"new"), Create("/b/c"), Delete("/e"), Check("/d", 7)])
+    assert caught.value.path == "/d"
     node = store.get("/a")
     assert node is not None and (node.data, node.version) == (b"old", 0)
-    assert store.get("/b") is None and store.children("/") == ["a"]
-    store.multi([Check("/a", 0), Create("/b"), Set("/a", b"new", 0), Create("/b/c")])
-    assert store.children("/b") == ["c"]
+    assert store.get("/b") is None and store.children("/") == ["a", "d", "e"]
+    revision = store.multi([Check("/d", 0), Create("/b"), Set("/a", b"new", 0), Create("/b/c"), Delete("/e", 0)])
+    assert store.children("/b") == ["c"] and store.children("/") == ["a", "b", "d"]
+    changed, untouched = store.get_many(["/a", "/d"])
+    assert changed is not None and untouched is not None
+    assert changed.modified == revision > untouched.modified
+    with pytest.raises(NodeExistsError):
+        store.multi([Set("/a", b"newer"), Create("/b")])
 
 
-def test_sequential_nodes_never_reuse_a_number(store: MetadataStore) -> None:
-    store.create("/q")
-    assert store.create("/q/n-", sequential=True) == "/q/n-0000000000"
-    second = store.create("/q/n-", sequential=True)
-    store.delete(second)
-    assert store.create("/q/n-", sequential=True) == "/q/n-0000000002"
+def test_a_multi_has_each_path_once(store: MetadataStore) -> None:
+    with pytest.raises(ValueError, match="twice"):
+        store.multi([Create("/a"), Set("/a", b"1")])
+    assert store.get("/a") is None
 
 
 def test_ephemeral_nodes_die_with_their_session(make_store: MakeStore) -> None:
@@ -177,12 +186,6 @@ def test_a_watch_hears_that_another_session_ended(make_store: MakeStore) -> None
     one.watch("/b", heard.set)
     two.close()
     assert heard.wait(WAIT_SECONDS)
-
-
-def test_ensure_path_makes_parents_once(store: MetadataStore) -> None:
-    ensure_path(store, "/a/b/c")
-    ensure_path(store, "/a/b/c")
-    assert store.children("/a/b") == ["c"]
 
 
 def test_an_ended_session_can_write_nothing(make_store: MakeStore) -> None:

@@ -284,10 +284,10 @@ class SlowStore(MemoryStore):
         self.may_write.set()
         self.writing = threading.Event()
 
-    def multi(self, operations: Sequence[Operation]) -> None:
+    def multi(self, operations: Sequence[Operation]) -> int:
         self.writing.set()
         assert self.may_write.wait(30)
-        super().multi(operations)
+        return super().multi(operations)
 
 
 def test_the_loop_runs_on_while_the_store_writes() -> None:
@@ -333,10 +333,10 @@ class FullStore(MemoryStore):
 
     full = False
 
-    def multi(self, operations: Sequence[Operation]) -> None:
+    def multi(self, operations: Sequence[Operation]) -> int:
         if self.full:
             raise MetadataStoreError("no space left on device")
-        super().multi(operations)
+        return super().multi(operations)
 
 
 def test_a_full_disk_is_a_storage_error_and_passes(caplog: pytest.LogCaptureFixture) -> None:

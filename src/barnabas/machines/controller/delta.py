@@ -28,6 +28,7 @@ from barnabas.machines.controller.records import (
     TopicCreated,
     TopicRemoved,
 )
+from barnabas.types import TopicId
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,12 @@ def _brokers_changed(previous: ClusterImage, image: ClusterImage) -> tuple[int, 
 
 
 class ImageBuilder:
-    """Applies records to a copy of an image, made as late as possible."""
+    """Applies records to a copy of an image, made as late as possible.
+
+    A record holds the values after the change, so it may be applied twice. An image that was read while the controller
+    wrote may even be ahead of the entries that are then applied to it: a record about a topic that is gone by then
+    changes nothing, and a later entry says what became of it.
+    """
 
     __slots__ = ("_configs", "_previous", "_topic_names", "_topics", "_touched", "_touched_configs", "image")
 
@@ -128,14 +134,11 @@ class ImageBuilder:
             case TopicCreated(topic, config):
                 self._put_topic(topic)
                 self._put_config(ConfigResource.topic(topic.name), dict(config))
-            case TopicRemoved(name, _):
-                self._remove_topic(name)
+            case TopicRemoved(name, topic_id):
+                self._remove_topic(name, topic_id)
                 self._put_config(ConfigResource.topic(name), {})
-            case PartitionsAdded(name, partitions):
-                topic = self._topic(name)
-                self._put_topic(topic._replace(partitions=topic.partitions + partitions))
-            case PartitionsChanged(name, partitions):
-                self._change_partitions(name, partitions)
+            case PartitionsAdded(name, partitions) | PartitionsChanged(name, partitions):
+                self._put_partitions(name, partitions)
             case ConfigSet(resource, config):
                 self._put_config(resource, dict(config))
             case ProducerIdsAllocated(_, first, length):
@@ -149,11 +152,14 @@ class ImageBuilder:
             case BrokersSeen(brokers):
                 self.image = replace(self.image, brokers=_by_id(brokers))
 
+    def apply_change(self, number: int, records: Iterable[Record]) -> None:
+        """One entry of the change log."""
+        for record in records:
+            self.apply(record)
+        self.image = replace(self.image, change_number=number)
+
     def delta(self) -> Delta:
         return Delta.between(self._previous, self.image, self._touched, self._touched_configs)
-
-    def _topic(self, name: str) -> TopicImage:
-        return self.image.topics[name]
 
     def _own_topics(self) -> dict[str, TopicImage]:
         if self._topics is None:
@@ -163,20 +169,30 @@ class ImageBuilder:
         return self._topics
 
     def _put_topic(self, topic: TopicImage) -> None:
-        self._own_topics()[topic.name] = topic
+        topics = self._own_topics()
+        before = topics.get(topic.name)
+        if before is not None and before.topic_id != topic.topic_id:
+            del self._topic_names[before.topic_id]
+        topics[topic.name] = topic
         self._topic_names[topic.topic_id] = topic.name
         self._touched[topic.name] = None
 
-    def _remove_topic(self, name: str) -> None:
-        topic = self._own_topics().pop(name)
-        del self._topic_names[topic.topic_id]
-        self._touched[name] = None
+    def _remove_topic(self, name: str, topic_id: TopicId) -> None:
+        topic = self.image.topics.get(name)
+        if topic is not None and topic.topic_id == topic_id:
+            del self._own_topics()[name], self._topic_names[topic_id]
+            self._touched[name] = None
 
-    def _change_partitions(self, name: str, changed: tuple[PartitionImage, ...]) -> None:
-        topic = self._topic(name)
+    def _put_partitions(self, name: str, changed: tuple[PartitionImage, ...]) -> None:
+        topic = self.image.topics.get(name)
+        if topic is None:
+            return
         partitions = list(topic.partitions)
         for partition in changed:
-            partitions[partition.partition] = partition
+            if partition.partition < len(partitions):
+                partitions[partition.partition] = partition
+            elif partition.partition == len(partitions):
+                partitions.append(partition)
         self._put_topic(topic._replace(partitions=tuple(partitions)))
 
     def _put_broker(self, broker: BrokerImage) -> None:

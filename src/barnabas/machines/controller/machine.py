@@ -101,6 +101,10 @@ class ControllerMachine:
                 if each in brokers and brokers[each].epoch == epoch
             }
 
+    def on_written(self, change_number: int) -> None:
+        """What was applied is in the change log, up to this entry."""
+        self._builder.apply_change(change_number, ())
+
     def expire(self, key: str, now_ms: int) -> Decision[Record]:
         raise AssertionError(f"the controller sets no timers, yet {key} fired")
 

@@ -12,8 +12,13 @@ from barnabas.metadata.store import (
     Delete,
     Node,
     Operation,
+    Scan,
     SessionExpiredError,
+    SessionListener,
+    SessionState,
     Set,
+    ignore_session_state,
+    is_at_or_below,
     parent_of,
 )
 from barnabas.metadata.stores.transaction import Transaction
@@ -23,18 +28,16 @@ from barnabas.metadata.stores.watches import Watches
 class MemoryTree:
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.nodes: dict[str, Node] = {"/": Node(b"", 0, 0, 0)}
-        self.children: dict[str, dict[str, None]] = {"/": {}}
-        self.sequences: dict[str, int] = {}
+        self.nodes: dict[str, Node] = {}
         self.sessions: dict[int, MemoryStore] = {}
         self.transaction_count = 0
         self.session_count = 0
 
-    def commit(self, session_id: int, operations: Sequence[Operation]) -> list[str | int]:
+    def commit(self, session_id: int, operations: Sequence[Operation]) -> int:
         with self.lock:
             transaction = _MemoryTransaction(self, session_id)
             try:
-                results = [transaction.apply(operation) for operation in operations]
+                transaction.apply_all(operations)
             except BaseException:
                 transaction.undo()
                 raise
@@ -42,7 +45,7 @@ class MemoryTree:
             sessions = list(self.sessions.values())
         for session in sessions:
             session.watches.fire(transaction.changed)
-        return results
+        return transaction.number
 
     def end_session(self, session_id: int) -> None:
         with self.lock:
@@ -55,50 +58,36 @@ class MemoryTree:
 class _MemoryTransaction(Transaction):
     def __init__(self, tree: MemoryTree, session_id: int) -> None:
         super().__init__(tree.transaction_count + 1, session_id)
-        self._tree = tree
+        self._nodes = tree.nodes
         self._undo: list[tuple[str, Node | None]] = []
 
     def find(self, path: str) -> Node | None:
-        return self._tree.nodes.get(path)
+        return self._nodes.get(path)
 
     def put(self, path: str, node: Node) -> None:
-        self._undo.append((path, self._tree.nodes.get(path)))
-        self._write(path, node)
+        self._undo.append((path, self._nodes.get(path)))
+        self._nodes[path] = node
 
     def remove(self, path: str) -> None:
-        self._undo.append((path, self._tree.nodes[path]))
-        self._write(path, None)
-
-    def has_children(self, path: str) -> bool:
-        return bool(self._tree.children[path])
-
-    def next_sequence(self, parent: str) -> int:
-        number = self._tree.sequences.get(parent, 0)
-        self._tree.sequences[parent] = number + 1
-        return number
+        self._undo.append((path, self._nodes.pop(path)))
 
     def undo(self) -> None:
         for path, node in reversed(self._undo):
-            self._write(path, node)
-
-    def _write(self, path: str, node: Node | None) -> None:
-        tree = self._tree
-        if node is None:
-            del tree.nodes[path], tree.children[path]
-            del tree.children[parent_of(path)][path]
-            return
-        if path not in tree.nodes:
-            tree.children[path] = {}
-            tree.children[parent_of(path)][path] = None
-        tree.nodes[path] = node
+            if node is None:
+                del self._nodes[path]
+            else:
+                self._nodes[path] = node
 
 
 class MemoryStore:
     multi_limit = 1_000_000
+    max_bytes = 1 << 40
+    call_timeout_ms = 0
 
     def __init__(self, tree: MemoryTree | None = None) -> None:
         self.tree = tree or MemoryTree()
         self.watches = Watches()
+        self.on_session_state: SessionListener = ignore_session_state
         self._session_id = 0
 
     @property
@@ -110,6 +99,7 @@ class MemoryStore:
             self.tree.session_count += 1
             self._session_id = self.tree.session_count
             self.tree.sessions[self._session_id] = self
+        self.on_session_state(SessionState.CONNECTED)
 
     def close(self) -> None:
         self.tree.end_session(self._session_id)
@@ -117,6 +107,7 @@ class MemoryStore:
     def expire(self) -> None:
         """End the session as a server would after too long without a message of the broker."""
         self.tree.end_session(self._session_id)
+        self.on_session_state(SessionState.LOST)
         self.watches.fire_all()
 
     def get(self, path: str) -> Node | None:
@@ -131,27 +122,35 @@ class MemoryStore:
     def children(self, path: str) -> list[str]:
         with self.tree.lock:
             self._check_session()
-            return sorted(child.rpartition("/")[2] for child in self.tree.children.get(path, ()))
+            return sorted(each.rpartition("/")[2] for each in self.tree.nodes if parent_of(each) == path)
 
-    def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False) -> str:
-        return str(self._commit([Create(path, data, ephemeral, sequential)])[0])
+    def scan(self, prefix: str) -> Scan:
+        with self.tree.lock:
+            self._check_session()
+            found = {path: node for path, node in self.tree.nodes.items() if is_at_or_below(path, prefix)}
+            return Scan(self.tree.transaction_count, found)
+
+    def sync(self) -> None:
+        with self.tree.lock:
+            self._check_session()
+
+    def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> int:
+        return self.multi([Create(path, data, ephemeral)])
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        return int(self._commit([Set(path, data, version)])[0])
+        self.multi([Set(path, data, version)])
+        return self.tree.nodes[path].version if version == ANY_VERSION else version + 1
 
     def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        self._commit([Delete(path, version)])
+        self.multi([Delete(path, version)])
 
-    def multi(self, operations: Sequence[Operation]) -> None:
-        self._commit(operations)
-
-    def watch(self, path: str, callback: Callable[[], None]) -> Callable[[], None]:
-        return self.watches.add(path, callback)
-
-    def _commit(self, operations: Sequence[Operation]) -> list[str | int]:
+    def multi(self, operations: Sequence[Operation]) -> int:
         with self.tree.lock:
             self._check_session()
             return self.tree.commit(self._session_id, operations)
+
+    def watch(self, path: str, callback: Callable[[], None]) -> Callable[[], None]:
+        return self.watches.add(path, callback)
 
     def _check_session(self) -> None:
         if self._session_id not in self.tree.sessions:

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 from barnabas.clock import Clock, SystemClock
 from barnabas.metadata.store import (
@@ -24,8 +25,13 @@ from barnabas.metadata.store import (
     MetadataStoreError,
     Node,
     Operation,
+    Scan,
     SessionExpiredError,
+    SessionListener,
+    SessionState,
     Set,
+    StoreUnavailableError,
+    ignore_session_state,
     parent_of,
 )
 from barnabas.metadata.stores.session import DEFAULT_SESSION_TIMEOUT_MS, SessionFile, session_is_alive
@@ -63,7 +69,9 @@ _NOT_DAMAGE = {
     sqlite3.SQLITE_PROTOCOL,
 }
 _SELECT = "SELECT data, version, created, modified, owner FROM nodes WHERE path = ?"
-_LOCK_WAIT_SECONDS = 30.0
+_SCAN = "SELECT path, data, version, created, modified, owner FROM nodes WHERE path = ? OR (path > ? AND path < ?)"
+_AFTER_SLASH = chr(ord("/") + 1)
+_LOCK_WAIT_MS = 30_000
 
 
 class DamagedMetadataError(MetadataStoreError):
@@ -79,6 +87,7 @@ class DamagedMetadataError(MetadataStoreError):
 
 class SqliteStore:
     multi_limit = 1_000_000
+    max_bytes = 256 << 20
 
     def __init__(
         self,
@@ -86,8 +95,11 @@ class SqliteStore:
         *,
         session_timeout_ms: int = DEFAULT_SESSION_TIMEOUT_MS,
         poll_interval_ms: int = 250,
+        call_timeout_ms: int = _LOCK_WAIT_MS,
         clock: Clock | None = None,
     ) -> None:
+        self.call_timeout_ms = call_timeout_ms
+        self.on_session_state: SessionListener = ignore_session_state
         self._path = Path(path)
         self._session_timeout_ms = session_timeout_ms
         self._poll_interval_ms = poll_interval_ms
@@ -96,6 +108,7 @@ class SqliteStore:
         self._watches = Watches()
         self._connection: sqlite3.Connection | None = None
         self._session: SessionFile | None = None
+        self._lost_session_id = 0
         self._closing = threading.Event()
         self._poller: threading.Thread | None = None
 
@@ -116,6 +129,7 @@ class SqliteStore:
             self._closing.clear()
             self._poller = threading.Thread(target=self._poll, name="metadata-store", daemon=True)
             self._poller.start()
+        self.on_session_state(SessionState.CONNECTED)
 
     def close(self) -> None:
         self._closing.set()
@@ -153,17 +167,28 @@ class SqliteStore:
             rows = self._opened().execute("SELECT path FROM nodes WHERE parent = ? ORDER BY path", (path,)).fetchall()
         return [child.rpartition("/")[2] for (child,) in rows]
 
-    def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False) -> str:
-        return str(self._commit([Create(path, data, ephemeral, sequential)])[0])
+    def scan(self, prefix: str) -> Scan:
+        folder = "/" if prefix == "/" else f"{prefix}/"
+        with self._lock, self._sqlite_errors(), self._transaction("DEFERRED") as connection:
+            revision = _transaction_number(connection)
+            rows = connection.execute(_SCAN, (prefix, folder, folder[:-1] + _AFTER_SLASH)).fetchall()
+        return Scan(revision, {path: Node._make(rest) for path, *rest in rows if path != "/"})
+
+    def sync(self) -> None:
+        with self._lock:
+            self._opened()
+
+    def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> int:
+        return self.multi([Create(path, data, ephemeral)])
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        return int(self._commit([Set(path, data, version)])[0])
+        return self._commit([Set(path, data, version)])[1]
 
     def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        self._commit([Delete(path, version)])
+        self.multi([Delete(path, version)])
 
-    def multi(self, operations: Sequence[Operation]) -> None:
-        self._commit(operations)
+    def multi(self, operations: Sequence[Operation]) -> int:
+        return self._commit(operations)[0]
 
     def watch(self, path: str, callback: Callable[[], None]) -> Callable[[], None]:
         return self._watches.add(path, callback)
@@ -173,7 +198,7 @@ class SqliteStore:
         self._check_header()
         # Statements outside `_transaction` commit by themselves; the lock keeps caller and poller apart.
         connection = sqlite3.connect(
-            self._path, timeout=_LOCK_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            self._path, timeout=self.call_timeout_ms / 1000, isolation_level=None, check_same_thread=False
         )
         try:
             self._prepare(connection)
@@ -240,7 +265,7 @@ class SqliteStore:
         except sqlite3.Error as error:
             if _is_damage(error):
                 raise DamagedMetadataError(self._path, error) from error
-            raise MetadataStoreError(f"{self._path}: {error}") from error
+            raise StoreUnavailableError(f"{self._path}: {error}") from error
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -248,10 +273,13 @@ class SqliteStore:
         return self._connection
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it durable, or nothing of it. The write lock is taken at once, so that what is read stays true."""
+    def _transaction(self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """All of it durable, or nothing of it. The write lock is taken at once, so that what is read stays true.
+
+        DEFERRED is for reading alone, all of it at one moment.
+        """
         connection = self._opened()
-        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"BEGIN {kind}")
         try:
             yield connection
             connection.execute("COMMIT")
@@ -266,17 +294,22 @@ class SqliteStore:
             # Locked before the row is visible: nobody can find the session and not its lock.
             return SessionFile(self._path, int(row.lastrowid or 0), self._clock.monotonic_ms())
 
-    def _commit(self, operations: Sequence[Operation]) -> list[str | int]:
+    def _commit(self, operations: Sequence[Operation]) -> tuple[int, int]:
+        """The transaction's number, and the new version if the last operation was a Set."""
         with self._lock, self._sqlite_errors(), self._transaction() as connection:
             self._check_session(connection)
             transaction = _SqliteTransaction(connection, self.session_id)
-            results = [transaction.apply(operation) for operation in operations]
+            transaction.apply_all(operations)
             transaction.finish()
         self._watches.fire(transaction.changed)
-        return results
+        return transaction.number, transaction.last_version
+
+    def _has_session(self, connection: sqlite3.Connection) -> bool:
+        row = connection.execute("SELECT 1 FROM sessions WHERE id = ?", (self.session_id,)).fetchone()
+        return row is not None
 
     def _check_session(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (self.session_id,)).fetchone() is None:
+        if not self._has_session(connection):
             raise SessionExpiredError(f"session {self.session_id} is over")
 
     def _expire_sessions(self) -> bool:
@@ -311,13 +344,23 @@ class SqliteStore:
                 try:
                     ended = round_number % rounds_a_second == 0 and self._renew_and_expire_sessions()
                     version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+                    changed = version != seen_version
+                    lost = changed and self._notice_loss(self._connection)
                 except (sqlite3.Error, OSError) as error:
                     logger.warning("%s cannot be polled for now: %s", self._path, error)
                     continue
-            changed = version != seen_version
             seen_version = version
+            if lost:
+                self.on_session_state(SessionState.LOST)
             if ended or changed:
                 self._watches.fire_all()
+
+    def _notice_loss(self, connection: sqlite3.Connection) -> bool:
+        """Whether another process has ended this session since the last look: it took this one for dead."""
+        if self._lost_session_id == self.session_id or self._has_session(connection):
+            return False
+        self._lost_session_id = self.session_id
+        return True
 
     def _renew_and_expire_sessions(self) -> bool:
         assert self._session is not None
@@ -330,8 +373,8 @@ class SqliteStore:
 
 class _SqliteTransaction(Transaction):
     def __init__(self, connection: sqlite3.Connection, session_id: int) -> None:
-        row = connection.execute("SELECT value FROM counters WHERE name = 'transaction'").fetchone()
-        super().__init__(row[0] + 1, session_id)
+        super().__init__(_transaction_number(connection) + 1, session_id)
+        self.last_version = 0
         self._execute = connection.execute
 
     def find(self, path: str) -> Node | None:
@@ -340,23 +383,19 @@ class _SqliteTransaction(Transaction):
 
     def put(self, path: str, node: Node) -> None:
         row = (path, parent_of(path), *node)
+        self.last_version = node.version
         self._execute(_PUT, (*row, _checksum(*row)))
 
     def remove(self, path: str) -> None:
         self._execute("DELETE FROM nodes WHERE path = ?", (path,))
 
-    def has_children(self, path: str) -> bool:
-        return self._execute("SELECT 1 FROM nodes WHERE parent = ? LIMIT 1", (path,)).fetchone() is not None
-
-    def next_sequence(self, parent: str) -> int:
-        name = f"sequence:{parent}"
-        row = self._execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
-        number = 0 if row is None else int(row[0])
-        self._execute("INSERT OR REPLACE INTO counters VALUES (?, ?)", (name, number + 1))
-        return number
-
     def finish(self) -> None:
         self._execute("UPDATE counters SET value = ? WHERE name = 'transaction'", (self.number,))
+
+
+def _transaction_number(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute("SELECT value FROM counters WHERE name = 'transaction'").fetchone()
+    return int(number)
 
 
 def _checksum(*row: str | bytes | int) -> int:

@@ -1,10 +1,11 @@
-"""What the operations of a tree mean, once for every store that keeps its nodes itself.
+"""What the operations mean, once for every store that keeps its nodes itself.
 
-A store gives the five primitives; the rules about parents, versions, children and sequence numbers are here. If an
-operation raises, the store must take back the whole transaction.
+A store gives the three primitives; the rules about versions are here. If an operation raises, the store must take back
+the whole transaction.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from barnabas.metadata.store import (
     ANY_VERSION,
@@ -15,10 +16,9 @@ from barnabas.metadata.store import (
     Node,
     NodeExistsError,
     NoNodeError,
-    NotEmptyError,
     Operation,
     Set,
-    parent_of,
+    check_distinct,
 )
 
 
@@ -37,45 +37,28 @@ class Transaction(ABC):
     @abstractmethod
     def remove(self, path: str) -> None: ...
 
-    @abstractmethod
-    def has_children(self, path: str) -> bool: ...
+    def apply_all(self, operations: Sequence[Operation]) -> None:
+        check_distinct(operations)
+        for operation in operations:
+            self._apply(operation)
 
-    @abstractmethod
-    def next_sequence(self, parent: str) -> int: ...
-
-    def apply(self, operation: Operation) -> str | int:
-        """Returns the path a Create made, or the version a Set made."""
+    def _apply(self, operation: Operation) -> None:
+        path = operation.path
         match operation:
-            case Create():
-                return self._create(operation)
-            case Set(path, data, version):
+            case Create(_, data, ephemeral):
+                if self.find(path) is not None:
+                    raise NodeExistsError(path)
+                self.put(path, Node(data, 0, self.number, self.number, self.session_id if ephemeral else 0))
+            case Set(_, data, version):
                 node = self._expect(path, version)
                 self.put(path, node._replace(data=data, version=node.version + 1, modified=self.number))
-                self.changed.append(path)
-                return node.version + 1
-            case Delete(path, version):
+            case Delete(_, version):
                 self._expect(path, version)
-                if self.has_children(path):
-                    raise NotEmptyError(path)
                 self.remove(path)
-                self.changed.append(path)
-                return path
-            case Check(path, version):
-                return self._expect(path, version).version
-
-    def _create(self, operation: Create) -> str:
-        path = operation.path
-        parent = parent_of(path)
-        if self.find(parent) is None:
-            raise NoNodeError(parent)
-        if operation.sequential:
-            path = f"{path}{self.next_sequence(parent):010d}"
-        if self.find(path) is not None:
-            raise NodeExistsError(path)
-        owner = self.session_id if operation.ephemeral else 0
-        self.put(path, Node(operation.data, 0, self.number, self.number, owner))
+            case Check(_, version):
+                self._expect(path, version)
+                return
         self.changed.append(path)
-        return path
 
     def _expect(self, path: str, version: int) -> Node:
         node = self.find(path)

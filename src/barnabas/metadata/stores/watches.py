@@ -3,6 +3,8 @@
 import threading
 from collections.abc import Callable, Iterable
 
+from barnabas.metadata.store import is_at_or_below
+
 
 class Watches:
     """Safe to use from any thread. Callbacks run without the lock, so they may add and end watches."""
@@ -31,8 +33,7 @@ class Watches:
             return
         touched = list(changed)
         for path, callback in entries:
-            below = path if path == "/" else path + "/"
-            if any(each == path or each.startswith(below) for each in touched):
+            if any(is_at_or_below(each, path) for each in touched):
                 callback()
 
     def fire_all(self) -> None:
