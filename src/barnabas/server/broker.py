@@ -136,6 +136,16 @@ class Broker:
         self.record_work.close()
         self._executor.shutdown()
 
+    def abandon(self) -> None:
+        """End the threads and release the locks, with nothing finished, as if the process had been killed.
+
+        For brokers in a test's process. The loop has stopped, and `compaction` with it.
+        """
+        self._executor.shutdown(cancel_futures=True)
+        self.record_work.close()
+        self.cluster.abandon()
+        self.log_directories.release()
+
     async def _give_up(self) -> None:
         await self.auto_topic_creation.stop()
         await self.transactions.stop()

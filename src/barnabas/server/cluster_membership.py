@@ -151,6 +151,10 @@ class ClusterMembership:
                 waiting[1].set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is shutting down."))
         await self._close()
 
+    def abandon(self) -> None:
+        """End the thread without leaving the cluster, as a broker does that is killed. The loop has stopped."""
+        self._thread.shutdown(cancel_futures=True)
+
     async def submit(self, command: Command) -> Any:
         if self._worker is None or self._worker.done():
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "The broker is not running.")

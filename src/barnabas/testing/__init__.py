@@ -4,9 +4,11 @@
         broker.bootstrap                      # "127.0.0.1:PORT", for any Kafka client
         broker.fault("Produce", error="NOT_LEADER_OR_FOLLOWER", count=2)
 
-pytest users get it as the fixture `barnabas_broker`, which comes with the package.
+`Cluster` is several of them, with leaders to kill. pytest users get them as the fixtures `barnabas_broker` and
+`barnabas_cluster`, which come with the package.
 """
 
 from barnabas.testing.broker import Broker
+from barnabas.testing.cluster import Cluster
 
-__all__ = ["Broker"]
+__all__ = ["Broker", "Cluster"]

@@ -1,28 +1,25 @@
 """The real broker on a loop of its own in a background thread: metadata in memory, logs in a temporary folder."""
 
-import asyncio
-import difflib
 import re
 import tempfile
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, TypeVar
+from typing import Final
 
 from barnabas.client.admin import Admin
-from barnabas.client.consumer import Consumer, ConsumerRecord
+from barnabas.client.consumer import ConsumerRecord
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
-from barnabas.metadata.stores.memory import MemoryStore
-from barnabas.protocol.api import ApiKey
+from barnabas.metadata.image import ClusterImage
+from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from barnabas.server.broker import Broker as ServerBroker
-from barnabas.server.broker import make_parts
-from barnabas.server.process import new_event_loop
-from barnabas.server.request_faults import RequestFault
-from barnabas.types import TopicPartition
+from barnabas.testing.network import BreakableNetwork
+from barnabas.testing.request_faults import request_fault
+from barnabas.testing.server_thread import ServerThread
+from barnabas.testing.topics import all_records
 
-T = TypeVar("T")
 DEFAULTS: Final = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
     "node.id": "0",
@@ -39,14 +36,20 @@ class Broker:
     finds the broker again after a restart.
     """
 
-    def __init__(self, settings: Mapping[str, object] | None = None, *, data_dir: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, object] | None = None,
+        *,
+        data_dir: str | Path | None = None,
+        tree: MemoryTree | None = None,
+    ) -> None:
+        """`tree` is the metadata of a cluster that this broker is one of; `Cluster` gives it."""
         self._settings = {name: _text(value) for name, value in (settings or {}).items()}
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._server: ServerBroker | None = None
-        self._metadata = MemoryStore()
+        self._thread: ServerThread | None = None
+        self._tree = MemoryTree() if tree is None else tree
+        self._network = BreakableNetwork()
         self._port = 0
 
     @property
@@ -58,31 +61,46 @@ class Broker:
     def port(self) -> int:
         return int(self.bootstrap.rpartition(":")[2])
 
+    @property
+    def is_running(self) -> bool:
+        return self._thread is not None
+
     def start(self) -> "Broker":
-        if self._server is not None:
+        if self._thread is not None:
             raise RuntimeError("the broker runs already")
         if self._data_dir is None and self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True)
-        self._loop = new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas-broker", daemon=True)
-        self._thread.start()
         try:
-            self._server = self._on_loop(self._start)
+            self._thread = ServerThread(self._config(), MemoryStore(self._tree), self._network)
             self._port = self.port
         except BaseException:
-            self._end_loop()
             self._remove_temporary()
             raise
         return self
 
     def stop(self) -> None:
         """Stops cleanly. A broker with a data_dir may be started again with all it had."""
-        server, self._server = self._server, None
-        if server is None:
-            return
-        self._on_loop(server.stop)
-        self._end_loop()
-        self._remove_temporary()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.stop()
+            self._remove_temporary()
+
+    def kill(self) -> None:
+        """As by kill -9: nothing is finished or flushed, clients find their connections gone. `start` recovers."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            raise RuntimeError("the broker does not run")
+        thread.kill()
+
+    def cut_off(self, others: "Iterable[Broker]") -> None:
+        """No connection from here to those brokers, until the next call says otherwise."""
+        self._network.cut(frozenset(each._port for each in others))
+
+    def when_image(self, condition: Callable[[ClusterImage], bool]) -> "Future[None]":
+        """Done as soon as the cluster, as this broker sees it, meets the condition."""
+        if self._thread is None:
+            raise RuntimeError("the broker does not run")
+        return self._thread.when_image(condition)
 
     def fault(
         self,
@@ -99,10 +117,7 @@ class Broker:
         error: not carried out, the response has that code. delay_ms: the response is that much later. drop_answer:
         carried out, but the connection closes instead of a response. close: not carried out, the connection closes.
         """
-        if not (error or delay_ms or drop_answer or close):
-            raise ValueError("a fault needs one of error, delay_ms, drop_answer, close")
-        code = _error_code(error) if isinstance(error, str) else error
-        fault = RequestFault(_api_key(api), code, delay_ms, drop_answer, close, count)
+        fault = request_fault(api, error, delay_ms, drop_answer, close, count)
         faults = self._running().request_faults
         self._call(lambda: faults.add(fault))
 
@@ -119,18 +134,7 @@ class Broker:
 
         `committed`: without records of transactions that are open or aborted.
         """
-        isolation: Literal["read_committed", "read_uncommitted"] = "read_committed" if committed else "read_uncommitted"
-        with Consumer(self.bootstrap, isolation_level=isolation, max_poll_records=10_000) as consumer:
-            partitions = [TopicPartition(topic, each.partition) for each in consumer.partitions_for(topic)]
-            consumer.assign(partitions)
-            consumer.seek_to_beginning()
-            ends = consumer.end_offsets(partitions)
-            found: list[ConsumerRecord] = []
-            # By position and not by what came: the last offsets may be those of control records.
-            while any(consumer.position(each) < ends[each] for each in partitions):
-                found += consumer.poll(1.0)
-        found.sort(key=lambda record: (record.partition, record.offset))
-        return [each for each in found if each.offset < ends[TopicPartition(topic, each.partition)]]
+        return all_records(self.bootstrap, topic, committed=committed)
 
     def __enter__(self) -> "Broker":
         return self.start()
@@ -140,35 +144,20 @@ class Broker:
     ) -> None:
         self.stop()
 
-    async def _start(self) -> ServerBroker:
+    def _config(self) -> BrokerConfig:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
         given = {**DEFAULTS, "log.dirs": str(directory), **self._settings}
         given["listeners"] = re.sub(r":0$", f":{self._port}", given["listeners"])
-        server = ServerBroker(make_parts(BrokerConfig.parse(given), store=self._metadata))
-        await server.start()
-        return server
+        return BrokerConfig.parse(given)
 
     def _running(self) -> ServerBroker:
-        if self._server is None:
+        if self._thread is None:
             raise RuntimeError("the broker does not run: use it as a context manager, or call start()")
-        return self._server
-
-    def _on_loop(self, work: Callable[[], Any]) -> Any:
-        assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
+        return self._thread.broker
 
     def _call(self, work: Callable[[], None]) -> None:
-        async def run() -> None:
-            work()
-
-        self._on_loop(run)
-
-    def _end_loop(self) -> None:
-        assert self._loop is not None and self._thread is not None
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        self._loop = self._thread = None
+        if self._thread is not None:
+            self._thread.call(work)
 
     def _remove_temporary(self) -> None:
         if self._temporary is not None:
@@ -178,26 +167,3 @@ class Broker:
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _api_key(name: str) -> ApiKey:
-    """`Produce`, `ListOffsets` and PRODUCE, LIST_OFFSETS alike."""
-    spelled = name if name.isupper() else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
-    try:
-        return ApiKey[spelled]
-    except KeyError:
-        names = {key.name: "".join(each.title() for each in key.name.split("_")) for key in ApiKey}
-        near = [names[each] for each in difflib.get_close_matches(spelled, names)]
-        raise ValueError(f"there is no API called {name!r}{_meant(near)}") from None
-
-
-def _error_code(name: str) -> ErrorCode:
-    try:
-        return ErrorCode[name.upper()]
-    except KeyError:
-        near = difflib.get_close_matches(name.upper(), ErrorCode.__members__, n=5, cutoff=0.4)
-        raise ValueError(f"there is no error code called {name!r}{_meant(near)}") from None
-
-
-def _meant(near: list[str]) -> str:
-    return f", did you mean {' or '.join(near)}?" if near else ""
