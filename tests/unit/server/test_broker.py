@@ -70,5 +70,5 @@ def test_the_testing_broker_runs_on_the_loop_that_ships_and_leaves_the_process_a
 
     before = gc.get_threshold(), gc.get_freeze_count()
     with testing.Broker() as broker:
-        assert isinstance(broker._loop._selector, EagerSelector)  # type: ignore[union-attr]
+        assert isinstance(broker._thread._loop._selector, EagerSelector)  # type: ignore[union-attr]
         assert (gc.get_threshold(), gc.get_freeze_count()) == before
