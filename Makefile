@@ -6,7 +6,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 # Otherwise every test process would compile all test files again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test check soak sim bench docs format clean foreign
+.PHONY: run cluster demo test check soak sim bench docs format clean foreign
 .DEFAULT_GOAL := run
 
 # --- set-up: two stamps, one for the broker alone, one for everything else ---
@@ -33,6 +33,10 @@ $(INSTALLED): $(SOURCES)
 run: $(BROKER)
 	@echo "Starting one broker; Ctrl-C stops it"
 	@$(PY) -m barnabas server $(if $(PORT),--listen 127.0.0.1:$(PORT)) $(if $(DATA),--data-dir $(DATA)) --set group.initial.rebalance.delay.ms=0
+
+# Three brokers on this machine, replicated; BROKERS=2, PORT=9192 and DATA=/path choose others.
+cluster: $(BROKER)
+	@$(PY) -m barnabas up --brokers $(or $(BROKERS),3) --listen 127.0.0.1:$(or $(PORT),9092) --data-dir $(or $(DATA),./barnabas-data/cluster)
 
 # DURATION=60 ends it by itself, with a check of everything that was written; RATE=2000 is more traffic.
 demo: $(INSTALLED)

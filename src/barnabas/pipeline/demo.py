@@ -21,11 +21,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from barnabas.child_process import ChildProcess, ProcessError
 from barnabas.client.admin.admin import Admin
 from barnabas.client.admin.types import OffsetSpec
 from barnabas.errors import KafkaError
 from barnabas.pipeline.demo_check import TopicCheck, check, expected_rows, found_rows
-from barnabas.pipeline.demo_processes import DemoProcess, ProcessError
 from barnabas.pipeline.demo_reading import ReadingError, RecordCounter
 from barnabas.pipeline.demo_table import Board, table
 from barnabas.pipeline.java import why_no_java
@@ -94,7 +94,7 @@ class Demo:
         self._folder = folder
         self._routing: Routing = parse_routing(DEFAULT_ROUTING)
         self._topics = [plan.name for plan in topics(self._routing, with_sources=True)]
-        self._processes: list[DemoProcess] = []
+        self._processes: list[ChildProcess] = []
         self._bootstrap = ""
         """The broker's address, once it listens."""
 
@@ -122,7 +122,7 @@ class Demo:
         self._stop(pipeline)
         return self._check()
 
-    def _start_broker(self) -> DemoProcess:
+    def _start_broker(self) -> ChildProcess:
         """On 9092, unless that is taken: the demo never touches another broker.
 
         The broker itself finds out whether the port is free: a check before its start would be a race.
@@ -136,7 +136,7 @@ class Demo:
         self._stop(self._processes[-1])
         return self._start_broker_on(0)
 
-    def _start_broker_on(self, port: int) -> DemoProcess:
+    def _start_broker_on(self, port: int) -> ChildProcess:
         """0: any free port."""
         data = self._folder / "broker"
         # The check needs every row of the dimensions, not only the newest.
@@ -148,7 +148,7 @@ class Demo:
         _say(f"broker on {self._bootstrap}, data in {data}")
         return broker
 
-    def _start_pipeline(self) -> DemoProcess:
+    def _start_pipeline(self) -> ChildProcess:
         arguments = ["pipeline", "run", "-b", self._bootstrap, "--name", _NAME, "--master", self._options.master]
         arguments += ["--checkpoint", str(self._folder / "checkpoint")]
         settings = {
@@ -164,7 +164,7 @@ class Demo:
         _say(f"pipeline on Spark {self._options.master}")
         return pipeline
 
-    def _start_generator(self) -> DemoProcess:
+    def _start_generator(self) -> ChildProcess:
         options = self._options
         arguments = ["pipeline", "generate", "-b", self._bootstrap, "--rate", str(options.rate)]
         arguments += ["--dirty", str(options.dirty), "--duplicates", str(options.duplicates)]
@@ -176,7 +176,9 @@ class Demo:
         _say(f"generator: {options.rate:,.0f} records/s, {shares}, {until}")
         return generator
 
-    def _watch(self, servants: list[DemoProcess], generator: DemoProcess, admin: Admin, counter: RecordCounter) -> None:
+    def _watch(
+        self, servants: list[ChildProcess], generator: ChildProcess, admin: Admin, counter: RecordCounter
+    ) -> None:
         """Shows progress until the generator is done and the pipeline has caught up."""
         board = Board(self._topics)
         started = moved = time.monotonic()
@@ -217,12 +219,12 @@ class Demo:
             _say(line)
         return OK if all(each.is_ok for each in results) else FAILED
 
-    def _start(self, name: str, arguments: list[str], stop_signal: signal.Signals) -> DemoProcess:
-        process = DemoProcess(name, arguments, self._folder, stop_signal)
+    def _start(self, name: str, arguments: list[str], stop_signal: signal.Signals) -> ChildProcess:
+        process = ChildProcess(name, arguments, self._folder, stop_signal)
         self._processes.append(process)
         return process
 
-    def _stop(self, process: DemoProcess) -> None:
+    def _stop(self, process: ChildProcess) -> None:
         if not process.has_ended:
             _say(f"stopping the {process.name}")
         if process.stop(_PATIENCE_S[process.name]):

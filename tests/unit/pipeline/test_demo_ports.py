@@ -13,7 +13,7 @@ import pytest
 from barnabas import Admin
 from barnabas.pipeline import demo as demo_module
 from barnabas.pipeline.demo import Demo
-from barnabas.pipeline.demo_processes import ProcessError
+from barnabas.child_process import ProcessError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

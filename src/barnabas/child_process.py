@@ -1,7 +1,8 @@
-"""The processes of the demo: started with their output in a file, watched, and stopped with their children.
+"""Commands of Barnabas run as processes: output in a file, watched, and stopped with their children.
 
-Each has its own session. Ctrl-C in the terminal then reaches only the demo, which stops them in order; and a child that
-a process leaves behind (such as a JVM) can be found and killed by its session.
+`barnabas up` and the demo start brokers and pipelines with it. Each process has its own session: Ctrl-C in the terminal
+then reaches only the parent, which stops them in order; and a child that a process leaves behind (such as a JVM) can be
+found and killed by its session.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ class ProcessError(Exception):
     """A process exited unexpectedly; the text has its last output."""
 
 
-class DemoProcess:
+class ChildProcess:
     """`python -m barnabas ARGUMENTS`."""
 
     def __init__(self, name: str, arguments: list[str], folder: Path, stop_signal: signal.Signals) -> None:
@@ -34,7 +35,8 @@ class DemoProcess:
         package = str(Path(barnabas.__file__).parents[1])
         paths = filter(None, [package, os.environ.get("PYTHONPATH")])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
-        with self._output.open("wb") as output:
+        with self._output.open("ab") as output:
+            self._output_start = output.tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "barnabas", *arguments],
                 stdin=subprocess.DEVNULL,
@@ -51,7 +53,10 @@ class DemoProcess:
 
     @property
     def printed(self) -> str:
-        return self._output.read_text(errors="replace")
+        """What it wrote since its start."""
+        with self._output.open("rb") as output:
+            output.seek(self._output_start)
+            return output.read().decode(errors="replace")
 
     def has_printed(self, words: re.Pattern[str]) -> bool:
         """Whether the output matches. Raises ProcessError if the process has exited without."""
@@ -70,11 +75,16 @@ class DemoProcess:
         lines = [f"  {line}" for line in self.printed.splitlines()[-_LAST_LINES:]]
         raise ProcessError("\n".join([f"the {self.name} has exited with status {status}; its last output:", *lines]))
 
+    def signal(self) -> None:
+        """Sends its stop signal and does not wait. A second one is harmless: the first has begun the stop."""
+        if not self.has_ended:
+            self._process.send_signal(self._stop_signal)
+
     def stop(self, patience_s: float) -> bool:
         """Sends its stop signal, then kills it and what is left of its session. Returns whether it had to kill."""
         is_forced = False
         if not self.has_ended:
-            self._process.send_signal(self._stop_signal)
+            self.signal()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(patience_s)
         until = time.monotonic() + patience_s

@@ -1,0 +1,195 @@
+"""`barnabas up`: brokers of one machine, started together and kept running until Ctrl-C.
+
+    barnabas up                    one broker on 127.0.0.1:9092
+    barnabas up --brokers 3        a replicated cluster on 9092, 9093, 9094
+
+Each broker is a process of its own, so a cluster uses more than one core. They share one SQLite file of metadata. A
+broker that ends is started again; one that cannot start at all ends the command, with its last output.
+"""
+
+import argparse
+import re
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.exit_status import FAILED, OK, USAGE_ERROR
+from barnabas.cli.server_config import DEFAULT_ADDRESS, DEFAULT_DIRECTORY
+
+if TYPE_CHECKING:
+    from barnabas.cli.signals import StopRequest
+
+PROGRAM = "barnabas up"
+METADATA_FILE = "barnabas-metadata.sqlite"
+LARGEST_CLUSTER = 32
+READY = re.compile(r" ready on (\S+) \(")
+START_SECONDS = 120.0
+STOP_SECONDS = 60.0
+POLL_SECONDS = 0.1
+RESTART_SECONDS = (1.0, 2.0, 5.0, 10.0)
+"""Before each further attempt to restart a broker; the last one from then on."""
+EXAMPLES = """\
+examples:
+  barnabas up                             one broker on 127.0.0.1:9092, until Ctrl-C
+  barnabas up --brokers 3                 three brokers, every topic with three replicas
+  barnabas up --brokers 2 --listen 127.0.0.1:19092 --data-dir /var/lib/barnabas
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parser().parse(arguments)
+    host, _, port = options.listen.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65_536 - options.brokers:
+        print(f"{PROGRAM}: --listen {options.listen}: expected HOST:PORT, such as {DEFAULT_ADDRESS}", file=sys.stderr)
+        return USAGE_ERROR
+    if not 1 <= options.brokers <= LARGEST_CLUSTER:
+        print(f"{PROGRAM}: --brokers {options.brokers}: expected 1 to {LARGEST_CLUSTER}", file=sys.stderr)
+        return USAGE_ERROR
+    return _run(options, host, int(port))
+
+
+def parser() -> CommandParser:
+    made = CommandParser(
+        prog=PROGRAM,
+        description="Run the brokers of one machine until Ctrl-C.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--brokers", metavar="N", type=int, default=1, help="how many processes (default 1)")
+    made.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        default=DEFAULT_ADDRESS,
+        help=f"address of the first broker; the others take the next ports (default {DEFAULT_ADDRESS})",
+    )
+    made.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        default=DEFAULT_DIRECTORY,
+        help=f"where everything is kept (default {DEFAULT_DIRECTORY})",
+    )
+    made.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of every broker")
+    return made
+
+
+def _run(options: argparse.Namespace, host: str, port: int) -> int:
+    from barnabas.child_process import ProcessError
+    from barnabas.cli.signals import StopRequest
+
+    folder = Path(options.data_dir).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    with StopRequest() as stop:
+        brokers = [
+            _Broker(number, _arguments(options, folder, number, host, port), folder)
+            for number in range(options.brokers)
+        ]
+        try:
+            if not _wait_until_ready(brokers, stop):
+                return OK
+            addresses = ",".join(broker.address for broker in brokers)
+            what = "broker" if len(brokers) == 1 else f"cluster of {len(brokers)} brokers"
+            print(f"{what} ready on {addresses} (data {options.data_dir}); Ctrl-C stops it", flush=True)
+            while not stop.requested:
+                for broker in brokers:
+                    broker.keep_running()
+                time.sleep(POLL_SECONDS)
+        except ProcessError as error:
+            print(f"{PROGRAM}: {error}", file=sys.stderr)
+            return FAILED
+        finally:
+            _stop(brokers)
+    print("stopped", flush=True)
+    return OK
+
+
+def _arguments(options: argparse.Namespace, folder: Path, number: int, host: str, port: int) -> list[str]:
+    count: int = options.brokers
+    address = f"{host}:{port + number if port else 0}"
+    alone = count == 1
+    words = ["server", "--listen", address, "--node-id", str(number)]
+    words += ["--data-dir", str(folder if alone else folder / f"broker-{number}")]
+    if not alone:
+        words += ["--metadata", f"sqlite:{folder / METADATA_FILE}"]
+        # Replicated as far as it goes, and writable while one broker is away.
+        pairs = [f"default.replication.factor={min(count, 3)}", f"min.insync.replicas={2 if count > 2 else 1}"]
+    else:
+        pairs = []
+    for pair in [*pairs, *options.set]:
+        words += ["--set", pair]
+    return words
+
+
+def _wait_until_ready(brokers: "Sequence[_Broker]", stop: "StopRequest") -> bool:
+    """False if a stop was requested meanwhile. Raises ProcessError if a broker cannot start."""
+    from barnabas.child_process import ProcessError
+
+    until = time.monotonic() + START_SECONDS
+    for broker in brokers:
+        while not broker.is_ready():
+            if stop.requested:
+                return False
+            if time.monotonic() > until:
+                raise ProcessError(f"broker {broker.number} is not ready after {START_SECONDS:.0f} s: see {broker.log}")
+            time.sleep(POLL_SECONDS)
+        print(f"broker {broker.number} ready on {broker.address}, output in {broker.log}", flush=True)
+    return True
+
+
+def _stop(brokers: "Sequence[_Broker]") -> None:
+    for broker in brokers:
+        broker.process.signal()
+    for broker in brokers:
+        broker.process.stop(STOP_SECONDS)
+
+
+class _Broker:
+    """One broker process and its successors."""
+
+    def __init__(self, number: int, arguments: list[str], folder: Path) -> None:
+        from barnabas.child_process import ChildProcess
+
+        self.number = number
+        self.address = ""
+        self._arguments = arguments
+        self._folder = folder
+        self._restarts = 0
+        self._restart_at: float | None = None
+        self.process = ChildProcess(self._name, arguments, folder, signal.SIGTERM)
+
+    @property
+    def _name(self) -> str:
+        return f"broker-{self.number}"
+
+    @property
+    def log(self) -> Path:
+        return self._folder / f"{self._name}.out"
+
+    def is_ready(self) -> bool:
+        """Raises ProcessError if it has exited."""
+        if not self.process.has_printed(READY):
+            return False
+        found = READY.search(self.process.printed)
+        assert found is not None
+        self.address = found.group(1)
+        # A port that the system chose stays the broker's: its clients come back to it.
+        self._arguments[self._arguments.index("--listen") + 1] = self.address
+        return True
+
+    def keep_running(self) -> None:
+        from barnabas.child_process import ChildProcess
+
+        if not self.process.has_ended:
+            return
+        now = time.monotonic()
+        if self._restart_at is None:
+            wait = RESTART_SECONDS[min(self._restarts, len(RESTART_SECONDS) - 1)]
+            self._restart_at = now + wait
+            print(f"broker {self.number} has ended (see {self.log}); it starts again in {wait:.0f} s", flush=True)
+        elif now >= self._restart_at:
+            self._restart_at = None
+            self._restarts += 1
+            self.process = ChildProcess(self._name, self._arguments, self._folder, signal.SIGTERM)

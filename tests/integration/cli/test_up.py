@@ -1,0 +1,89 @@
+"""`barnabas up`: several brokers as processes of one command."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from eventually import eventually
+
+from barnabas import Admin
+from barnabas.errors import KafkaError
+
+READY = re.compile(r"cluster of 2 brokers ready on (\S+) ")
+
+
+def next_line(process: subprocess.Popen[str], wanted: Callable[[str], bool]) -> str:
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if wanted(line):
+            return line
+    raise AssertionError(f"ended with {process.wait()} after: {''.join(seen)}")
+
+
+def ports_of(bootstrap: str) -> set[int]:
+    try:
+        with Admin(bootstrap) as admin:
+            return {each.node.port for each in admin.describe_cluster(timeout=5).brokers}
+    except KafkaError:
+        return set()
+
+
+def test_two_brokers_one_killed_and_back_both_stopped(tmp_path: Path) -> None:
+    command = ["up", "--brokers", "2", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "barnabas", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        found = READY.search(next_line(process, lambda line: READY.search(line) is not None))
+        assert found is not None
+        bootstrap = found.group(1)
+        ports = {int(each.rpartition(":")[2]) for each in bootstrap.split(",")}
+        eventually(lambda: ports_of(bootstrap) == ports, timeout=60)
+
+        os.kill(int((tmp_path / "broker-1" / "barnabas.pid").read_text().split()[0]), signal.SIGKILL)
+        assert "it starts again in 1 s" in next_line(process, lambda line: line.startswith("broker 1 has ended"))
+        second = bootstrap.split(",")[1]
+        eventually(lambda: ports_of(second) == ports, timeout=60)
+
+        process.send_signal(signal.SIGTERM)
+        next_line(process, lambda line: line == "stopped\n")
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+    for number in (0, 1):
+        assert "stopped cleanly" in (tmp_path / f"broker-{number}.out").read_text()
+
+
+def test_a_broker_that_cannot_start_ends_the_command(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "barnabas", "up", "--data-dir", str(tmp_path), "--set", "num.partitions=none"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "broker-0 has exited with status 2" in done.stderr and "num.partitions" in done.stderr
+
+
+def test_wrong_use() -> None:
+    for words in (
+        ["--listen", "9092"],
+        ["--brokers", "0"],
+        ["--brokers", "1000"],
+        ["--listen", "127.0.0.1:65535", "--brokers", "3"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "barnabas", "up", *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2 and words[0] in done.stderr, (words, done)
