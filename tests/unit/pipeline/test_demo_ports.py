@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from barnabas import Admin
+from barnabas.child_process import ProcessError
 from barnabas.pipeline import demo as demo_module
 from barnabas.pipeline.demo import Demo
-from barnabas.child_process import ProcessError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
