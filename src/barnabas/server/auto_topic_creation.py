@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.machines.controller.commands import NewTopic, TopicResult
+from barnabas.machines.controller.commands import NewTopic
 from barnabas.server.replicas import MAX_REPLICATION_FACTOR
 
 logger = logging.getLogger(__name__)
@@ -18,9 +18,12 @@ logger = logging.getLogger(__name__)
 GROUP_METADATA_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 
+CreateTopics = Callable[[Sequence[NewTopic]], Awaitable[Sequence[tuple[str, ErrorCode, str]]]]
+"""Topics -> (name, error, message) of each, from the controller, wherever it is."""
+
 
 class AutoTopicCreation:
-    def __init__(self, create_topics: Callable[[Sequence[NewTopic]], Awaitable[tuple[TopicResult, ...]]]) -> None:
+    def __init__(self, create_topics: CreateTopics) -> None:
         self._create_topics = create_topics
         self._in_flight: dict[str, asyncio.Task[None]] = {}
 
@@ -44,9 +47,9 @@ class AutoTopicCreation:
 
     async def _create(self, topics: list[NewTopic]) -> None:
         try:
-            for result in await self._create_topics(topics):
-                if result.error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                    logger.warning("topic %s could not be created: %s", result.name, result.message)
+            for name, error, message in await self._create_topics(topics):
+                if error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                    logger.warning("topic %s could not be created: %s", name, message)
         except KafkaError as error:
             logger.warning("topics could not be created on demand: %s", error)
         finally:

@@ -44,6 +44,7 @@ class Broker:
         self.timers = parts.timers
         self.links = parts.links
         self.forwarding = parts.forwarding
+        self._controller_channel = parts.controller_channel
         self.record_work = parts.record_work
         self.request_faults = parts.request_faults
         self.fetch_sessions = parts.fetch_sessions
@@ -118,7 +119,7 @@ class Broker:
         self.fetch_purgatory.finish_all()
         await _stopped("the transaction coordinator", self.transactions.stop())
         await _stopped("the group coordinator", self.groups.stop())
-        self.forwarding.stop()
+        self._controller_channel.stop()
         await _stopped("requests", self.dispatcher.drain())
         await _stopped("the listeners", self._server.stop())
         await _stopped("housekeeping", self.housekeeping.stop())
@@ -220,7 +221,7 @@ class Broker:
             self._on_settings_changed()
             self.replicas.update_all_configs(delta.image)
         self.links.on_delta(delta)
-        self.forwarding.on_delta(delta)
+        self._controller_channel.on_delta(delta)
         self.replicas.on_delta(delta)
         self.groups.on_delta(delta)
         self.transactions.on_delta(delta)

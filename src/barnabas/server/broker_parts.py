@@ -22,6 +22,7 @@ from barnabas.server.auto_topic_creation import AutoTopicCreation
 from barnabas.server.broker_links import BrokerLinks
 from barnabas.server.cluster_membership import ClusterMembership
 from barnabas.server.compaction import Compaction
+from barnabas.server.controller_channel import ControllerChannel
 from barnabas.server.controller_client import ControllerClient
 from barnabas.server.disk_reserves import DiskReserves
 from barnabas.server.flusher import Flusher
@@ -58,6 +59,7 @@ class BrokerParts:
     network: Network
     links: BrokerLinks
     forwarding: Forwarding
+    controller_channel: ControllerChannel
     timers: Timers
     executor: ThreadPoolExecutor
     record_work: RecordWork
@@ -147,7 +149,8 @@ def make_parts(
             config.replica_socket_receive_buffer_bytes if "replica.socket.receive.buffer.bytes" in config.given else -1
         ),
     )
-    controller = ControllerClient(cluster)
+    channel = ControllerChannel(node_id, links, lambda: cluster.image, clock)
+    controller = ControllerClient(cluster, channel, config.request_timeout_ms)
     isr_changes = IsrChanges(controller.alter_partition, node_id, lambda: cluster.broker_epoch)
     replicas.on_isr_proposed = isr_changes.propose
     producer_ids = ProducerIds(controller.allocate_producer_id_block)
@@ -171,7 +174,8 @@ def make_parts(
         clock=clock,
         network=network,
         links=links,
-        forwarding=Forwarding(node_id, links, lambda: cluster.image, clock),
+        forwarding=Forwarding(channel),
+        controller_channel=channel,
         timers=timers,
         executor=executor,
         record_work=RecordWork(),
@@ -186,7 +190,7 @@ def make_parts(
         cluster=cluster,
         controller=controller,
         isr_changes=isr_changes,
-        auto_topic_creation=AutoTopicCreation(controller.create_topics),
+        auto_topic_creation=AutoTopicCreation(controller.create_topics_anywhere),
         producer_ids=producer_ids,
         groups=groups,
         transactions=transactions,

@@ -1,21 +1,43 @@
 """Requests of this broker to the controller, one method per command.
 
-Each returns what the controller decided, once that is durable and every listener has been called. Raises KafkaError
-with NOT_CONTROLLER if another broker is the controller. `cluster_membership.py` carries them out.
+Each returns what the controller decided, once that is durable and every listener has been called. What a broker needs
+for itself (producer ids, topics on demand) goes to the controller wherever it is; the rest raises KafkaError with
+NOT_CONTROLLER if that is another broker, and is forwarded as a whole. `cluster_membership.py` carries them out.
 """
 
 from collections.abc import Sequence
 
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller import commands
 from barnabas.metadata.image import ConfigResource
+from barnabas.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from barnabas.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.server.broker_links import LinkUse
 from barnabas.server.cluster_membership import ClusterMembership
+from barnabas.server.controller_channel import ControllerChannel
 from barnabas.types import NodeId, TopicPartition
+
+REQUEST_TIMEOUT_MS = 30_000
+CODES = {int(error): error for error in ErrorCode}
 
 
 class ControllerClient:
-    def __init__(self, membership: ClusterMembership) -> None:
-        self._broker_id = membership.broker_id
+    def __init__(
+        self,
+        membership: ClusterMembership,
+        channel: ControllerChannel | None = None,
+        request_timeout_ms: int = REQUEST_TIMEOUT_MS,
+    ) -> None:
+        """Without a channel only a local controller is asked."""
+        self._membership = membership
         self._submit = membership.submit
+        self._channel = channel
+        self._request_timeout_ms = request_timeout_ms
 
     async def create_topics(
         self, topics: Sequence[commands.NewTopic], *, validate_only: bool = False
@@ -84,6 +106,42 @@ class ControllerClient:
         remaining: tuple[TopicPartition, ...] = await self._submit(commands.ControlledShutdown(broker_id, broker_epoch))
         return remaining
 
-    async def allocate_producer_id_block(self) -> range:
-        block: range = await self._submit(commands.AllocateProducerIds(self._broker_id))
+    async def allocate_producer_id_block(self, broker_id: NodeId | None = None) -> range:
+        """For this broker, wherever the controller is; as controller, for another one."""
+        response: AllocateProducerIdsResponse | None = None
+        membership = self._membership
+        if broker_id is None and self._channel is not None:
+            request = AllocateProducerIdsRequest(broker_id=membership.broker_id, broker_epoch=membership.broker_epoch)
+            response = await self._channel.request(request, LinkUse.CONTROL, self._request_timeout_ms)
+        if response is not None:
+            _raise_if(response.error_code)
+            return range(response.producer_id_start, response.producer_id_start + response.producer_id_len)
+        wanted = membership.broker_id if broker_id is None else broker_id
+        block: range = await self._submit(commands.AllocateProducerIds(wanted))
         return block
+
+    async def create_topics_anywhere(self, topics: Sequence[commands.NewTopic]) -> list[tuple[str, ErrorCode, str]]:
+        """(name, error, message) of topics that this broker wants, such as those of the coordinators."""
+        response: CreateTopicsResponse | None = None
+        if self._channel is not None:
+            request = CreateTopicsRequest(
+                topics=[_as_requested(topic) for topic in topics], timeout_ms=self._request_timeout_ms
+            )
+            response = await self._channel.request(request, LinkUse.CONTROL, self._request_timeout_ms)
+        if response is None:
+            return [(each.name, each.error, each.message or "") for each in await self.create_topics(topics)]
+        return [(each.name, CODES[each.error_code], each.error_message or "") for each in response.topics]
+
+
+def _raise_if(error_code: int) -> None:
+    if error_code != ErrorCode.NONE:
+        raise KafkaError(CODES[error_code])
+
+
+def _as_requested(topic: commands.NewTopic) -> CreatableTopic:
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        configs=[CreatableTopicConfig(name=name, value=value) for name, value in topic.configs],
+    )

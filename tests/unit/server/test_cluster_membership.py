@@ -18,7 +18,6 @@ from barnabas.machines.controller.commands import (
     IsrChange,
     NewPartitions,
     NewTopic,
-    TopicResult,
     TopicToDelete,
 )
 from barnabas.machines.controller.topics import TopicDefaults
@@ -378,11 +377,11 @@ def test_a_topic_asked_about_twice_is_created_once() -> None:
     async def scenario() -> None:
         asked: list[str] = []
 
-        async def create_topics(topics: Sequence[NewTopic]) -> tuple[TopicResult, ...]:
+        async def create_topics(topics: Sequence[NewTopic]) -> list[tuple[str, ErrorCode, str]]:
             asked.extend(topic.name for topic in topics)
             await may_finish.wait()
             finished.set()
-            return tuple(TopicResult(topic.name) for topic in topics)
+            return [(topic.name, ErrorCode.NONE, "") for topic in topics]
 
         may_finish, finished = asyncio.Event(), asyncio.Event()
         creation = AutoTopicCreation(create_topics)

@@ -19,14 +19,19 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.headers import RequestHeader, encode_request
 from barnabas.protocol.messages import create_topics as create
 from barnabas.protocol.messages import incremental_alter_configs as alter
+from barnabas.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from barnabas.protocol.messages.elect_leaders import ElectLeadersRequest
 from barnabas.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.server.broker_links import BrokerLinks
+from barnabas.server.controller_channel import ControllerChannel
 from barnabas.server.envelope import host_of, principal_of
 from barnabas.server.forwarding import Forwarding
 from barnabas.server.request import Principal, RequestContext
@@ -65,7 +70,11 @@ class Image:
 
 
 def forwarding(links: FakeLinks, image: Image, clock: ManualClock | None = None) -> Forwarding:
-    return Forwarding(NodeId(1), cast(BrokerLinks, links), image, clock or ManualClock())
+    return Forwarding(channel(links, image, clock))
+
+
+def channel(links: FakeLinks, image: Image, clock: ManualClock | None = None) -> ControllerChannel:
+    return ControllerChannel(NodeId(1), cast(BrokerLinks, links), image, clock or ManualClock())
 
 
 def context() -> RequestContext:
@@ -91,8 +100,8 @@ def test_it_is_sent_again_to_wherever_the_controller_is(fault: object) -> None:
     links, image = FakeLinks(fault, b"ok"), Image(2)
 
     async def main() -> None:
-        passing = forwarding(links, image)
-        task = asyncio.create_task(passing.forward(context(), b"request", 60_000))
+        passing = channel(links, image)
+        task = asyncio.create_task(Forwarding(passing).forward(context(), b"request", 60_000))
         await asyncio.sleep(0)
         assert links.asked
         before, image.now = image.now, ClusterImage(controller_id=3)
@@ -107,8 +116,8 @@ def test_who_becomes_controller_meanwhile_carries_it_out_itself() -> None:
     image = Image(-1)
 
     async def main() -> None:
-        passing = forwarding(FakeLinks(), image)
-        task = asyncio.create_task(passing.forward(context(), b"request", 60_000))
+        passing = channel(FakeLinks(), image)
+        task = asyncio.create_task(Forwarding(passing).forward(context(), b"request", 60_000))
         await asyncio.sleep(0)
         before, image.now = image.now, ClusterImage(controller_id=1)
         passing.on_delta(Delta.between(before, image.now))
@@ -134,8 +143,8 @@ def test_without_a_controller_the_time_runs_out() -> None:
 
 def test_a_broker_that_stops_keeps_nobody_waiting() -> None:
     async def main() -> None:
-        passing = forwarding(FakeLinks(), Image(-1))
-        task = asyncio.create_task(passing.forward(context(), b"request", 60_000))
+        passing = channel(FakeLinks(), Image(-1))
+        task = asyncio.create_task(Forwarding(passing).forward(context(), b"request", 60_000))
         await asyncio.sleep(0)
         passing.stop()
         with pytest.raises(KafkaError) as caught:
@@ -287,5 +296,43 @@ def test_what_the_controller_refuses_in_an_envelope(tmp_path: Path) -> None:
         nobody = envelope(create.CreateTopicsRequest(topics=[]), 7)
         nobody.request_principal = None
         assert (await cluster.ask(controller, nobody)).error_code == ErrorCode.INVALID_REQUEST
+
+    run(tmp_path, scenario)
+
+
+def test_producer_ids_and_topics_on_demand_from_any_broker(tmp_path: Path) -> None:
+    async def scenario(cluster: BrokerCluster) -> None:
+        ids: list[int] = []
+        for node_id in cluster.brokers:
+            for _ in range(2):
+                response = await cluster.ask(node_id, InitProducerIdRequest(transactional_id=None))
+                assert response.error_code == ErrorCode.NONE
+                ids.append(response.producer_id)
+        assert len(set(ids)) == 4
+        (other,) = cluster.others()
+        find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+        while (await cluster.ask(other, find)).coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            pass
+        assert (await cluster.ask(other, find)).coordinators[0].error_code == ErrorCode.NONE
+        await cluster.ask(other, MetadataRequest(topics=[MetadataRequestTopic(name="made")]), 12)
+        await cluster.until(lambda: all("made" in each.cluster.image.topics for each in cluster.brokers.values()))
+
+    run(tmp_path, scenario)
+
+
+def test_a_broker_of_another_epoch_gets_no_producer_ids(tmp_path: Path) -> None:
+    async def scenario(cluster: BrokerCluster) -> None:
+        (other,) = cluster.others()
+        epoch = cluster.brokers[other].cluster.broker_epoch
+        controller = cluster.controller_id
+        for broker_id, broker_epoch, error in (
+            (other, epoch, ErrorCode.NONE),
+            (other, epoch - 1, ErrorCode.STALE_BROKER_EPOCH),
+            (9, epoch, ErrorCode.BROKER_ID_NOT_REGISTERED),
+        ):
+            request = AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
+            assert (await cluster.ask(controller, request)).error_code == error
+        request = AllocateProducerIdsRequest(broker_id=other, broker_epoch=epoch)
+        assert (await cluster.ask(other, request)).error_code == ErrorCode.NOT_CONTROLLER
 
     run(tmp_path, scenario)

@@ -58,7 +58,7 @@ class Caller:
                 settings=settings,
                 cluster=cluster,
                 controller=self.controller,
-                auto_topic_creation=AutoTopicCreation(self.controller.create_topics),
+                auto_topic_creation=AutoTopicCreation(self.controller.create_topics_anywhere),
                 node_id=1,
                 config=settings.config,
                 clock=SystemClock(),
