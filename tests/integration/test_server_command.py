@@ -17,7 +17,8 @@ from barnabas_process import READY_LINE, SOURCES
 from raw_client import RawClient, base_offsets, batch, fetch_request
 
 from barnabas import __version__
-from barnabas.cli import server
+from barnabas.cli.command import single_parser
+from barnabas.cli.server import COMMAND
 from barnabas.cli.server_config import read_config
 from barnabas.config.listeners import Listener
 from barnabas.protocol.messages import describe_configs as describing
@@ -133,7 +134,7 @@ def test_a_stop_answers_fetches_that_wait(run: type[Command]) -> None:
 
 def test_the_default_address_is_loopback_port_9092() -> None:
     """Read from the settings, not from a running broker: the port may be taken on the machine that runs the tests."""
-    config = read_config(server.parser().parse([]))
+    config = read_config(single_parser(COMMAND).parse([]))
     assert config.bound_listeners() == (Listener("PLAINTEXT", "127.0.0.1", 9092),)
 
 

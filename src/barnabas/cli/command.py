@@ -1,8 +1,10 @@
 """How Barnabas's commands are declared, parsed, called and rendered, and how they fail.
 
     VERBS = (Command("list", "list topics", list_arguments, with_admin(list_topics), render_topics), ...)
-
     main = noun_main("topic", "Topics of a cluster.", VERBS)
+
+    COMMAND = Command("produce", "send lines of stdin or files to a topic", add_arguments, produce)
+    main = command_main(COMMAND)
 
 `arguments` adds a command's options to its parser, `call` does the work and returns a result, `render` turns that into
 an `Output`: text for people, a document for --json. Kafka's commands with sub-commands are declared with the same class
@@ -40,7 +42,10 @@ _HINTS = {
 
 
 class Command(NamedTuple, Generic[Result]):
-    """A verb of a noun, or a sub-command of a Kafka tool. Without `render`, `call` prints and returns the status."""
+    """A noun without verbs, a verb of one, or a sub-command of a Kafka tool.
+
+    Without `render`, `call` prints and returns the status.
+    """
 
     name: str
     summary: str
@@ -53,6 +58,12 @@ class Command(NamedTuple, Generic[Result]):
     """Whether it has the options of a connection."""
     description: str = ""
     """For --help; the summary unless there is more to say."""
+    notes: str = ""
+    """For the end of --help, before the examples."""
+    like_getopt: bool = False
+    """Whether one-letter options take their values as getopt does (data/short_options.py)."""
+    may_be_bytes: tuple[str, ...] = ()
+    """Options whose values need not be UTF-8."""
 
 
 class UsageError(Exception):
@@ -80,12 +91,28 @@ def with_admin(call: "Callable[[Admin, argparse.Namespace], Result]") -> Callabl
 
 
 def noun_main(noun: str, description: str, commands: Sequence[Command[Any]]) -> Callable[[Sequence[str]], int]:
-    """The entry point of a noun."""
+    """The entry point of a noun with verbs."""
 
     def main(arguments: Sequence[str]) -> int:
         options = parser_of(noun, description, commands).parse(arguments)
         program = f"barnabas {noun} {options.command.name}"
         return run_own(program, lambda: _call(program, options.command, options))
+
+    return main
+
+
+def command_main(command: Command[Any], program: str | None = None) -> Callable[[Sequence[str]], int]:
+    """The entry point of a single command."""
+    program = program or f"barnabas {command.name}"
+
+    def main(arguments: Sequence[str]) -> int:
+        parser = single_parser(command, program)
+        if command.like_getopt:
+            from barnabas.cli.data.short_options import getopt_words
+
+            arguments = getopt_words(parser, arguments)
+        options = parser.parse(arguments)
+        return run_own(program, lambda: _call(program, command, options))
 
     return main
 
@@ -187,17 +214,32 @@ def parser_of(noun: str, description: str, commands: Sequence[Command[Any]]) -> 
     parser = CommandParser(prog=f"barnabas {noun}", description=description)
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     for command in commands:
-        child = verbs.add_parser(
-            command.name,
-            help=command.summary,
-            description=command.description or f"{command.summary[0].upper()}{command.summary[1:]}.",
-            epilog=examples_text(f"{noun} {command.name}"),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.arguments(child)
-        if command.render is not None:
-            add_json_argument(child)
-        if command.connects:
-            add_connection_arguments(child)
+        child = verbs.add_parser(command.name, help=command.summary, **_texts(f"{noun} {command.name}", command))
+        _add_arguments(child, command)
         child.set_defaults(command=command)
     return parser
+
+
+def single_parser(command: Command[Any], program: str | None = None) -> CommandParser:
+    program = program or f"barnabas {command.name}"
+    parser = CommandParser(prog=program, **_texts(program.removeprefix("barnabas "), command))
+    _add_arguments(parser, command)
+    return parser
+
+
+def _texts(words: str, command: Command[Any]) -> dict[str, Any]:
+    epilog = [text for text in (command.notes, examples_text(words)) if text]
+    return {
+        "description": command.description or f"{command.summary[0].upper()}{command.summary[1:]}.",
+        "epilog": "\n".join(epilog) or None,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+
+
+def _add_arguments(parser: CommandParser, command: Command[Any]) -> None:
+    parser.may_be_bytes = command.may_be_bytes
+    command.arguments(parser)
+    if command.render is not None:
+        add_json_argument(parser)
+    if command.connects:
+        add_connection_arguments(parser)

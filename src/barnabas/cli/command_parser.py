@@ -18,7 +18,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """Ends the process with status 2 and a line that says what is wrong, or with 0 after --help."""
-        verbs = self._verbs()
+        verbs = self.verbs()
         if not verbs:
             # Mixed, Python forgets what a `--` was for; then the words stand together, as they always could.
             mixed = "--" not in words
@@ -35,7 +35,7 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"there is no verb {first!r}{hint(first, verbs)}; there are {', '.join(verbs)}")
         return self.parse_args(words)
 
-    def _verbs(self) -> "dict[str, CommandParser]":
+    def verbs(self) -> "dict[str, CommandParser]":
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
                 return dict(action.choices)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 _EXAMPLES: dict[str, Sequence[str]] = {
+    "server stop": ("--data-dir /var/lib/barnabas",),
+    "server status": ("--data-dir /var/lib/barnabas",),
     "topic create": ("orders -p 3 -c retention.ms=86400000", "audit --if-not-exists -c cleanup.policy=compact"),
     "topic list": ("", "--internal --json"),
     "topic describe": ("orders", "orders --all-config"),

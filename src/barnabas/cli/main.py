@@ -61,7 +61,8 @@ def _run(words: list[str]) -> int:
         complain(f"barnabas: there is no command {words[0]!r}{hint(words[0], COMMANDS)}. See barnabas --help.")
         return USAGE_ERROR
     module = importlib.import_module(row[0])
-    verb = words[1:2] if before and hasattr(module, "VERBS") else []
+    takes_verb = hasattr(module, "VERBS") and not hasattr(module, "COMMAND")
+    verb = words[1:2] if before and takes_verb else []
     status: int = module.main([*verb, *before, *words[1 + len(verb) :]])
     return status
 

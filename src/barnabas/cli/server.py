@@ -12,24 +12,23 @@ Options are parsed before anything else is imported: --help and a typo cost a te
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command_parser import CommandParser
-from barnabas.cli.exit_status import FAILED, OK, USAGE_ERROR
-from barnabas.cli.server_config import add_config_arguments, read_config
+from barnabas.cli.command import Command, Refused, UsageError, command_main, noun_main, run_own
+from barnabas.cli.exit_status import OK
+from barnabas.cli.server_config import add_config_arguments, config_of
+from barnabas.cli.server_control import STATUS, STOP
 
 if TYPE_CHECKING:
     from barnabas.cli.pid_file import PidFile
     from barnabas.config.broker import BrokerConfig
 
 PROGRAM = "barnabas server"
-START, STOP, STATUS = "start", "stop", "status"
 LOG_NAME = "barnabas.log"
 LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
-EXAMPLES = """\
+NOTES = """\
 start [--daemon], stop and status may follow `server`; each has a --help of its own.
 
 examples:
@@ -40,80 +39,37 @@ examples:
 """
 
 
-def main(arguments: Sequence[str]) -> int:
-    verb = arguments[0] if arguments else ""
-    if verb in (STOP, STATUS):
-        from barnabas.cli.server_control import main as control
-
-        return control(verb, arguments[1:])
-    if verb == START:
-        return start(parser(START).parse(arguments[1:]))
-    return start(parser().parse(arguments))
-
-
-def parser(verb: str = "") -> CommandParser:
-    made = CommandParser(
-        prog=f"{PROGRAM} {verb}".strip(),
-        description="Run one broker until Ctrl-C or SIGTERM, or in the background.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:9092)")
-    made.add_argument("--node-id", metavar="N", help="this broker's id (default 0)")
-    add_config_arguments(made)
-    made.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:9092)")
+    parser.add_argument("--node-id", metavar="N", help="this broker's id (default 0)")
+    add_config_arguments(parser)
+    parser.add_argument(
         "--metadata",
         metavar="STORE",
         help="where metadata is kept: a file, shared by the brokers of one host, or memory:",
     )
-    made.add_argument("--log-level", default="INFO", choices=LEVELS)
-    made.add_argument("--daemon", action="store_true", help="run in the background; returns when the broker is ready")
-    made.add_argument(
+    parser.add_argument("--log-level", default="INFO", choices=LEVELS)
+    parser.add_argument("--daemon", action="store_true", help="run in the background; returns when the broker is ready")
+    parser.add_argument(
         "--log-file", metavar="FILE", help=f"output of --daemon (default {LOG_NAME} in the data directory)"
     )
-    made.set_defaults(log_name=LOG_NAME)
-    return made
-
-
-def verb_parsers() -> dict[str, argparse.ArgumentParser]:
-    """For the completion of words."""
-    from barnabas.cli.server_control import parser as control_parser
-
-    return {START: parser(START), STOP: control_parser(STOP), STATUS: control_parser(STATUS)}
+    parser.set_defaults(log_name=LOG_NAME)
 
 
 def start(options: argparse.Namespace, program: str = PROGRAM) -> int:
-    """Also behind kafka-server-start.sh, which has its own name and words."""
+    """Also behind kafka-server-start.sh, which has its own name and words. Raises UsageError and Refused."""
     import logging
 
-    config = config_or_faults(options, program)
-    if config is None:
-        return USAGE_ERROR
+    config = config_of(options, "nothing was started, because of the settings")
     logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def serve(on_ready: Callable[[str], None]) -> int:
         _name_settings_without_effect(config)
-        return _run(config, options, program, on_ready)
+        return _run(config, options, on_ready)
 
     if options.daemon:
         return _start_daemon(options, config, program, serve)
     return serve(lambda line: print(line, flush=True))
-
-
-def config_or_faults(options: argparse.Namespace, program: str) -> "BrokerConfig | None":
-    """None if it is wrong: the faults are printed by then."""
-    from barnabas.config.faults import ConfigFaults
-
-    try:
-        return read_config(options)
-    except ConfigFaults as faults:
-        print(f"{program}: nothing was started, because of the settings:", file=sys.stderr)
-        for fault in faults.faults:
-            print(f"  {fault}", file=sys.stderr)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
-        print(f"{program}: cannot read {options.config}: {reason}", file=sys.stderr)
-    return None
 
 
 def _start_daemon(
@@ -131,13 +87,13 @@ def _start_daemon(
             print(f"{program}: started as pid {pid}, output in {log}\n{ready_line}", flush=True)
 
     try:
-        return start_daemon(log, serve, announce)
+        # In the child, failures are reported where its output goes.
+        return start_daemon(log, lambda on_ready: run_own(program, lambda: serve(on_ready)), announce)
     except LogFileError as error:
-        print(f"{program}: nothing was started: {error}", file=sys.stderr)
-        return FAILED
+        raise Refused(f"nothing was started: {error}") from None
 
 
-def _run(config: "BrokerConfig", options: argparse.Namespace, program: str, on_ready: Callable[[str], None]) -> int:
+def _run(config: "BrokerConfig", options: argparse.Namespace, on_ready: Callable[[str], None]) -> int:
     """The broker from its start to its end, in this process."""
     import asyncio
 
@@ -147,18 +103,22 @@ def _run(config: "BrokerConfig", options: argparse.Namespace, program: str, on_r
     try:
         pid_file = _acquire_pid_file(options.pid_file, config)
     except PidFileHeldError as error:
-        print(f"{program}: {error}", file=sys.stderr)
-        return FAILED
+        raise Refused(str(error)) from None
     except OSError as error:
-        print(f"{program}: cannot write {options.pid_file}: {error.strerror}", file=sys.stderr)
-        return FAILED
+        raise Refused(f"cannot write {options.pid_file}: {error.strerror}") from None
     raise_file_limit()
     keep_freed_memory()
+    failed_start: Refused | UsageError | None = None
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        status = runner.run(_serve(config, options.metadata, program, on_ready))
-    if pid_file is not None:
+        try:
+            runner.run(_serve(config, options.metadata, on_ready))
+        except (Refused, UsageError) as error:
+            failed_start = error
+    if pid_file is not None:  # after a crash it stays, for `server status`
         pid_file.remove()
-    return status
+    if failed_start is not None:
+        raise failed_start
+    return OK
 
 
 def _acquire_pid_file(given: str | None, config: "BrokerConfig") -> "PidFile | None":
@@ -203,26 +163,24 @@ def _name_settings_without_effect(config: "BrokerConfig") -> None:
         )
 
 
-async def _serve(config: "BrokerConfig", metadata: str | None, program: str, on_ready: Callable[[str], None]) -> int:
+async def _serve(config: "BrokerConfig", metadata: str | None, on_ready: Callable[[str], None]) -> None:
     import asyncio
 
     from barnabas import __version__
-    from barnabas.cli.signals import call_on_stop
     from barnabas.server.broker import Broker, StartError, UnknownStoreError, make_parts
     from barnabas.server.process import tune_garbage_collection
+    from barnabas.stop_signals import call_on_stop
 
     try:
         broker = Broker(make_parts(config, metadata=metadata))
     except UnknownStoreError as error:
-        print(f"{program}: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        raise UsageError(str(error)) from None
     stop = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), stop.set)
     try:
         await broker.start()
     except StartError as error:
-        print(f"{program}: {error}", file=sys.stderr)
-        return FAILED
+        raise Refused(str(error)) from None
     tune_garbage_collection()
     directories = ",".join(str(each) for each in broker.data_directories)
     address = broker.address
@@ -230,4 +188,22 @@ async def _serve(config: "BrokerConfig", metadata: str | None, program: str, on_
     await stop.wait()
     await broker.stop()
     print(f"barnabas {__version__} stopped cleanly (node {config.node_id}, {address})", flush=True)
-    return OK
+
+
+START = Command(
+    "start",
+    "run one broker until Ctrl-C or SIGTERM, or in the background",
+    add_arguments,
+    start,
+    connects=False,
+    notes=NOTES,
+)
+COMMAND = START
+VERBS = (START, STOP, STATUS)
+_start = command_main(START, PROGRAM)
+_with_verb = noun_main("server", "One broker of this machine.", VERBS)
+
+
+def main(arguments: Sequence[str]) -> int:
+    is_verb = bool(arguments) and arguments[0] in [verb.name for verb in VERBS]
+    return (_with_verb if is_verb else _start)(arguments)

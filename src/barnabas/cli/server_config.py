@@ -29,6 +29,20 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def config_of(options: argparse.Namespace, what_faults_mean: str) -> "BrokerConfig":
+    """The settings. Raises UsageError with all that is wrong with them."""
+    from barnabas.cli.command import UsageError
+    from barnabas.config.faults import ConfigFaults
+
+    try:
+        return read_config(options)
+    except ConfigFaults as faults:
+        raise UsageError("\n  ".join([f"{what_faults_mean}:", *faults.faults])) from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise UsageError(f"cannot read {options.config}: {reason}") from None
+
+
 def read_config(options: argparse.Namespace) -> "BrokerConfig":
     """Raises ConfigFaults, and OSError or UnicodeDecodeError for the file."""
     from barnabas.config.broker import BrokerConfig
@@ -73,11 +87,15 @@ def _address_faults(listen: str | None) -> list[str]:
 
 
 def _as_typed(fault: str, options: argparse.Namespace, given: dict[str, str], by_hand: dict[str, str]) -> str:
-    """A fault begins with the setting's name; where an option has set it, with that option."""
-    name, colon, rest = fault.partition(": ")
+    """A fault names the setting; where an option has set it, that option."""
+    from barnabas.config.faults import Fault
+
+    if not isinstance(fault, Fault):
+        return fault
+    name = fault.setting
     if name == "advertised.listeners" and name not in given and "listeners" not in by_hand and options.listen:
-        # What is listened on is what is advertised, as long as nobody says otherwise.
-        return f"--listen {options.listen}{colon}{rest} (--set advertised.listeners=PLAINTEXT://HOST:PORT)"
+        # What is listened on is what is advertised, unless another setting overrides it.
+        return f"--listen {options.listen}: {fault.reason} (--set advertised.listeners=PLAINTEXT://HOST:PORT)"
     typed = {"listeners": ("--listen", options.listen), "node.id": ("--node-id", options.node_id)}
     option, value = typed.get(name, ("", None))
-    return f"{option} {value}{colon}{rest}" if value is not None and name not in by_hand else fault
+    return f"{option} {value}: {fault.reason}" if value is not None and name not in by_hand else fault

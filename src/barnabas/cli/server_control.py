@@ -9,80 +9,58 @@ import argparse
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from barnabas.cli.command import Refused, add_json_argument, run_own
-from barnabas.cli.command_parser import CommandParser
-from barnabas.cli.exit_status import FAILED, OK, USAGE_ERROR
+from barnabas.cli.command import Command, Refused
+from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.numbers import seconds
-from barnabas.cli.output import Output, show
+from barnabas.cli.output import Output
 from barnabas.cli.pid_file import Found, default_paths, is_held, look_at
+from barnabas.cli.server_config import add_config_arguments, config_of
 
 NOT_RUNNING = 3
-STOP, STATUS = "stop", "status"
 DEFAULT_TIMEOUT_S = 60.0
 POLL_S = 0.05
-SUMMARIES = {
-    STOP: "Stop a broker of this machine cleanly and wait until it has ended.",
-    STATUS: "Show whether a broker runs. Exit status: 0 running, 1 dead with a pid file left behind, 3 not running.",
-}
 
 
-def main(verb: str, arguments: Sequence[str]) -> int:
-    options = parser(verb).parse(arguments)
-    program = f"barnabas server {verb}"
-    return run_own(program, lambda: _run(verb, options, program))
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_config_arguments(parser)
+    parser.set_defaults(listen=None, node_id=None)
 
 
-def _run(verb: str, options: argparse.Namespace, program: str) -> int:
-    try:
-        found = _find(options, program)
-        if found is None:
-            return USAGE_ERROR
-        output = _stop(found, options.timeout) if verb == STOP else _status(found)
-    except OSError as error:
-        raise Refused(f"{error.filename}: {error.strerror}") from None
-    show(output, as_json=options.json)
-    return output.status
-
-
-def parser(verb: str) -> CommandParser:
-    from barnabas.cli.server_config import add_config_arguments
-
-    made = CommandParser(
-        prog=f"barnabas server {verb}",
-        description=SUMMARIES[verb],
-        epilog=f"example: barnabas server {verb} --data-dir /var/lib/barnabas",
+def add_stop_arguments(parser: argparse.ArgumentParser) -> None:
+    add_arguments(parser)
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=DEFAULT_TIMEOUT_S,
+        help=f"how long to wait for the end (default {DEFAULT_TIMEOUT_S:g})",
     )
-    add_config_arguments(made)
-    made.set_defaults(listen=None, node_id=None)
-    if verb == STOP:
-        made.add_argument(
-            "--timeout",
-            metavar="SECONDS",
-            type=seconds,
-            default=DEFAULT_TIMEOUT_S,
-            help=f"how long to wait for the end (default {DEFAULT_TIMEOUT_S:g})",
-        )
-    add_json_argument(made)
-    return made
 
 
-def _find(options: argparse.Namespace, program: str) -> Found | None:
-    """The pid file of the broker that the options are about; None if they are wrong, which has been printed."""
+def _with_broker(call: Callable[[argparse.Namespace, Found], Output]) -> Callable[[argparse.Namespace], Output]:
+    """The call with the pid file of the broker that the options are about."""
+
+    def work(options: argparse.Namespace) -> Output:
+        try:
+            return call(options, _find(options))
+        except OSError as error:
+            raise Refused(f"{error.filename}: {error.strerror}") from None
+
+    return work
+
+
+def _find(options: argparse.Namespace) -> Found:
     if options.pid_file:
         return look_at(Path(options.pid_file))
-    from barnabas.cli.server import config_or_faults
-
-    config = config_or_faults(options, program)
-    if config is None:
-        return None
+    config = config_of(options, "nothing was started, because of the settings")
     looks = [look_at(path) for path in default_paths(config)]
     return next((each for each in looks if each.running), next((each for each in looks if each.exists), looks[0]))
 
 
-def _status(found: Found) -> Output:
+def _status(options: argparse.Namespace, found: Found) -> Output:
     status = OK if found.running else FAILED if found.exists else NOT_RUNNING
     state = {OK: "running", FAILED: "dead", NOT_RUNNING: "stopped"}[status]
     line = {
@@ -94,7 +72,8 @@ def _status(found: Found) -> Output:
     return Output({"state": state, "pid": pid, "pid_file": str(found.path)}, [line], status)
 
 
-def _stop(found: Found, timeout_s: float) -> Output:
+def _stop(options: argparse.Namespace, found: Found) -> Output:
+    timeout_s: float = options.timeout
     if not found.running:
         left = f", {found.path} was left behind by a broker that was killed" if found.exists else ""
         raise Refused(f"no broker is running here{left or f' (no {found.path})'}")
@@ -118,3 +97,27 @@ def _stop(found: Found, timeout_s: float) -> Output:
     finally:
         os.close(file)
     return Output([{"pid": found.pid, "stopped": True}], [f"stopped, pid {found.pid}"])
+
+
+def _output(options: argparse.Namespace, output: Output) -> Output:
+    return output
+
+
+STOP = Command(
+    "stop",
+    "stop a broker of this machine cleanly and wait until it has ended",
+    add_stop_arguments,
+    _with_broker(_stop),
+    _output,
+    connects=False,
+)
+STATUS = Command(
+    "status",
+    "show whether a broker runs",
+    add_arguments,
+    _with_broker(_status),
+    _output,
+    connects=False,
+    description="Show whether a broker runs. Exit status: 0 running, 1 dead with a pid file left behind, 3 not"
+    " running.",
+)

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command_parser import CommandParser
-from barnabas.cli.exit_status import FAILED, OK, USAGE_ERROR
+from barnabas.cli.command import Command, UsageError, command_main
+from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.server_config import DEFAULT_ADDRESS, DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
-    from barnabas.cli.signals import StopRequest
+    from barnabas.stop_signals import StopRequest
 
 PROGRAM = "barnabas up"
 METADATA_FILE = "barnabas-metadata.sqlite"
@@ -40,45 +40,35 @@ examples:
 """
 
 
-def main(arguments: Sequence[str]) -> int:
-    options = parser().parse(arguments)
-    host, _, port = options.listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65_536 - options.brokers:
-        print(f"{PROGRAM}: --listen {options.listen}: expected HOST:PORT, such as {DEFAULT_ADDRESS}", file=sys.stderr)
-        return USAGE_ERROR
-    if not 1 <= options.brokers <= LARGEST_CLUSTER:
-        print(f"{PROGRAM}: --brokers {options.brokers}: expected 1 to {LARGEST_CLUSTER}", file=sys.stderr)
-        return USAGE_ERROR
-    return _run(options, host, int(port))
-
-
-def parser() -> CommandParser:
-    made = CommandParser(
-        prog=PROGRAM,
-        description="Run the brokers of one machine until Ctrl-C.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("--brokers", metavar="N", type=int, default=1, help="how many processes (default 1)")
-    made.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--brokers", metavar="N", type=int, default=1, help="how many processes (default 1)")
+    parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
         default=DEFAULT_ADDRESS,
         help=f"address of the first broker; the others take the next ports (default {DEFAULT_ADDRESS})",
     )
-    made.add_argument(
+    parser.add_argument(
         "--data-dir",
         metavar="DIR",
         default=DEFAULT_DIRECTORY,
         help=f"where everything is kept (default {DEFAULT_DIRECTORY})",
     )
-    made.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of every broker")
-    return made
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of every broker")
+
+
+def up(options: argparse.Namespace) -> int:
+    host, _, port = options.listen.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65_536 - options.brokers:
+        raise UsageError(f"--listen {options.listen}: expected HOST:PORT, such as {DEFAULT_ADDRESS}")
+    if not 1 <= options.brokers <= LARGEST_CLUSTER:
+        raise UsageError(f"--brokers {options.brokers}: expected 1 to {LARGEST_CLUSTER}")
+    return _run(options, host, int(port))
 
 
 def _run(options: argparse.Namespace, host: str, port: int) -> int:
     from barnabas.child_process import ProcessError
-    from barnabas.cli.signals import StopRequest
+    from barnabas.stop_signals import StopRequest
 
     folder = Path(options.data_dir).absolute()
     folder.mkdir(parents=True, exist_ok=True)
@@ -193,3 +183,9 @@ class _Broker:
             self._restart_at = None
             self._restarts += 1
             self.process = ChildProcess(self._name, self._arguments, self._folder, signal.SIGTERM)
+
+
+COMMAND = Command(
+    "up", "run the brokers of one machine until Ctrl-C", add_arguments, up, connects=False, notes=EXAMPLES
+)
+main = command_main(COMMAND)

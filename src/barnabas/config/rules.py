@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from barnabas.config.faults import Fault
 from barnabas.config.listeners import check_ports
 
 if TYPE_CHECKING:
@@ -27,22 +28,24 @@ def _listeners(config: "BrokerConfig") -> Iterator[str]:
         check_ports(bound)
     except ValueError as fault:
         # A faulty map makes every listener faulty; it is reported once.
-        yield f"listeners: {fault}"
+        yield Fault("listeners", f"{fault}")
         return
     try:
         published = config.published_listeners()
     except ValueError as fault:
-        yield f"advertised.listeners: {fault}"
+        yield Fault("advertised.listeners", f"{fault}")
         return
     names = [listener.name for listener in bound]
     if not names:
-        yield "listeners: at least one listener for clients is required"
+        yield Fault("listeners", "at least one listener for clients is required")
         return
     for listener in published:
         if listener.name not in names:
-            yield f"advertised.listeners: {listener.name} is not one of listeners ({', '.join(names)})"
+            yield Fault("advertised.listeners", f"{listener.name} is not one of listeners ({', '.join(names)})")
         if listener.host in ("0.0.0.0", "::"):
-            yield f"advertised.listeners: clients cannot reach {listener.host}, set an address that they can use"
+            yield Fault(
+                "advertised.listeners", f"clients cannot reach {listener.host}, set an address that they can use"
+            )
     published_names = [listener.name for listener in published]
     if config.inter_broker_listener_name and config.inter_broker_listener not in published_names:
         yield f"inter.broker.listener.name: {config.inter_broker_listener} is not advertised"
@@ -99,7 +102,7 @@ def _protection(config: "BrokerConfig") -> Iterator[str]:
         return
     for listener in bound:
         if listener.protocol != "PLAINTEXT":
-            yield f"listeners: {listener.name} uses {listener.protocol}, but only PLAINTEXT is supported"
+            yield Fault("listeners", f"{listener.name} uses {listener.protocol}, but only PLAINTEXT is supported")
     if config.authorizer_class_name:
         yield f"authorizer.class.name: {config.authorizer_class_name} cannot be loaded, so nothing would be protected"
 

@@ -19,8 +19,8 @@ from barnabas.pipeline.lag import LagMeter
 from barnabas.pipeline.progress import Heartbeat, ProgressFile, UnroutedChanges, WrittenRows, end_position, summary
 from barnabas.pipeline.routing import Routing, RoutingError, parse_routing
 from barnabas.pipeline.routing_log import RoutingLog
-from barnabas.pipeline.stop_request import StopRequest, signals_held_back
 from barnabas.pipeline.tables.query import TablesQuery
+from barnabas.stop_signals import StopRequest, signals_held_back
 
 logger = logging.getLogger(__name__)
 _POLL_S: Final = 1
@@ -124,6 +124,7 @@ class Driver:
         `on_message` is called when a new routing takes effect, and for each table that has changes but no route.
         """
         seen, routing = -1, _WatchedFile(routing_file)
+        # PySpark's own handler would raise in the middle of a call to the JVM, which logs a page of stack trace.
         with StopRequest() as stop:
             while not stop.requested and not _has_ended(query, _POLL_S):
                 if tables is not None and _has_failed(tables.query):

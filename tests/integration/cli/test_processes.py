@@ -45,8 +45,7 @@ KAFKA_TOOLS = sorted(
 def helps_of(noun: str) -> list[list[str]]:
     """The command lines that ask for help on a noun and on each of its verbs."""
     verbs = getattr(importlib.import_module(COMMANDS[noun][0]), "VERBS", ())
-    subcommands = {"server": ["start", "stop", "status"]}.get(noun) or [verb.name for verb in verbs]
-    return [[noun, "--help"], *([noun, verb, "--help"] for verb in subcommands)]
+    return [[noun, "--help"], *([noun, verb.name, "--help"] for verb in verbs)]
 
 
 def heavy_imports(target: str, command_lines: list[list[str]]) -> tuple[str, list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli.command import UsageError, parser_of
+from barnabas.cli.command import UsageError, parser_of, single_parser
 from barnabas.cli.commands import consume, topic, user
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.short_options import getopt_words
@@ -21,7 +21,7 @@ BYTE = os.fsdecode(b"\xff")
 
 def test_separators_and_formats_are_bytes() -> None:
     assert unescaped(f"{BYTE}\\x00é\\n") == b"\xff\x00\xc3\xa9\n"
-    reader = consume.parser()
+    reader = single_parser(consume.COMMAND)
     options = reader.parse(getopt_words(reader, ["t", "-f", f"%s{BYTE}", "-K", BYTE, "-D", BYTE]))
     assert options.format == f"%s{BYTE}" and options.delimiter == BYTE
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.command import parser_of
+from barnabas.cli.command import parser_of, single_parser
 from barnabas.cli.command_parser import CommandParser
 from barnabas.cli.commands import completion, config, consume, log, partition, produce, topic
 from barnabas.cli.data.short_options import getopt_words
@@ -49,13 +49,13 @@ def test_options_among_the_words(module: Any, words: str, meant: dict[str, Any])
     ],
 )
 def test_files_after_options(words: str, files: list[str]) -> None:
-    reader = produce.parser()
+    reader = single_parser(produce.COMMAND)
     options = reader.parse(getopt_words(reader, words.split()))
     assert (options.topic, options.files) == ("orders", files)
 
 
 def test_topics_after_options() -> None:
-    reader = consume.parser()
+    reader = single_parser(consume.COMMAND)
     assert reader.parse(getopt_words(reader, ["orders", "-o", "-5", "bills"])).topics == ["orders", "bills"]
 
 
@@ -83,9 +83,14 @@ def test_topics_after_options() -> None:
             " alter, delete, add-partitions, offsets, delete-records",
         ),
         (parser_of("topic", "", topic.VERBS), "", "usage: barnabas topic ", "are required: VERB"),
-        (produce.parser(), "t --ackss 1", "usage: barnabas produce ", "(did you mean --acks?)"),
-        (consume.parser(), "t --partition-s 1", "usage: barnabas consume ", "(did you mean --partitions?)"),
-        (completion.parser(), "bash --lines=x", "usage: barnabas completion ", "(did you mean --line?)"),
+        (single_parser(produce.COMMAND), "t --ackss 1", "usage: barnabas produce ", "(did you mean --acks?)"),
+        (
+            single_parser(consume.COMMAND),
+            "t --partition-s 1",
+            "usage: barnabas consume ",
+            "(did you mean --partitions?)",
+        ),
+        (single_parser(completion.COMMAND), "bash --lines=x", "usage: barnabas completion ", "(did you mean --line?)"),
         (
             parser_of("log", "", log.VERBS),
             "dumb x",

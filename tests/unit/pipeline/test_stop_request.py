@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from barnabas.pipeline.stop_request import StopRequest, signals_held_back
+from barnabas.stop_signals import StopRequest, signals_held_back
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

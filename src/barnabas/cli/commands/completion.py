@@ -3,17 +3,15 @@
     source <(barnabas completion bash)          # zsh too: source <(barnabas completion zsh)
     barnabas completion fish | source
 
-The words are those of the commands themselves: from `VERBS` of a module, or from the parser that its `parser()`
-makes. Names come from the broker while somebody types: the scripts call `barnabas completion topics`
-(or groups), which prints nothing if there is no response soon.
+The words are those of the commands themselves, from `VERBS` and `COMMAND` of each module. Names come from the broker
+while somebody types: the scripts call `barnabas completion topics` (or groups), which prints nothing if there is no
+response soon.
 """
 
 import argparse
 import importlib
-from collections.abc import Sequence
 
-from barnabas.cli.command import add_connection_arguments, parser_of
-from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.command import Command, add_connection_arguments, command_main, parser_of, single_parser
 from barnabas.cli.commands.completion_scripts import (
     GROUPS,
     TOPICS,
@@ -26,37 +24,26 @@ from barnabas.cli.commands.completion_scripts import (
     fish_script,
 )
 from barnabas.cli.commands.completion_values import has_values
-from barnabas.cli.examples import examples_text
-from barnabas.cli.exit_status import OK
 
 SHELLS = ("bash", "zsh", "fish")
 KINDS = (TOPICS, GROUPS, VALUES)
 RESPONSE_WITHIN_MS = "2000"
 Parsers = dict[Key, argparse.ArgumentParser]
 
-__all__ = ["all_choices", "all_names", "all_words", "bash_script", "fish_script", "main", "parser"]
+__all__ = ["all_choices", "all_names", "all_words", "bash_script", "fish_script", "main"]
 
 
-def parser() -> CommandParser:
-    made = CommandParser(
-        prog="barnabas completion",
-        description="Print what makes a shell complete these words. For bash: source <(barnabas completion bash)",
-        epilog=examples_text("completion"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("shell", choices=[*SHELLS, *KINDS], help="a shell; or topics, groups: their names now; values")
-    made.add_argument("--line", default="", help="what was typed so far: names come from the broker that it is about")
-    return made
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=[*SHELLS, *KINDS], help="a shell; or topics, groups: their names now; values")
+    parser.add_argument("--line", default="", help="what was typed so far: names come from the broker that it is about")
 
 
-def main(arguments: Sequence[str]) -> int:
-    options = parser().parse(arguments)
+def complete(options: argparse.Namespace) -> None:
     if options.shell in KINDS:
         print("".join(f"{name}\n" for name in names_now(options.shell, options.line)), end="")
-        return OK
+        return
     known = all_words(), all_names(), all_choices()
     print(fish_script(*known) if options.shell == "fish" else bash_script(*known, zsh=options.shell == "zsh"), end="")
-    return OK
 
 
 def all_words() -> Words:
@@ -143,15 +130,11 @@ def _parsers() -> Parsers:
     parsers: Parsers = {}
     for noun, (module_name, _) in COMMANDS.items():
         module = importlib.import_module(module_name)
-        verbs = getattr(module, "VERBS", None)
-        if verbs is not None:
-            made = parser_of(noun, "", verbs)
-            (subparsers,) = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
-            parsers.update(((noun, verb), child) for verb, child in subparsers.choices.items())
-        else:
-            parsers[noun,] = module.parser()
-            if noun == "server":  # runs with a verb or without
-                parsers.update(((noun, verb), child) for verb, child in module.verb_parsers().items())
+        if hasattr(module, "COMMAND"):  # what the noun alone is for
+            parsers[noun,] = single_parser(module.COMMAND, f"barnabas {noun}")
+        if hasattr(module, "VERBS"):
+            made = parser_of(noun, "", module.VERBS)
+            parsers.update(((noun, verb), child) for verb, child in made.verbs().items())
     return parsers
 
 
@@ -170,3 +153,14 @@ def _kind(key: Key, action: argparse.Action) -> str | None:
     # What is created has a name that nobody has yet.
     of_topic = key[0] == "topic" and key[1:] != ("create",) and not action.option_strings
     return TOPICS if of_topic and action.metavar == "NAME" else None
+
+
+COMMAND = Command(
+    "completion",
+    "print what makes a shell complete these words",
+    add_arguments,
+    complete,
+    connects=False,
+    description="Print what makes a shell complete these words. For bash: source <(barnabas completion bash)",
+)
+main = command_main(COMMAND)

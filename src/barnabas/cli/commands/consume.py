@@ -6,12 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import UsageError, add_connection_arguments, run_own
-from barnabas.cli.command_parser import CommandParser
+from barnabas.cli.command import Command, UsageError, command_main
 from barnabas.cli.data.partition_ranges import PartitionRange, parse_partitions, partitions_in
 from barnabas.cli.data.read_range import BEGINNING, STORED, ReadRange
-from barnabas.cli.data.short_options import getopt_words
-from barnabas.cli.examples import examples_text
 
 if TYPE_CHECKING:
     from barnabas.client.consumer import Consumer
@@ -28,20 +25,7 @@ given in milliseconds or like 2026-01-31T12:00. s@ and e@ may be given together.
 """
 
 
-def main(arguments: Sequence[str]) -> int:
-    reader = parser()
-    options = reader.parse(getopt_words(reader, arguments))
-    return run_own("barnabas consume", lambda: consume(options))
-
-
-def parser() -> CommandParser:
-    parser = CommandParser(
-        prog="barnabas consume",
-        description="Print records of topics until Ctrl-C, or a given number of them.",
-        epilog=f"{FORMAT_HELP}\n{examples_text('consume')}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.may_be_bytes = ("format", "key_separator", "delimiter")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", metavar="TOPIC", nargs="+", help="names, or regular expressions that begin with ^")
     parser.add_argument("-f", "--format", metavar="FORMAT", help="how to print a record (default %%s\\n)")
     parser.add_argument("-J", "--json", action="store_true", help="a line of JSON for each record")
@@ -59,8 +43,6 @@ def parser() -> CommandParser:
     )
     parser.add_argument("--isolation-level", choices=["read_uncommitted", "read_committed"], help="see open and aborted"
                         " transactions or not (default read_uncommitted)")  # fmt: skip
-    add_connection_arguments(parser)
-    return parser
 
 
 def consume(options: argparse.Namespace) -> None:
@@ -167,3 +149,15 @@ def _chosen(
         wanted = there if ranges is None else partitions_in(ranges, name, there)
         chosen += [TopicPartition(name, number) for number in wanted]
     return chosen
+
+
+COMMAND = Command(
+    "consume",
+    "print records of topics until Ctrl-C, or a given number of them",
+    add_arguments,
+    consume,
+    notes=FORMAT_HELP,
+    like_getopt=True,
+    may_be_bytes=("format", "key_separator", "delimiter"),
+)
+main = command_main(COMMAND)

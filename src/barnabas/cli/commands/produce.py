@@ -15,20 +15,18 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import UsageError, add_connection_arguments, add_json_argument, run_own
-from barnabas.cli.command_parser import CommandParser, is_text
+from barnabas.cli.command import Command, UsageError, add_json_argument, command_main
+from barnabas.cli.command_parser import is_text
 from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.line_input import LineInput
-from barnabas.cli.data.short_options import getopt_words
-from barnabas.cli.examples import examples_text
 from barnabas.cli.exit_status import FAILED, INTERRUPTED
 from barnabas.cli.numbers import partition
 from barnabas.cli.output import counted
 
 if TYPE_CHECKING:
-    from barnabas.cli.signals import StopRequest
     from barnabas.client.producer import Producer
     from barnabas.client.producer.fast_path import Delivery
+    from barnabas.stop_signals import StopRequest
 
 PROGRAM = "barnabas produce"
 PATIENCE_S = 0.5
@@ -37,20 +35,7 @@ Record = tuple[bytes | None, bytes | None]
 Send = Callable[[bytes | None, bytes | None], "Delivery"]
 
 
-def main(arguments: Sequence[str]) -> int:
-    reader = parser()
-    options = reader.parse(getopt_words(reader, arguments))
-    return run_own(PROGRAM, lambda: produce(options))
-
-
-def parser() -> CommandParser:
-    parser = CommandParser(
-        prog=PROGRAM,
-        description="Send each line of stdin, or of files, to a topic as a record.",
-        epilog=examples_text("produce"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.may_be_bytes = ("key", "key_separator", "delimiter", "header")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("files", metavar="FILE", nargs="*", help="read these instead of stdin (`-` is stdin)")
     parser.add_argument("-k", "--key", help="the key of every record that brings none")
@@ -62,8 +47,6 @@ def parser() -> CommandParser:
     parser.add_argument("-z", "--compression", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd")
     parser.add_argument("--acks", choices=["all", "-1", "1", "0"], help="who must have a record (default all)")
     add_json_argument(parser)
-    add_connection_arguments(parser)
-    return parser
 
 
 class Outcomes:
@@ -173,7 +156,7 @@ def _send_all(options: argparse.Namespace, source: LineInput, separator: bytes |
     """Gives the exit status of whoever interrupted the reading of files; to interrupt stdin is how it usually ends."""
     from barnabas.cli.data.clients import producer_client
     from barnabas.cli.outages import outage_line, report_outages
-    from barnabas.cli.signals import StopRequest
+    from barnabas.stop_signals import StopRequest
 
     own = {"acks": options.acks, "compression.type": options.compression}
     with producer_client(options, own) as producer, report_outages(outage_line(PROGRAM)), StopRequest() as stop:
@@ -301,3 +284,14 @@ def _delivery_text(delivery: "Delivery", as_json: bool) -> str:
 
 def _message(error: Exception) -> str:
     return " ".join(str(getattr(error, "message", error)).split())
+
+
+COMMAND = Command(
+    "produce",
+    "send each line of stdin, or of files, to a topic as a record",
+    add_arguments,
+    produce,
+    like_getopt=True,
+    may_be_bytes=("key", "key_separator", "delimiter", "header"),
+)
+main = command_main(COMMAND)

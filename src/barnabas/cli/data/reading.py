@@ -9,10 +9,10 @@ from typing import BinaryIO
 
 from barnabas.cli.data.read_range import ReadRange
 from barnabas.cli.progress import Progress
-from barnabas.cli.signals import StopRequest
 from barnabas.client.consumer import Consumer
 from barnabas.client.errors import UnknownTopicError
 from barnabas.records.codec import ConsumerRecord
+from barnabas.stop_signals import StopRequest
 from barnabas.types import TopicPartition
 
 POLL_S = 0.2

@@ -13,9 +13,9 @@ from barnabas.cli.kafka.flags import COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Opt
 
 if TYPE_CHECKING:
     from barnabas.cli.kafka.message_formatters import Formatter
-    from barnabas.cli.signals import StopRequest
     from barnabas.client.consumer import Consumer
     from barnabas.records.codec import ConsumerRecord
+    from barnabas.stop_signals import StopRequest
 
 DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 LARGEST_OFFSET = (1 << 63) - 1
@@ -112,7 +112,7 @@ def consume(options: Options) -> int:
 
 
 def _consume(consumer: "Consumer", options: Options, write: "Formatter") -> int:
-    from barnabas.cli.signals import StopRequest
+    from barnabas.stop_signals import StopRequest
 
     status = count = 0
     try:

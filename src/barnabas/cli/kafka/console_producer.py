@@ -72,8 +72,8 @@ def check(options: Options) -> None:
 def produce(options: Options) -> int:
     from barnabas.cli.kafka.connection import producer_of
     from barnabas.cli.kafka.line_reader import LineReader
-    from barnabas.cli.signals import StopRequest
     from barnabas.errors import KafkaError
+    from barnabas.stop_signals import StopRequest
 
     reader = LineReader(_reader_properties(options))
     topic = options.value("topic")

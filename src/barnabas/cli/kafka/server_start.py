@@ -58,6 +58,7 @@ def _run(words: list[str]) -> int:
         print(HELP if words[0] == "--help" else KAFKA_VERSION)
         return OK
     options = parsed(words)
+    from barnabas.cli.command import Refused, UsageError
     from barnabas.cli.server import start
 
     directory = os.environ.get("LOG_DIR")
@@ -65,7 +66,10 @@ def _run(words: list[str]) -> int:
     options.log_level = "INFO"
     options.log_file = str(Path(directory) / OUTPUT) if directory else None
     options.log_name = OUTPUT
-    return FAILED if start(options, PROGRAM) else OK
+    try:
+        return FAILED if start(options, PROGRAM) else OK
+    except (Refused, UsageError) as error:
+        raise WrongUse(f"{PROGRAM}: {error}") from None
 
 
 if __name__ == "__main__":

@@ -55,10 +55,10 @@ def consume(options: Options) -> int:
     from barnabas.cli.kafka.json_events import JsonEvents
     from barnabas.cli.known_options import known_options
     from barnabas.cli.outages import kafka_warning, report_outages
-    from barnabas.cli.signals import StopRequest
     from barnabas.client.consumer import Consumer
     from barnabas.client.options import ConsumerOptions
     from barnabas.errors import KafkaError
+    from barnabas.stop_signals import StopRequest
 
     events = JsonEvents()
     with report_outages(kafka_warning), StopRequest() as stop:

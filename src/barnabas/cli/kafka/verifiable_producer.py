@@ -11,9 +11,9 @@ from barnabas.cli.kafka.flags import BOOTSTRAP_SERVER, COMMAND_CONFIG, COMMAND_P
 
 if TYPE_CHECKING:
     from barnabas.cli.kafka.json_events import JsonEvents
-    from barnabas.cli.signals import StopRequest
     from barnabas.client.producer import Producer
     from barnabas.client.producer.fast_path import Delivery
+    from barnabas.stop_signals import StopRequest
 
 TOOL = Tool(
     "kafka-verifiable-producer.sh",
@@ -45,8 +45,8 @@ def check(options: Options) -> None:
 def produce(options: Options) -> int:
     from barnabas.cli.kafka.connection import kafka_exception, producer_of
     from barnabas.cli.kafka.json_events import JsonEvents
-    from barnabas.cli.signals import StopRequest
     from barnabas.client.errors import ConfigError
+    from barnabas.stop_signals import StopRequest
 
     events = JsonEvents()
     numbers = _Numbers(options, events)

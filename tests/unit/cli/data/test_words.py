@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli.command import UsageError
-from barnabas.cli.commands.consume import parser as consume_parser
+from barnabas.cli.command import UsageError, single_parser
+from barnabas.cli.commands.consume import COMMAND
 from barnabas.cli.data import line_input
 from barnabas.cli.data.line_input import LineInput
 from barnabas.cli.data.short_options import getopt_words
@@ -35,7 +35,7 @@ from barnabas.cli.progress import Progress
     ],
 )
 def test_short_options(typed: list[str], meant: dict[str, object]) -> None:
-    parser = consume_parser()
+    parser = single_parser(COMMAND)
     options = parser.parse_args(getopt_words(parser, typed))
     assert meant.items() <= vars(options).items()
 

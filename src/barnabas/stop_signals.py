@@ -4,12 +4,14 @@
         while not stop.requested: ...
 
 The first signal lets the loop finish what it is doing, so that clients are closed in order and what was printed is what
-was committed; a second one interrupts at once. Only the main thread receives signals.
+was committed; a second one interrupts at once. Only the main thread receives signals: in others nothing is requested.
 """
 
+import contextlib
 import signal
+import threading
 from collections.abc import Callable, Iterator
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
@@ -32,18 +34,14 @@ class StopRequest:
         """Whether the first signal interrupts too: a read that may block forever has nothing to finish."""
         self.status = 0
         """The exit status of a process that was stopped: 128 plus the signal's number."""
-        self._before: dict[signal.Signals, Any] = {}
+        self._handled = _handled(self._on_signal)
 
     def __enter__(self) -> Self:
-        for number in STOP_SIGNALS:
-            self._before[number] = signal.signal(number, self._on_signal)
+        self._handled.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    def __exit__(self, *_: object) -> None:
+        self._handled.__exit__(None, None, None)
 
     def next_of(self, source: Iterator[T]) -> T | None:
         """The next item; None at the end, or if the wait for it was interrupted."""
@@ -60,3 +58,25 @@ class StopRequest:
         self.status = 128 + number
         if again or self.interruptible:
             raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def signals_held_back() -> Iterator[None]:
+    """Delivers signals only after the block, once. For steps of a few seconds."""
+    held: list[int] = []
+    with _handled(lambda number, frame: held.append(number)):
+        yield
+    if held:
+        signal.raise_signal(held[0])
+
+
+@contextlib.contextmanager
+def _handled(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.signal(number, handler) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
