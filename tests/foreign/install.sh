@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the foreign tools that the tests compare with: kcat, PostgreSQL, Apache Kafka with Kafka Streams, franz-go,
-# kafkajs. Quick when everything is there.
+# Installs the foreign programs that the tests run: kcat, PostgreSQL, etcd, ZooKeeper, Apache Kafka with Kafka Streams,
+# franz-go, kafkajs. Quick when everything is there.
 # What cannot be installed is reported in one line and the exit status stays 0: the tests that need it skip with a reason.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,8 +11,8 @@ mkdir -p "$build"
 say() {
   if [ -z "${announced:-}" ]; then
     announced=1
-    echo "foreign: the tests compare Barnabas with other programs: kcat and PostgreSQL (apt-get), Apache Kafka's jars"
-    echo "foreign: (Maven), franz-go (Go) and kafkajs (npm). That is about 455 MB, once, in the system and in .build."
+    echo "foreign: the tests run other programs: kcat, PostgreSQL and etcd (apt-get), the jars of Apache Kafka and"
+    echo "foreign: ZooKeeper (Maven), franz-go (Go) and kafkajs (npm). That is about 490 MB, once, in the system and in .build."
     echo "foreign: 'make test FOREIGN=0' does without them."
   fi
   echo "foreign: $*"
@@ -54,6 +54,24 @@ install_postgresql() {
   [ -z "$made" ] || rm -f "$settings"
 }
 
+install_etcd() {
+  have etcd && return
+  if ! have apt-get || [ "$(id -u)" != 0 ]; then
+    say "etcd is missing and cannot be installed here (needs apt-get as root); its tests will skip"
+    return
+  fi
+  say "installing etcd with apt-get"
+  # Only its program: policy-rc.d keeps Debian from starting the service, since the tests start their own.
+  local policy=/usr/sbin/policy-rc.d made=
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && made=1
+  fi
+  if ! { apt-get update -qq && apt-get install -y -qq etcd-server; } >"$build/etcd.log" 2>&1; then
+    say "apt-get could not install etcd-server (see .build/etcd.log); its tests will skip"
+  fi
+  [ -z "$made" ] || rm -f "$policy"
+}
+
 # copy_jars SCOPE FOLDER
 copy_jars() {
   mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope="$1" -DoutputDirectory="$build/$2"
@@ -72,6 +90,23 @@ install_kafka() {
   else
     rm -rf "$build/kafka" "$build/streams"
     say "Maven could not get Apache Kafka's jars (see .build/kafka.log); tests with them will skip"
+  fi
+}
+
+install_zookeeper() {
+  if ! have java || ! have mvn; then
+    say "Java or Maven is missing; tests with ZooKeeper will skip"
+    return
+  fi
+  done_for zookeeper "$here/zookeeper/pom.xml" && return
+  say "copying ZooKeeper's jars into .build/zookeeper with Maven"
+  rm -rf "$build/zookeeper"
+  if mvn -q -B -f "$here/zookeeper/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
+      -DoutputDirectory="$build/zookeeper" >"$build/zookeeper.log" 2>&1; then
+    mark_done zookeeper "$here/zookeeper/pom.xml"
+  else
+    rm -rf "$build/zookeeper"
+    say "Maven could not get ZooKeeper's jars (see .build/zookeeper.log); tests with them will skip"
   fi
 }
 
@@ -103,7 +138,9 @@ install_node() {
 
 install_kcat
 install_postgresql
+install_etcd
 install_kafka
+install_zookeeper
 install_go
 install_node
 exit 0

@@ -1,15 +1,19 @@
 """Every kind of metadata store, by the name that a location begins with.
 
+    etcd://[USER:PASSWORD@]HOST:2379,HOST:2379[/PREFIX]            an etcd cluster, keys below a prefix
     sqlite:FILE    a file that the brokers of one host share; a plain path means the same
     memory:        nothing is kept after the process has ended
 
 A broker makes its store here, and its `--metadata` option is such a location. A new kind of store is one more entry.
 """
 
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
+from barnabas.metadata.engine_options import Address, EngineOptions, parse_addresses
 from barnabas.metadata.store import MetadataStore
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.metadata.stores.sqlite import SqliteStore
@@ -21,25 +25,54 @@ class UnknownStoreError(ValueError):
     """The location names no kind of store; the text says which there are."""
 
 
-def _memory_store(address: str) -> MemoryStore:
+def _memory_store(address: str, _options: EngineOptions) -> MemoryStore:
     if address:
         raise UnknownStoreError(f"the metadata store memory: has no address, but {address!r} is given")
     return MemoryStore()
 
 
-def _sqlite_store(address: str) -> SqliteStore:
+def _sqlite_store(address: str, _options: EngineOptions) -> SqliteStore:
     if not address:
         raise UnknownStoreError("the metadata store sqlite: needs a file, as in sqlite:FILE")
     return SqliteStore(address)
 
 
-STORES: dict[str, Callable[[str], MetadataStore]] = {"memory": _memory_store, SQLITE: _sqlite_store}
+def _etcd_store(address: str, options: EngineOptions) -> MetadataStore:
+    from barnabas.metadata.stores.etcd import EtcdStore
+    from barnabas.metadata.stores.etcd_client import DEFAULT_PORT
+
+    return EtcdStore(*parse_engine("etcd", address, DEFAULT_PORT, options))
 
 
-def store_at(location: str | Path) -> MetadataStore:
-    """The store, not opened yet. Raises UnknownStoreError."""
+STORES: dict[str, Callable[[str, EngineOptions], MetadataStore]] = {
+    "etcd": _etcd_store,
+    "memory": _memory_store,
+    SQLITE: _sqlite_store,
+}
+
+
+def store_at(location: str | Path, options: EngineOptions | None = None) -> MetadataStore:
+    """The store, not opened yet; `options` are for engines. Raises UnknownStoreError."""
     kind, address = _split(location)
-    return STORES[kind](address)
+    return STORES[kind](address, options or EngineOptions())
+
+
+def parse_engine(
+    kind: str, text: str, default_port: int, options: EngineOptions
+) -> tuple[tuple[Address, ...], str, EngineOptions]:
+    """Addresses, prefix, and the options with the login that the location has."""
+    match = re.fullmatch(r"//(?:([^@/]*)@)?([^/@?]+)(/[^?]*)?", text)
+    if match is None:
+        raise UnknownStoreError(f"the metadata store {kind}: needs hosts, as in {kind}://HOST:{default_port}/PATH")
+    login, hosts, prefix = match.groups()
+    if login is not None:
+        username, _, password = login.partition(":")
+        options = dataclasses.replace(options, username=unquote(username), password=unquote(password))
+    try:
+        addresses = parse_addresses(hosts, default_port)
+    except ValueError as error:
+        raise UnknownStoreError(f"the metadata store {kind}: {error}") from error
+    return addresses, (prefix or "").rstrip("/"), options
 
 
 def file_at(location: str | Path) -> Path | None:
@@ -56,7 +89,7 @@ def _split(location: str | Path) -> tuple[str, str]:
     kind, address = named.groups()
     if kind not in STORES:
         raise UnknownStoreError(
-            f"there is no metadata store called {kind!r}, only {' and '.join(sorted(STORES))}"
+            f"there is no metadata store called {kind!r}, only {', '.join(sorted(STORES))}"
             f" (for a file of that name: {SQLITE}:{location})"
         )
     return kind, address

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.metadata.registry import UnknownStoreError, file_at, store_at
+from barnabas.metadata.engine_options import EngineOptions
+from barnabas.metadata.registry import UnknownStoreError, file_at, parse_engine, store_at
+from barnabas.metadata.stores.etcd import EtcdStore
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.metadata.stores.sqlite import SqliteStore
 
@@ -30,7 +32,17 @@ def test_memory() -> None:
     assert file_at("memory:") is None
 
 
-@pytest.mark.parametrize("location", ["consul:host", "memory:here", "sqlite:"])
+def test_an_engine_has_hosts_a_prefix_and_a_login() -> None:
+    addresses, prefix, options = parse_engine("etcd", "//me:p%40ss@a:1,[::1]:2,c/kafka/", 2379, EngineOptions())
+    assert addresses == (("a", 1), ("::1", 2), ("c", 2379)) and prefix == "/kafka"
+    assert (options.username, options.password) == ("me", "p@ss")
+    assert "p@ss" not in repr(options)
+    addresses, prefix, options = parse_engine("etcd", "//a", 2379, EngineOptions(username="set"))
+    assert (addresses, prefix, options.username) == ((("a", 2379),), "", "set")
+    assert isinstance(store_at("etcd://a,b/p"), EtcdStore) and file_at("etcd://a/p") is None
+
+
+@pytest.mark.parametrize("location", ["consul:host", "memory:here", "sqlite:", "etcd:h:1", "etcd://", "etcd://h:x/p"])
 def test_what_names_no_store_is_rejected(location: str) -> None:
     with pytest.raises(UnknownStoreError, match="metadata store"):
         store_at(location)

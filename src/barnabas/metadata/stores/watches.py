@@ -26,6 +26,11 @@ class Watches:
 
         return end
 
+    def paths(self) -> list[str]:
+        """Those that are watched, each once."""
+        with self._lock:
+            return sorted({path for path, _ in self._callbacks.values()})
+
     def fire(self, changed: Iterable[str]) -> None:
         with self._lock:
             entries = list(self._callbacks.values())

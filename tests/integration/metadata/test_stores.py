@@ -1,11 +1,13 @@
 """One suite for every metadata store: what a tree with versions, sessions and watches must do."""
 
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from barnabas.metadata.registry import store_at
 from barnabas.metadata.store import (
     BadVersionError,
     Check,
@@ -24,18 +26,24 @@ WAIT_SECONDS = 30
 MakeStore = Callable[[], MetadataStore]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "etcd"])
 def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeStore]:
-    """Each call opens another session with the same tree."""
-    tree = MemoryTree()
+    """Each call opens another session with the same nodes."""
     opened: list[MetadataStore] = []
+    kind = request.param
+    tree = MemoryTree()
+    location = ""
+    if kind in ("etcd", "zookeeper"):
+        location = request.getfixturevalue(kind).location(f"/{uuid.uuid4().hex}")
 
     def make() -> MetadataStore:
         store: MetadataStore
-        if request.param == "memory":
+        if kind == "memory":
             store = MemoryStore(tree)
-        else:
+        elif kind == "sqlite":
             store = SqliteStore(tmp_path / "metadata.db", poll_interval_ms=10)
+        else:
+            store = store_at(location)
         store.open()
         opened.append(store)
         return store
