@@ -13,13 +13,14 @@ import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
 from barnabas_process import BarnabasProcess
-from raw_client import ConnectionEnded, RawClient
+from raw_client import ConnectionEnded, RawClient, batch
 
 from barnabas.protocol import encode_request
 from barnabas.protocol.messages import add_partitions_to_txn as adding
@@ -33,8 +34,12 @@ from barnabas.protocol.messages import list_offsets as listing
 from barnabas.protocol.messages import metadata as meta
 from barnabas.protocol.messages import offset_commit as committing
 from barnabas.protocol.messages import offset_fetch as offsets
+from barnabas.protocol.messages import produce as producing
 from barnabas.protocol.messages import txn_offset_commit as txn_committing
+from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.list_groups import ListGroupsRequest
 
 Attack = Callable[[], Iterable[tuple[Any, int]]]
 """Requests with their versions, sent one after the other without waiting."""
@@ -138,6 +143,63 @@ def fetch_many() -> Iterable[tuple[Any, int]]:
     yield fetching.FetchRequest(max_wait_ms=0, max_bytes=1000, session_epoch=-1, topics=[topic]), 12
 
 
+def produce_many(count: int, topic: str, *, one_partition: bool) -> Iterable[tuple[Any, int]]:
+    data = bytes(batch())
+    partitions = [producing.PartitionProduceData(index=0 if one_partition else n, records=data) for n in range(count)]
+    yield (
+        producing.ProduceRequest(
+            acks=1, timeout_ms=30_000, topic_data=[producing.TopicProduceData(name=topic, partition_data=partitions)]
+        ),
+        9,
+    )
+
+
+def produce_nothing() -> Iterable[tuple[Any, int]]:
+    partitions = [producing.PartitionProduceData(index=n, records=None) for n in range(MANY)]
+    topic = producing.TopicProduceData(name=TOPIC, partition_data=partitions)
+    yield producing.ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic]), 9
+
+
+def list_groups_many(client: RawClient) -> Attack:
+    """20,000 groups that have only offsets."""
+    partition = committing.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    topic = committing.OffsetCommitRequestTopic(name=TOPIC, partitions=[partition])
+    for number in range(20_000):
+        request = committing.OffsetCommitRequest(
+            group_id=f"group-{number}", generation_id_or_member_epoch=-1, topics=[topic]
+        )
+        client.post(request, 8)
+        if number % 100 == 99:
+            for _ in range(100):
+                client.read_frame()
+    return lambda: [(ListGroupsRequest(), 4)]
+
+
+def offsets_in_transaction(client: RawClient) -> Attack:
+    """As txn_offset_commit_many, in a transaction that exists: the offsets are written."""
+    client.ask(find_coordinator.FindCoordinatorRequest(key_type=1, coordinator_keys=["t"]), 4)
+    request = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=60_000)
+    while (producer := client.ask(request, 4)).error_code:
+        time.sleep(0.05)  # the coordinator loads
+    added = client.ask(
+        AddOffsetsToTxnRequest(transactional_id="t", producer_id=producer.producer_id, producer_epoch=0, group_id="g"),
+        3,
+    )
+    assert added.error_code == 0, added
+    partition = txn_committing.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    topic = txn_committing.TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition] * MANY)
+    request = txn_committing.TxnOffsetCommitRequest(
+        transactional_id="t", group_id="g", producer_id=producer.producer_id, producer_epoch=0, topics=[topic]
+    )
+    return lambda: [(request, 3)]
+
+
+PREPARED: dict[str, Callable[[RawClient], Attack]] = {
+    "ListGroups, 20,000 groups": list_groups_many,
+    "TxnOffsetCommit, 100,000 offsets written": offsets_in_transaction,
+}
+"""Attacks on what another request has made."""
+
 ATTACKS: dict[str, Attack] = {
     "Metadata, one topic 500,000 times": metadata_one_topic,
     "Metadata, 50,000 unknown topics": metadata_unknown_topics,
@@ -157,6 +219,9 @@ ATTACKS: dict[str, Attack] = {
     "AddPartitionsToTxn, 100,000 partitions": add_partitions_many,
     "TxnOffsetCommit, 100,000 partitions": txn_offset_commit_many,
     "Fetch, 100,000 partitions": fetch_many,
+    "Produce, 100,000 partitions without a batch": produce_nothing,
+    "Produce, 100,000 unknown partitions": partial(produce_many, MANY, "none", one_partition=False),
+    "Produce, 10,000 batches for one partition": partial(produce_many, 10_000, TOPIC, one_partition=True),
 }
 
 
@@ -228,9 +293,8 @@ def main() -> None:
     parser.add_argument("--only", action="append", help="attacks whose name contains this")
     wanted = parser.parse_args().only
     print(f"{'attack':42} {'CPU s':>7} {'peak MB':>8} {'loop p99':>9} {'worst ms':>9} {'wall p99':>9} {'worst ms':>9}")
-    attacks: dict[str, Attack | None] = {"nothing": None, **ATTACKS}
-    for name, attack in attacks.items():
-        if wanted and attack is not None and not any(each.lower() in name.lower() for each in wanted):
+    for name in ("nothing", *ATTACKS, *PREPARED):
+        if wanted and name != "nothing" and not any(each.lower() in name.lower() for each in wanted):
             continue
         with tempfile.TemporaryDirectory(prefix="barnabas-hostile-") as directory:
             broker = BarnabasProcess(Path(directory), settings=SETTINGS).start()
@@ -238,6 +302,7 @@ def main() -> None:
                 client = RawClient(broker.bootstrap)
                 client.create_topic(TOPIC)
                 client.ask(find_coordinator.FindCoordinatorRequest(coordinator_keys=["g"]), 4)
+                attack = PREPARED[name](client) if name in PREPARED else ATTACKS.get(name)
                 cpu, peak_mb, delays = measure(broker, attack)
             finally:
                 broker.kill()

@@ -10,10 +10,12 @@ compiled codec would do. The tests hold both directions against that codec. `pro
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.errors import ProtocolError
+from barnabas.protocol.compiler import decode_in_slices
+from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.primitives import (
     read_compact_length,
     skip_tagged_fields,
@@ -28,10 +30,17 @@ LAST_BEFORE_TRANSACTIONS_V2 = 11
 """From v12 on, a transactional Produce adds its partitions by itself: only for transaction.version 2 (KIP-890)."""
 FIRST_TOPIC_ID_VERSION = 13
 
+MAX_PARTITIONS_AT_ONCE = 500
+"""Requests with more are decoded, carried out and responded to in slices, by the compiled codec."""
+
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _ACKS_TIMEOUT = struct.Struct(">hi")
 _PARTITION_LENGTH = struct.Struct(">ii")
+
+
+class LongRequestError(Exception):
+    """The request names more topics or partitions than are decoded at once: `decode_produce_in_slices` decodes it."""
 
 
 class PartitionRecords(NamedTuple):
@@ -104,7 +113,7 @@ def _encode_flexible(
 
 
 def decode_produce(frame: memoryview, position: int, version: int) -> ProduceFrame:
-    """Never trusts a length: a slice past the end of the frame is caught, and counts end the loop by running out."""
+    """Never trusts a length: a slice past the end of the frame is caught. Raises LongRequestError."""
     try:
         if version >= FIRST_FLEXIBLE_VERSION:
             request, end = _decode_flexible(frame, position, version)
@@ -115,6 +124,20 @@ def decode_produce(frame: memoryview, position: int, version: int) -> ProduceFra
     if end > len(frame):
         raise ProtocolError("truncated Produce request")
     return request
+
+
+def decode_produce_in_slices(frame: bytes, position: int, version: int) -> Generator[None, None, ProduceFrame]:
+    """The batches are copies, so that they can be written later."""
+    message = (yield from decode_in_slices(ProduceRequest, version, frame, position))[0]
+    partitions: list[PartitionRecords] = []
+    for topic in message.topic_data:
+        name = topic.topic_id if version >= FIRST_TOPIC_ID_VERSION else topic.name
+        yield
+        for each in topic.partition_data:
+            records = None if each.records is None else memoryview(bytearray(each.records))
+            partitions.append(PartitionRecords(name, each.index, records))
+            yield
+    return ProduceFrame(message.transactional_id, message.acks, message.timeout_ms, partitions)
 
 
 def _decode_plain(frame: memoryview, position: int) -> tuple[ProduceFrame, int]:
@@ -128,6 +151,8 @@ def _decode_plain(frame: memoryview, position: int) -> tuple[ProduceFrame, int]:
     (topic_count,) = _INT32.unpack_from(frame, position + 6)
     position += 10
     partitions: list[PartitionRecords] = []
+    if topic_count > MAX_PARTITIONS_AT_ONCE:
+        raise LongRequestError
     for _ in range(topic_count):
         (length,) = _INT16.unpack_from(frame, position)
         if length < 0:
@@ -137,6 +162,8 @@ def _decode_plain(frame: memoryview, position: int) -> tuple[ProduceFrame, int]:
         position += length
         (partition_count,) = _INT32.unpack_from(frame, position)
         position += 4
+        if partition_count + len(partitions) > MAX_PARTITIONS_AT_ONCE:
+            raise LongRequestError
         for _ in range(partition_count):
             partition, length = _PARTITION_LENGTH.unpack_from(frame, position)
             position += 8
@@ -167,6 +194,8 @@ def _decode_flexible(frame: memoryview, position: int, version: int) -> tuple[Pr
     partitions: list[PartitionRecords] = []
     size = len(frame)
     topic: str | TopicId
+    if topic_count > MAX_PARTITIONS_AT_ONCE:
+        raise LongRequestError
     for _ in range(topic_count):
         if version >= FIRST_TOPIC_ID_VERSION:
             topic = bytes(frame[position : position + 16])
@@ -181,6 +210,8 @@ def _decode_flexible(frame: memoryview, position: int, version: int) -> tuple[Pr
             topic = str(frame[position : position + length], "utf-8")
             position += length
         partition_count, position = read_compact_length(frame, position)
+        if partition_count + len(partitions) > MAX_PARTITIONS_AT_ONCE:
+            raise LongRequestError
         for _ in range(partition_count):
             (partition,) = _INT32.unpack_from(frame, position)
             length, position = read_compact_length(frame, position + 4)

@@ -10,7 +10,7 @@ which the client decodes responses with.
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
 from barnabas.errors import ErrorCode
@@ -60,12 +60,23 @@ def encode_produce_response(outcomes: list[PartitionOutcome], version: int, corr
     """The whole response with its size prefix. Partitions of one topic are neighbours, as the request had them."""
     if _all_succeeded(outcomes):
         return encode_success(version, correlation_id, outcomes)
+    work = produce_response_in_slices(outcomes)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return encode_response(end.value, version, correlation_id)
+
+
+def produce_response_in_slices(outcomes: list[PartitionOutcome]) -> Generator[None, None, ProduceResponse]:
+    """As a message of the compiled codec, yielding wherever others may be served."""
     response = ProduceResponse(responses=[], throttle_time_ms=0)
     for outcome in outcomes:
         if not response.responses or _topic_of(response.responses[-1]) != outcome.topic:
             response.responses.append(_topic_response(outcome.topic))
         response.responses[-1].partition_responses.append(_partition_response(outcome))
-    return encode_response(response, version, correlation_id)
+        yield
+    return response
 
 
 def decode_produce_response(

@@ -42,6 +42,7 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, decode_in_slices
 from barnabas.protocol.headers import decode_request_header, encode_response, encode_response_in_slices
 from barnabas.protocol.primitives import GatherBuffer
+from barnabas.protocol.produce_request import LongRequestError
 from barnabas.server.request import RequestContext
 from barnabas.server.slices import Slices
 
@@ -80,11 +81,13 @@ class Handler(Generic[Request, Response]):
     decode: Callable[[memoryview, int, int], Request] | None = None
     """(frame, position, version) -> request"""
     decode_in_slices: Callable[[bytes, int, int], Generator[None, None, Request]] | None = None
-    """The same for large frames; with `decode` alone, frames of any size are decoded at once."""
+    """The same where `decode` raises LongRequestError, from a copy of the frame."""
     encode: Callable[[Response, int, int], bytes | Parts] = encode_response
     """(response, version, correlation id) -> the whole frame"""
     encodes_message: bool = True
     """Whether the response is a message of the compiled codecs, which can be encoded in slices."""
+    message_in_slices: Callable[[Response], Generator[None, None, Any]] | None = None
+    """Where it is not: makes it one, to encode the response to a long request."""
     try_frame: TryFrame | None = None
     on_unsupported_version: Callable[[RequestContext], Response] | None = None
     advertised_min_version: int | None = None
@@ -149,10 +152,13 @@ class Dispatcher:
     def process(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Reply:
         if row.forwards and not self._broker.cluster.is_controller:
             return self._forward(context, row, frame)
-        if len(frame) > LARGE_FRAME_BYTES and (row.decode is None or row.decode_in_slices is not None):
+        if len(frame) > LARGE_FRAME_BYTES and row.decode is None:
             response = then(self._decode_large(context, row, frame), partial(row.handle, context))
         else:
-            response = row.handle(context, decode_body(context, row, frame))
+            try:
+                response = row.handle(context, decode_body(context, row, frame))
+            except LongRequestError:  # of the decoder
+                response = then(self._decode_large(context, row, frame), partial(row.handle, context))
         if isinstance(response, Deferred):
             return self._encode_later(context, row, response, len(frame))
         if response is None:
@@ -246,8 +252,8 @@ class Dispatcher:
         def encode(response: Response) -> Parts | Deferred[Parts]:
             if response is None:
                 return []
-            if context.is_long and row.encodes_message:
-                return context.in_slices(_encode_in_slices(context, response))
+            if context.is_long and (row.encodes_message or row.message_in_slices is not None):
+                return context.in_slices(_encode_in_slices(context, response, row.message_in_slices))
             encoded = row.encode(response, header.api_version, header.correlation_id)
             return [encoded] if isinstance(encoded, bytes) else encoded
 
@@ -256,8 +262,12 @@ class Dispatcher:
         return encoded
 
 
-def _encode_in_slices(context: RequestContext, response: Any) -> Generator[None, None, Parts]:
+def _encode_in_slices(
+    context: RequestContext, response: Any, as_message: Callable[[Any], Generator[None, None, Any]] | None
+) -> Generator[None, None, Parts]:
     header = context.header
+    if as_message is not None:
+        response = yield from as_message(response)
     out = GatherBuffer()
     work = encode_response_in_slices(out, response, header.api_version, header.correlation_id)
     while True:

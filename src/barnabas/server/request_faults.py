@@ -11,6 +11,7 @@ from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.net.deferred import Deferred
 from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
+from barnabas.protocol.produce_request import LongRequestError
 from barnabas.server.dispatch import AnyHandler, Reply, decode_body
 from barnabas.server.request import RequestContext
 
@@ -74,7 +75,10 @@ class RequestFaults:
 
 
 def _refuse(error: ErrorCode, context: RequestContext, row: AnyHandler, frame: memoryview) -> bytes | Parts:
-    response = row.fail(context, decode_body(context, row, frame), error)
+    try:
+        response = row.fail(context, decode_body(context, row, frame), error)
+    except LongRequestError:
+        raise ProtocolError(f"a fault cannot refuse a {row.api_key.name} request with so many partitions") from None
     return row.encode(response, context.version, context.header.correlation_id)
 
 

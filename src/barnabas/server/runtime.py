@@ -8,7 +8,7 @@ command is in coordinator_shard.py; what the machines do is none of this module'
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
@@ -105,8 +105,15 @@ class CoordinatorRuntime:
             return fail(ErrorCode.NOT_COORDINATOR)
         return shard.submit(command, fail)
 
-    def submit_to_all(self, command: object, fail: Fail[Response]) -> list[Response | Deferred[Response]]:
-        return [shard.submit(command, fail) for shard in self._shards.values()]
+    def submit_to_all(
+        self, command: object, fail: Fail[Response]
+    ) -> Generator[None, None, list[Response | Deferred[Response]]]:
+        """One shard after the other, yielding in between: each may have thousands of rows."""
+        responses: list[Response | Deferred[Response]] = []
+        for shard in list(self._shards.values()):
+            responses.append(shard.submit(command, fail))
+            yield
+        return responses
 
     def notify(self, partition: int, command: object) -> None:
         shard = self._shards.get(partition)

@@ -1,5 +1,7 @@
 """The hand-written pair of messages against the compiled codec: same bytes, same values, same refusals."""
 
+from collections.abc import Generator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,15 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from barnabas.protocol.produce_request import TopicBatches, decode_produce, encode_produce
+from barnabas.protocol.produce_request import (
+    MAX_PARTITIONS_AT_ONCE,
+    LongRequestError,
+    ProduceFrame,
+    TopicBatches,
+    decode_produce,
+    decode_produce_in_slices,
+    encode_produce,
+)
 from barnabas.protocol.produce_response import (
     PartitionFailure,
     PartitionOutcome,
@@ -71,10 +81,50 @@ def test_refuses_every_cut(version: int) -> None:
             decode_produce(memoryview(whole[:length]), 0, version)
 
 
+@pytest.mark.parametrize("version", [3, 9, 13])
+@pytest.mark.parametrize("partitions_of_a_topic", [1, 2, 600])
+def test_many_partitions_are_decoded_in_slices(version: int, partitions_of_a_topic: int) -> None:
+    data = [
+        TopicProduceData(
+            name="" if version >= 13 else f"t{number}",
+            topic_id=number.to_bytes(16, "big") if version >= 13 else bytes(16),
+            partition_data=[
+                PartitionProduceData(index=index, records=b"%d" % index if index % 3 else None)
+                for index in range(partitions_of_a_topic)
+            ],
+        )
+        for number in range(MAX_PARTITIONS_AT_ONCE // partitions_of_a_topic + 1)
+    ]
+    whole = b"head" + encode(ProduceRequest(transactional_id="x", acks=1, timeout_ms=5, topic_data=data), version)
+    with pytest.raises(LongRequestError):
+        decode_produce(memoryview(whole), 4, version)
+    frame = at_once(decode_produce_in_slices(whole, 4, version))
+    assert (frame.transactional_id, frame.acks, frame.timeout_ms) == ("x", 1, 5)
+    found = [(topic, partition, None if records is None else bytes(records)) for topic, partition, records in frame[3]]
+    assert found == [
+        (each.topic_id if version >= 13 else each.name, item.index, item.records)
+        for each in data
+        for item in each.partition_data
+    ]
+    with pytest.raises(ProtocolError):
+        at_once(decode_produce_in_slices(whole[:-5], 4, version))
+
+
+def at_once(work: Generator[None, None, ProduceFrame]) -> ProduceFrame:
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
+
+
 @given(data=st.binary(max_size=200), version=st.sampled_from(VERSIONS))
 def test_hostile_bytes_are_decoded_or_refused(data: bytes, version: int) -> None:
     try:
-        frame = decode_produce(memoryview(data), 0, version)
+        try:
+            frame = decode_produce(memoryview(data), 0, version)
+        except LongRequestError:
+            frame = at_once(decode_produce_in_slices(data, 0, version))
     except ProtocolError:
         return
     assert sum(len(item.records or b"") for item in frame.partitions) <= len(data)

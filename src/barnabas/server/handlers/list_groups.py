@@ -6,7 +6,7 @@ filter by state (KIP-518); v5 filter by type (KIP-848).
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import ListGroups
-from barnabas.net.deferred import Deferred, when_all
+from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from barnabas.server.dispatch import Handler
@@ -19,8 +19,8 @@ def handle_list_groups(
     context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse | Deferred[ListGroupsResponse]:
     command = ListGroups(tuple(request.states_filter), tuple(request.types_filter))
-    lists: list[Listed | Deferred[Listed]] = context.broker.groups.runtime.submit_to_all(command, _error)
-    return when_all(lists, _merge)
+    lists = context.in_slices(context.broker.groups.runtime.submit_to_all(command, _error))
+    return then(lists, lambda lists: when_all(lists, _merge))
 
 
 def _error(error: ErrorCode) -> Listed:

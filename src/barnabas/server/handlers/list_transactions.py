@@ -10,7 +10,7 @@ from functools import partial
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.consumer.regex import RegexError, compile_regex
 from barnabas.machines.txn.commands import ListTransactions
-from barnabas.net.deferred import Deferred, when_all
+from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from barnabas.server.dispatch import Handler
@@ -56,8 +56,8 @@ def handle_list_transactions(
         if pattern.is_invalid:
             return fail_list_transactions(context, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
     command = ListTransactions(request, pattern)
-    lists: list[Listed | Deferred[Listed]] = context.broker.transactions.runtime.submit_to_all(command, _error)
-    return when_all(lists, partial(_merge, pattern))
+    lists = context.in_slices(context.broker.transactions.runtime.submit_to_all(command, _error))
+    return then(lists, lambda lists: when_all(lists, partial(_merge, pattern)))
 
 
 def _error(error: ErrorCode) -> Listed:

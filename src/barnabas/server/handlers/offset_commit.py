@@ -28,13 +28,18 @@ from barnabas.server.steps import in_steps, is_one_step
 def handle_offset_commit(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+    if is_one_step(request.topics, _partition_count):
+        return _commit_known(context, request)
+    return then(context.in_slices(_commit_in_steps(context, request)), lambda parts: when_all(parts, _join))
+
+
+def _commit_known(
+    context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
     refused = _take_out_unknown(context.broker.cluster.image, request)
     if refused and not request.topics:
         return OffsetCommitResponse(topics=refused)
-    if is_one_step(request.topics, _partition_count):
-        answer = _commit(context, request)
-    else:
-        answer = then(context.in_slices(_commit_in_steps(context, request)), lambda parts: when_all(parts, _join))
+    answer = _commit(context, request)
     return then(answer, lambda response: _complete(response, refused)) if refused else answer
 
 
@@ -57,9 +62,10 @@ def _commit_in_steps(
             generation_id_or_member_epoch=request.generation_id_or_member_epoch,
             member_id=request.member_id,
             group_instance_id=request.group_instance_id,
+            retention_time_ms=request.retention_time_ms,
             topics=topics,
         )
-        parts.append(_commit(context, some))
+        parts.append(_commit_known(context, some))
         yield
     return parts
 

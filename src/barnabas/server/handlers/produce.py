@@ -4,13 +4,15 @@ Listed from v0, as Kafka does, because librdkafka takes a lower bound above 0 fo
 v9 flexible; v10 leader hints (KIP-951: not sent, a client that meets NOT_LEADER_OR_FOLLOWER refreshes its metadata);
 v11 TRANSACTION_ABORTABLE, v12 the broker adds partitions to the transaction (KIP-890); v13 topic ids (KIP-516).
 The request is decoded by hand and each batch written at once, in the order of the frame. Where the records of a batch
-take long to check, that is done in a thread, and the connection is not read meanwhile. acks 0 never gets a response:
+take long to check, that is done in a thread; a request with very many batches gives way to others every few
+milliseconds. The connection is not read meanwhile. acks 0 never gets a response:
 where it fails, the connection is closed, as in Kafka. No failure is ever UNKNOWN_SERVER_ERROR: clients take that for
 fatal, so what is unforeseen is logged and reported as a retriable storage error.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,14 +20,21 @@ from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.connection import Connection
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.messages.produce import ProduceRequest
+from barnabas.protocol.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.protocol.produce_one import decode_one, encode_one
-from barnabas.protocol.produce_request import PartitionRecords, ProduceFrame, decode_produce
+from barnabas.protocol.produce_request import (
+    MAX_PARTITIONS_AT_ONCE,
+    PartitionRecords,
+    ProduceFrame,
+    decode_produce,
+    decode_produce_in_slices,
+)
 from barnabas.protocol.produce_response import (
     PartitionFailure,
     PartitionOutcome,
     PartitionSuccess,
     encode_produce_response,
+    produce_response_in_slices,
 )
 from barnabas.records.compression import CompressionType
 from barnabas.records.conversion import InvalidRecordsError, TakesLongerError
@@ -45,6 +54,8 @@ logger = logging.getLogger(__name__)
 FIRST_ZSTD_VERSION = 7
 PARKED_PARTITION_BYTES = 500
 """What a request that waits for replicas or a flush holds for each partition, roughly."""
+TURN_MS = 4
+"""For so long batches of one request are written before others are served."""
 
 
 Response = list[PartitionOutcome] | None
@@ -60,11 +71,30 @@ class Progress(NamedTuple):
 
 
 def handle_produce(context: RequestContext, request: ProduceFrame) -> Response | Deferred[Response]:
+    if len(request.partitions) > MAX_PARTITIONS_AT_ONCE:
+        context.connection.pause_for_long_request()
+        return context.run(_produce_in_parts(context, request))
     if not -1 <= request.acks <= 1:
         return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None:
         return _produce_in_transaction(context, request)
     return _produce(context, request)
+
+
+async def _produce_in_parts(context: RequestContext, request: ProduceFrame) -> Response:
+    """As several requests in a row. The batches are copies: a frame with so many is decoded in slices."""
+    outcomes: list[PartitionOutcome] = []
+    try:
+        for start in range(0, len(request.partitions), MAX_PARTITIONS_AT_ONCE):
+            part = request._replace(partitions=request.partitions[start : start + MAX_PARTITIONS_AT_ONCE])
+            response = handle_produce(context, part)
+            outcomes += (await response if isinstance(response, Deferred) else response) or ()
+            if context.connection.closed and request.acks:
+                break  # its client may have sent the rest again on another connection
+            await asyncio.sleep(0)
+    finally:
+        context.connection.resume_after_long_request()
+    return outcomes if request.acks else None
 
 
 def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview) -> bytes | None:
@@ -92,8 +122,12 @@ def _produce(
     context: RequestContext, request: ProduceFrame, writes: TransactionalWrites | None = None
 ) -> Response | Deferred[Response]:
     progress = Progress([], [], context.broker.clock.now_ms())
+    monotonic_ms = context.broker.clock.monotonic_ms
+    until_ms = monotonic_ms() + TURN_MS
     try:
         for item in request.partitions:
+            if progress.outcomes and monotonic_ms() >= until_ms:
+                return _go_on_later(context, request, progress, writes)
             progress.outcomes.append(_append(context, request, item, progress, writes))
     except TakesLongerError:
         return _go_on_later(context, request, progress, writes)
@@ -151,7 +185,14 @@ async def _produce_later(
     with held(context.connection):
         if verifying is not None:
             await verifying
+        monotonic_ms = context.broker.clock.monotonic_ms
+        until_ms = monotonic_ms() + TURN_MS
         for item in request.partitions[len(progress.outcomes) :]:
+            if monotonic_ms() >= until_ms:
+                await asyncio.sleep(0)
+                if context.connection.closed and request.acks:
+                    break  # its client may have sent the rest again on another connection
+                until_ms = monotonic_ms() + TURN_MS
             progress.outcomes.append(await _append_with_thread(context, request, item, progress, writes))
     response = _finish(context, request, progress)
     return await response if isinstance(response, Deferred) else response
@@ -241,6 +282,11 @@ def _encode(outcomes: Response, version: int, correlation_id: int) -> bytes:
     return encode_produce_response(outcomes, version, correlation_id)
 
 
+def _as_message(outcomes: Response) -> Generator[None, None, ProduceResponse]:
+    assert outcomes is not None
+    return produce_response_in_slices(outcomes)
+
+
 def _refuse_all(request: ProduceFrame, error: ErrorCode) -> Response:
     outcomes: list[PartitionOutcome] = [
         PartitionFailure(item.topic, item.partition, error, error.text) for item in request.partitions
@@ -293,7 +339,9 @@ HANDLER = Handler(
     handle=handle_produce,
     fail=fail_produce,
     decode=decode_produce,
+    decode_in_slices=decode_produce_in_slices,
     encode=_encode,
     encodes_message=False,
+    message_in_slices=_as_message,
     try_frame=try_produce_one,
 )

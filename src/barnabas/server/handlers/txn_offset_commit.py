@@ -6,13 +6,14 @@ fencing by member and generation (KIP-447); v4 TRANSACTION_ABORTABLE. Before v2 
 COORDINATOR_LOAD_IN_PROGRESS and read COORDINATOR_NOT_AVAILABLE instead.
 """
 
+from collections.abc import Generator
 from functools import partial
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import ProducerIdAndEpoch
 from barnabas.machines.group.commands import TxnOffsetCommit
 from barnabas.metadata.image import ClusterImage
-from barnabas.net.deferred import Deferred, then
+from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -24,6 +25,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import in_steps, is_one_step
 from barnabas.server.transaction_verification import Errors, is_ongoing
 from barnabas.server.transactional_writes import TRY_AGAIN
 from barnabas.types import NO_SEQUENCE, TopicPartition
@@ -34,6 +36,53 @@ FIRST_ADDING_VERSION = 5
 
 
 def handle_txn_offset_commit(
+    context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
+    if is_one_step(request.topics, _partition_count):
+        return _commit_known(context, request)
+    return then(context.in_slices(_commit_in_steps(context, request)), lambda parts: when_all(parts, _join))
+
+
+def _commit_in_steps(
+    context: RequestContext, request: TxnOffsetCommitRequest
+) -> Generator[None, None, list[TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]]]:
+    """Offsets of very many partitions are written as several batches."""
+    parts = []
+    for topics in in_steps(request.topics, _partition_count, _some_partitions):
+        some = TxnOffsetCommitRequest(
+            transactional_id=request.transactional_id,
+            group_id=request.group_id,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+            generation_id=request.generation_id,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            topics=topics,
+        )
+        parts.append(_commit_known(context, some))
+        yield
+    return parts
+
+
+def _partition_count(topic: TxnOffsetCommitRequestTopic) -> int:
+    return len(topic.partitions)
+
+
+def _some_partitions(topic: TxnOffsetCommitRequestTopic, start: int, end: int) -> TxnOffsetCommitRequestTopic:
+    return TxnOffsetCommitRequestTopic(name=topic.name, partitions=topic.partitions[start:end])
+
+
+def _join(parts: list[TxnOffsetCommitResponse]) -> TxnOffsetCommitResponse:
+    topics: dict[str, TxnOffsetCommitResponseTopic] = {}
+    for part in parts:
+        for topic in part.topics:
+            first = topics.setdefault(topic.name, topic)
+            if first is not topic:
+                first.partitions += topic.partitions
+    return TxnOffsetCommitResponse(topics=list(topics.values()))
+
+
+def _commit_known(
     context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     refused = _take_out_unknown(context.broker.cluster.image, request)
