@@ -8,6 +8,7 @@ that was not heard of for its time-out ends, and its ephemeral nodes with it; no
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from barnabas.metadata.store import (
     Operation,
     OutcomeUnknownError,
     Scan,
+    SessionState,
     StoreUnavailableError,
 )
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
@@ -92,6 +94,9 @@ class Engine:
     def _tick(self) -> None:
         """Heartbeats: whoever runs and gets through is alive."""
         self.network.later(HEARTBEAT_S, self._tick)
+        for store in self._last_heard:
+            if not self.hears(store.process) or not self.answers(store.process):
+                store.report(SessionState.SUSPENDED)
         if self.is_down:
             return
         now = self.loop.time()
@@ -99,6 +104,7 @@ class Engine:
             process = store.process
             if not process.killed and not process.frozen and self.hears(process) and self.answers(process):
                 self._last_heard[store] = now
+                store.report(SessionState.CONNECTED)
             elif now - heard > self.session_timeout_s:
                 self._end(store)
 
@@ -115,12 +121,14 @@ class SimulatedStore(MemoryStore):
         super().__init__(engine.tree)
         self._engine = engine
         self.process = process
+        self._reported = SessionState.CONNECTED
 
     def open(self) -> None:
         self._travel(self._open)
 
     def _open(self) -> None:
         super().open()
+        self._reported = SessionState.CONNECTED
         self._engine.on_opened(self)
 
     def close(self) -> None:
@@ -130,7 +138,20 @@ class SimulatedStore(MemoryStore):
     def end(self) -> None:
         """The engine gives the session up. The broker finds out as soon as it hears from the engine again."""
         self.tree.end_session(self._session_id)
+        self.report(SessionState.LOST)
         self.watches.fire_all()
+
+    def report(self, state: SessionState) -> None:
+        if state is not self._reported:
+            self._reported = state
+            self._engine.network.later(self._delay(), self._tell, state, context=self.process.context.copy())
+
+    def _tell(self, state: SessionState) -> None:
+        if state is SessionState.LOST and not self._engine.answers(self.process):
+            context = self.process.context.copy()
+            self._engine.network.later(HEARTBEAT_S, self._tell, state, context=context)
+        else:
+            self.on_session_state(state)
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         return self._travel(super().get_many, paths)
@@ -172,6 +193,9 @@ class SimulatedStore(MemoryStore):
         if fate < engine.failing_share / 2 or not engine.hears(self.process):
             if engine.is_down:
                 raise StoreUnavailableError("the metadata engine is down")
+            if no_answer is OutcomeUnknownError and fate < engine.failing_share / 4:
+                # The request is stuck somewhere, and carried out when nobody reckons with it any more.
+                engine.network.later(engine.chance.uniform(0, 2 * CALL_DEADLINE_S), _carry_out_late, call, args)
             loop.pause(CALL_DEADLINE_S)
             raise no_answer("the metadata engine did not answer")
         error: MetadataStoreError | None = None
@@ -190,3 +214,8 @@ class SimulatedStore(MemoryStore):
 
     def _delay(self) -> float:
         return self._engine.chance.uniform(*self._engine.slowness_s)
+
+
+def _carry_out_late(call: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    with contextlib.suppress(MetadataStoreError):
+        call(*args)
