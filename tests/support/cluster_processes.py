@@ -1,0 +1,170 @@
+"""Three `barnabas server` processes of one cluster, and the faults that real processes have.
+
+The metadata is in an SQLite file, unless a location says otherwise (an ensemble of etcd or ZooKeeper). With
+`namespaces` each broker has a network of its own, and brokers can be cut off from each other.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from namespaces import Namespaces
+from server_process import ServerProcess, free_port
+
+from barnabas import Admin
+from barnabas.errors import KafkaError
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+BROKERS = (1, 2, 3)
+SETTINGS = {
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+}
+COORDINATORS = {"group coordinator": "__consumer_offsets", "transaction coordinator": "__transaction_state"}
+
+
+class ClusterProcesses:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        metadata: str | None = None,
+        settings: dict[str, str] | None = None,
+        namespaces: Namespaces | None = None,
+    ) -> None:
+        self._directory = directory
+        self._metadata = metadata or f"sqlite:{directory / 'metadata.sqlite'}"
+        self._settings = SETTINGS | (settings or {})
+        self._namespaces = namespaces
+        self.brokers: dict[int, ServerProcess] = {number: self._broker(number) for number in BROKERS}
+        self._admin: Admin | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers.values())
+
+    @property
+    def admin(self) -> Admin:
+        if self._admin is None:
+            self._admin = Admin(self.bootstrap, request_timeout_ms=5000, retry_backoff_ms=50)
+        return self._admin
+
+    def data(self, number: int) -> Path:
+        return self._directory / f"broker-{number}"
+
+    def start(self) -> Self:
+        for broker in self.brokers.values():
+            broker.launch()
+        for broker in self.brokers.values():
+            broker.wait_until_ready()
+        self.wait_until(lambda: len(self.admin.describe_cluster().brokers) == len(BROKERS), "three brokers")
+        return self
+
+    def stop(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
+        for number, broker in self.brokers.items():
+            if broker.alive:
+                self.thaw(number)
+                broker.process.send_signal(signal.SIGTERM)  # type: ignore[union-attr]
+        for broker in self.brokers.values():
+            broker.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # --- faults ---
+
+    def kill(self, number: int) -> None:
+        self.brokers[number].kill()
+
+    def restart(self, number: int) -> None:
+        self.brokers[number].start()
+
+    def wipe(self, number: int) -> None:
+        shutil.rmtree(self.data(number))
+
+    def freeze(self, number: int) -> None:
+        os.kill(self.brokers[number].pid, signal.SIGSTOP)
+
+    def thaw(self, number: int) -> None:
+        os.kill(self.brokers[number].pid, signal.SIGCONT)
+
+    def isolate(self, number: int, *, both_ways: bool = True) -> None:
+        """From the other brokers; clients still reach it."""
+        assert self._namespaces is not None
+        for other in set(BROKERS) - {number}:
+            self._namespaces.cut(number, other)
+            if both_ways:
+                self._namespaces.cut(other, number)
+
+    def heal(self, number: int, *, both_ways: bool = True) -> None:
+        assert self._namespaces is not None
+        for other in set(BROKERS) - {number}:
+            self._namespaces.heal(number, other)
+            if both_ways:
+                self._namespaces.heal(other, number)
+
+    # --- what is the case ---
+
+    def who_is(self, role: str, topic: str, partition: int = 0) -> int:
+        """The broker that has the role now, of this partition where it is about one."""
+        if role == "controller":
+            controller = self.admin.describe_cluster().controller
+            return -1 if controller is None else controller.id
+        described = self.admin.describe_topic(COORDINATORS.get(role, topic)).partitions[partition]
+        if role == "follower":
+            return next(each for each in described.replicas if each != described.leader)
+        return -1 if described.leader is None else described.leader
+
+    def is_in_sync(self) -> bool:
+        """Whether every replica of every partition is in sync."""
+        names = list(self.admin.list_topics(include_internal=True))
+        for topic in self.admin.describe_topics(names).values():
+            if any(each.is_under_replicated or each.leader is None for each in topic.partitions):
+                return False
+        return True
+
+    def wait_until_in_sync(self, seconds: float = 60.0) -> float:
+        return self.wait_until(self.is_in_sync, "all replicas in sync", seconds)
+
+    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float = 60.0) -> float:
+        """Returns after how many seconds. A request that fails only means: not yet."""
+        began = time.monotonic()
+        while True:
+            try:
+                if condition():
+                    return time.monotonic() - began
+            except KafkaError as error:
+                last: object = error
+            else:
+                last = "not the case"
+            if time.monotonic() - began > seconds:
+                tails = "\n".join(f"broker {n}:\n{each.output_tail(8)}" for n, each in self.brokers.items())
+                raise AssertionError(f"no {what} within {seconds:.0f} s: {last}\n{tails}")
+            time.sleep(0.05)
+
+    def _broker(self, number: int) -> ServerProcess:
+        port = 9092 if self._namespaces is not None else free_port()
+        host = self._namespaces.address(number) if self._namespaces is not None else "127.0.0.1"
+        command = self._namespaces.command(number) if self._namespaces is not None else []
+        command += [sys.executable, "-m", "barnabas", "server", "--listen", f"{host}:{port}"]
+        command += ["--data-dir", str(self.data(number)), "--metadata", self._metadata, "--node-id", str(number)]
+        for key, value in self._settings.items():
+            command += ["--set", f"{key}={value}"]
+        environment = os.environ | {"PYTHONPATH": str(SOURCES), "PYTHONUNBUFFERED": "1"}
+        return ServerProcess(command, self._directory / f"process-{number}", host, port, environment)
