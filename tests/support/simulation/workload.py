@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections.abc import Awaitable
 
+from barnabas import RecordMetadata
 from barnabas.aio import Admin, Consumer, Producer
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
@@ -41,6 +43,7 @@ class Workload:
         self.history = History()
         self._over = False
         """No more input: everybody finishes."""
+        self._probes = 0
         self._tasks: list[asyncio.Task[None]] = []
         self._judge = world.node("judge")
 
@@ -79,22 +82,29 @@ class Workload:
     async def _write(self, name: str) -> None:
         async with self._producer(name) as producer:
             number = 0
-            waiting = []
+            sent: asyncio.Queue[tuple[bytes, Awaitable[RecordMetadata]] | None] = asyncio.Queue()
+            noting = asyncio.ensure_future(self._note_acknowledged(sent))
             while not self._over:
                 value = f"{name}/{number}".encode()
                 number += 1
                 partition = self._chance.randrange(PARTITIONS)
                 self.history.on_send(f"{name}-{partition}", value)
-                waiting.append((value, await producer.send("source", value, partition=partition)))
+                sent.put_nowait((value, await producer.send("source", value, partition=partition)))
                 await asyncio.sleep(self._chance.expovariate(self.records_per_second))
-            for value, delivery in waiting:
-                done = await delivery
-                self.history.on_acknowledged(value, (done.topic, done.partition), done.offset)
+            sent.put_nowait(None)
+            await noting
+
+    async def _note_acknowledged(self, sent: asyncio.Queue[tuple[bytes, Awaitable[RecordMetadata]] | None]) -> None:
+        while (each := await sent.get()) is not None:
+            value, delivery = each
+            done = await delivery
+            self.history.on_acknowledged(value, (done.topic, done.partition), done.offset)
 
     async def _probe(self) -> None:
         async with self._producer("probe") as producer:
             for partition in range(PARTITIONS):
-                value = f"probe/{partition}".encode()
+                self._probes += 1
+                value = f"probe/{self._probes}".encode()
                 self.history.on_send("probe", value)
                 done = await (await producer.send("source", value, partition=partition))
                 self.history.on_acknowledged(value, (done.topic, done.partition), done.offset)

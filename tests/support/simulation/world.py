@@ -12,6 +12,7 @@ import gc
 import hashlib
 import random
 import shutil
+import sys
 import tempfile
 import traceback
 import warnings
@@ -99,7 +100,10 @@ class World:
             self._nodes.clear()
             self._ios.clear()
             self.loop.close()
+            # A coroutine that would go on in a `finally` cannot be closed; it says so when it is collected.
+            hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
             gc.collect()
+            sys.unraisablehook = hook
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
