@@ -197,9 +197,19 @@ class Harness:
         self.machines.append(Notebook())
         return self.machines[-1]
 
-    def lead(self, leader: int = NODE, epoch: int = 1, in_sync: tuple[int, ...] = (NODE,), partitions: int = 1) -> None:
+    def lead(
+        self,
+        leader: int = NODE,
+        epoch: int = 1,
+        in_sync: tuple[int, ...] = (NODE,),
+        partitions: int = 1,
+        partition_epoch: int | None = None,
+    ) -> None:
         """The controller says who leads all partitions of the topic."""
-        images = tuple(PartitionImage(number, (NODE, 2), in_sync, leader, epoch, epoch) for number in range(partitions))
+        state_epoch = epoch if partition_epoch is None else partition_epoch
+        images = tuple(
+            PartitionImage(number, (NODE, 2), in_sync, leader, epoch, state_epoch) for number in range(partitions)
+        )
         topic = TopicImage(TOPIC, b"notebook-topicid", images)
         image = ClusterImage(topics={TOPIC: topic}, topic_names={topic.topic_id: TOPIC})
         delta = Delta.between(self.image, image)

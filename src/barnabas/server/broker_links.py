@@ -26,7 +26,9 @@ class LinkUse(Enum):
     REPLICATION = auto()
     """From a follower to its leader; fetches wait there."""
     COORDINATION = auto()
-    """Between coordinators and leaders: markers, verification, offsets of epochs."""
+    """Between coordinators and leaders: verification, offsets of epochs."""
+    MARKERS = auto()
+    """From a transaction coordinator to leaders, which respond once the markers are replicated."""
     LIVENESS = auto()
     """From the controller to every broker."""
 

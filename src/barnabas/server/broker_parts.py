@@ -161,6 +161,7 @@ def make_parts(
         groups=groups,
         producer_ids=producer_ids,
         image=lambda: cluster.image,
+        links=links,
         clock=clock,
         timers=timers,
         executor=executor,

@@ -42,14 +42,15 @@ class Replay:
         self._still_wanted = still_wanted
         self._slice_end = 0
         self.record_count = 0
+        self.end_offset = log.log_end_offset
 
     async def run(self, buffer_bytes: int) -> None:
-        """Up to the log's end at this moment; nobody else appends while a coordinator loads.
+        """Up to the log's end when it was made; nobody else appends while a coordinator loads.
 
         Raises LoadStoppedError, KafkaError for damage, StorageError.
         """
         log = self._log
-        offset, end = log.log_start_offset, log.log_end_offset
+        offset, end = log.log_start_offset, self.end_offset
         loop = asyncio.get_running_loop()
         self._slice_end = self._clock.monotonic_ms() + SLICE_MS
         while offset < end:

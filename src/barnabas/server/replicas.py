@@ -19,7 +19,7 @@ from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
-from barnabas.types import NO_TOPIC_ID, NodeId, TopicPartition
+from barnabas.types import NO_TOPIC_ID, NodeId, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -65,20 +65,27 @@ class Replicas:
                 yield from partitions.values()
 
     def find(self, topic: str | bytes, partition: int) -> HostedPartition:
-        """Raises KafkaError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR."""
+        """Raises KafkaError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, and
+        NOT_LEADER_OR_FOLLOWER for a partition of other brokers."""
         partitions = self._topics.get(topic)
         hosted = None if partitions is None else partitions.get(partition)
         if hosted is None:
             reason = self._offline.get((topic, partition))
             if reason is not None:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
-            if partitions is None and isinstance(topic, bytes):
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(self._error_for_missing(topic, partition))
         if hosted.log.failure is not None:
             # What was read from it now might not be there after a restart.
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(hosted.log.failure))
         return hosted
+
+    def _error_for_missing(self, topic: str | bytes, partition: int) -> ErrorCode:
+        image = self._image
+        known = image.topic_by_id(TopicId(topic)) if isinstance(topic, bytes) else image.topic(topic)
+        if known is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID if isinstance(topic, bytes) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        exists = known.partition(partition) is not None
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def find_for_produce(self, topic: str | bytes, partition: int) -> HostedPartition:
         hosted = self.find(topic, partition)

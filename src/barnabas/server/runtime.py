@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from barnabas.clock import Clock
@@ -22,9 +23,10 @@ from barnabas.records import CompressionType
 from barnabas.server.coordinator_codec import CoordinatorCodec
 from barnabas.server.coordinator_loader import LoadStoppedError, Replay
 from barnabas.server.coordinator_shard import CoordinatorShard, Fail, Response, ShardState
+from barnabas.server.hosted_partition import ACKS_ALL
 from barnabas.server.java_hash import partition_for
 from barnabas.server.replicas import Replicas
-from barnabas.types import LeaderEpoch, NodeId
+from barnabas.types import NO_LEADER, LeaderEpoch, NodeId
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +68,7 @@ class CoordinatorRuntime:
         self.partition_count = partition_count
         self._codec = codec
         self._make_machine = make_machine
-        self._node_id = node_id
+        self.node_id = node_id
         self._replicas = replicas
         self._clock = clock
         self._timers = timers
@@ -92,6 +94,11 @@ class CoordinatorRuntime:
                 self._partitions.clear()
             partition = self._partitions[key] = partition_for(key, self.partition_count)
         return partition
+
+    def leader_for(self, key: str) -> int:
+        """The broker that coordinates the key, as far as is known here; NO_LEADER if there is none."""
+        partition = self._image.partition(self.topic, self.partition_for(key))
+        return NO_LEADER if partition is None else partition.leader
 
     def submit(self, key: str, command: object, fail: Fail[Response]) -> Response | Deferred[Response]:
         """The response of the key's machine; `fail` makes it for a code when there is no coordinator here."""
@@ -167,7 +174,7 @@ class CoordinatorRuntime:
 
     def _on_partition(self, partition: PartitionImage) -> None:
         shard = self._shards.get(partition.partition)
-        leads = partition.leader == self._node_id
+        leads = partition.leader == self.node_id
         if shard is not None and leads and shard.leader_epoch == partition.leader_epoch:
             return
         if shard is not None:
@@ -243,10 +250,31 @@ class CoordinatorRuntime:
                 taken_ms = self._clock.monotonic_ms() - started_ms
                 logger.debug("%s-%d: %d records loaded in %d ms", self.topic, partition, replay.record_count, taken_ms)
                 shard.machine = machine
-                shard.activate(self._image)
+                self._activate_when_committed(shard, replay.end_offset)
             return
         if shard.state is ShardState.LOADING:
             shard.state = ShardState.FAILED
+
+    def _activate_when_committed(self, shard: CoordinatorShard, end_offset: int) -> None:
+        """What is not on all in-sync replicas may be lost yet: nobody may see it, or act on it, before."""
+        hosted = shard.hosted
+        if hosted.log.high_watermark >= end_offset:
+            shard.activate(self._image)
+        else:
+            on_committed = partial(self._on_committed, shard, end_offset)
+            hosted.when_committed(end_offset - 1, ACKS_ALL, on_committed)
+
+    def _on_committed(self, shard: CoordinatorShard, end_offset: int, error: ErrorCode) -> None:
+        if error is ErrorCode.NONE or error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+            # Comes out of an append or a change of the image, which activation must not get into.
+            self._loop.call_soon(self._on_maybe_committed, shard, end_offset)
+        elif shard.state is ShardState.LOADING and error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            logger.error("%s: not loaded: %s", shard.hosted.log.topic_partition, error.text)
+            shard.state = ShardState.FAILED
+
+    def _on_maybe_committed(self, shard: CoordinatorShard, end_offset: int) -> None:
+        if shard.state is ShardState.LOADING:
+            self._activate_when_committed(shard, end_offset)
 
 
 def _touches_groups(delta: Delta) -> bool:

@@ -18,14 +18,17 @@ from barnabas.metadata.image import ClusterImage, Delta
 from barnabas.net.timers import Timers
 from barnabas.protocol.messages.transaction_log_record import TransactionLogKey, TransactionLogValue
 from barnabas.server.auto_topic_creation import TRANSACTION_STATE_TOPIC
+from barnabas.server.broker_links import BrokerLinks
 from barnabas.server.coordinator_codec import CoordinatorCodec
 from barnabas.server.coordinator_shard import CoordinatorShard
 from barnabas.server.group_coordinator import GroupCoordinator
+from barnabas.server.marker_sender import MarkerSender
 from barnabas.server.producer_ids import ProducerIds
+from barnabas.server.remote_verification import RemoteVerification
 from barnabas.server.replicas import Replicas
 from barnabas.server.runtime import CoordinatorRuntime
 from barnabas.server.transaction_verification import TransactionVerification
-from barnabas.server.txn_markers import MarkerSender, MarkerWriter
+from barnabas.server.txn_markers import MarkerWriter
 from barnabas.types import LeaderEpoch, NodeId
 
 CODEC = CoordinatorCodec([(TransactionLogKey, TransactionLogValue)])
@@ -40,6 +43,7 @@ class TransactionCoordinator:
         groups: GroupCoordinator,
         producer_ids: ProducerIds,
         image: Callable[[], ClusterImage],
+        links: BrokerLinks,
         clock: Clock,
         timers: Timers,
         executor: Executor,
@@ -63,9 +67,9 @@ class TransactionCoordinator:
         )
         self.submit = self.runtime.submit
         self.partition_for = self.runtime.partition_for
-        self.verification = TransactionVerification(self.runtime)
+        self.verification = TransactionVerification(self.runtime, RemoteVerification(links))
         self.markers = MarkerWriter(replicas, groups.runtime, clock, self.verification.end)
-        self._sender = MarkerSender(self.markers, self.runtime, timers, image)
+        self._sender = MarkerSender(NodeId(config.node_id), self.markers, self.runtime, links, timers, image)
 
     def shards(self) -> list[CoordinatorShard]:
         return list(self.runtime)

@@ -1,8 +1,9 @@
 """Whether a partition belongs to the transaction that writes to it (KIP-890), checked before the first such write.
 
-Produce and TxnOffsetCommit call it. The transaction coordinator either confirms that the producer has added the
-partition, or, for clients that no longer do so themselves, adds it. Without that, records of a producer whose
-transaction has ended in the meantime would open one that nobody ever ends, and no consumer could read on.
+Produce and TxnOffsetCommit call it. The transaction coordinator, here or on another broker, either confirms that the
+producer has added the partition, or, for clients that no longer do so themselves, adds it. Without that, records of a
+producer whose transaction has ended in the meantime would open one that nobody ever ends, and no consumer could read
+on.
 
 A write that waits for the coordinator leaves a mark, which a marker written meanwhile removes: the response then says
 of a transaction that is over. The mark also keeps the lowest sequence number seen, for while the first batch of a
@@ -15,11 +16,10 @@ from barnabas.machines.txn.commands import AddPartitionsToTxn
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResult
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.remote_verification import BROKER_VERSION, RemoteVerification
 from barnabas.server.runtime import CoordinatorRuntime
-from barnabas.types import TopicPartition
+from barnabas.types import NO_LEADER, TopicPartition
 
-BROKER_VERSION = 5
-"""The version of AddPartitionsToTxn that brokers speak among themselves."""
 MOST_MARKS = 10_000
 CODES = {int(error): error for error in ErrorCode}
 
@@ -49,8 +49,9 @@ def is_ongoing(hosted: HostedPartition, producer_id: int, producer_epoch: int) -
 
 
 class TransactionVerification:
-    def __init__(self, runtime: CoordinatorRuntime) -> None:
+    def __init__(self, runtime: CoordinatorRuntime, remote: RemoteVerification) -> None:
         self._runtime = runtime
+        self._remote = remote
         self._marks: dict[tuple[bytes, int, int], Verification] = {}
 
     def begin(self, hosted: HostedPartition, producer: ProducerIdAndEpoch, sequence: int) -> Verification | None:
@@ -94,7 +95,14 @@ class TransactionVerification:
         def errors_of(result: AddPartitionsToTxnResult | ErrorCode) -> Errors:
             return _errors(result, partitions, knows_abortable)
 
-        result = self._runtime.submit(transactional_id, command, _refused)
+        leader = self._runtime.leader_for(transactional_id)
+        result: AddPartitionsToTxnResult | ErrorCode | Deferred[AddPartitionsToTxnResult | ErrorCode]
+        if leader == self._runtime.node_id:
+            result = self._runtime.submit(transactional_id, command, _refused)
+        elif leader == NO_LEADER:
+            result = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        else:
+            result = self._remote.ask(leader, command)
         return result.then(errors_of) if isinstance(result, Deferred) else errors_of(result)
 
 

@@ -159,6 +159,53 @@ def test_a_commit_that_takes_too_long_is_told_so_and_stands(tmp_path: Path):
     run(test())
 
 
+def test_nobody_is_served_before_what_was_loaded_is_committed(tmp_path: Path):
+    async def test():
+        async with Harness(tmp_path) as harness:
+            harness.lead(in_sync=(1, 2))
+            put = harness.ask(Put("a", 7))
+            harness.lead(epoch=2, in_sync=(1, 2))
+            assert await put == "NOT_COORDINATOR"
+            await until(lambda: hasattr(harness.runtime.shard(0), "machine"))
+            assert harness.ask(Get("a")) == "COORDINATOR_LOAD_IN_PROGRESS", "another leader may never have had it"
+            _follower_fetches(harness, 1)
+            assert await harness.answer(Get("a")) == "7"
+
+    run(test())
+
+
+def test_loading_goes_on_after_a_time_with_too_few_replicas(tmp_path: Path):
+    async def test():
+        async with Harness(tmp_path, config=TopicConfig(cleanup_policy=("compact",), min_insync_replicas=2)) as harness:
+            harness.lead(in_sync=(1, 2))
+            put = harness.ask(Put("a", 7))
+            harness.lead(epoch=2, in_sync=(1, 2))
+            assert await put == "NOT_COORDINATOR"
+            await until(lambda: hasattr(harness.runtime.shard(0), "machine"))
+            harness.lead(epoch=2, in_sync=(1,), partition_epoch=3)
+            await asyncio.sleep(0)
+            assert harness.ask(Get("a")) == "COORDINATOR_LOAD_IN_PROGRESS"
+            harness.lead(epoch=2, in_sync=(1, 2), partition_epoch=4)
+            _follower_fetches(harness, 1)
+            assert await harness.answer(Get("a")) == "7"
+
+    run(test())
+
+
+def test_leadership_that_goes_before_what_was_loaded_is_committed(tmp_path: Path):
+    async def test():
+        async with Harness(tmp_path) as harness:
+            harness.lead(in_sync=(1, 2))
+            harness.ask(Put("a", 7))
+            harness.lead(epoch=2, in_sync=(1, 2))
+            await until(lambda: hasattr(harness.runtime.shard(0), "machine"))
+            harness.lead(leader=2, epoch=3, in_sync=(1, 2))
+            assert harness.runtime.shard(0) is None
+            assert harness.ask(Get("a")) == "NOT_COORDINATOR"
+
+    run(test())
+
+
 def test_losing_leadership_before_the_commit(tmp_path: Path):
     async def test():
         async with Harness(tmp_path) as harness:

@@ -22,7 +22,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.steps import PARTITIONS_PER_STEP
 from barnabas.types import TopicPartition
 
@@ -32,6 +32,8 @@ FIRST_BROKER_VERSION = 4
 def handle_add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
+    if context.version >= FIRST_BROKER_VERSION and not context.may(Operation.CLUSTER_ACTION, CLUSTER):
+        return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return then(
         context.in_slices(_add_each(context, request)),
         lambda parts: when_all(parts, partial(_response, context.version)),

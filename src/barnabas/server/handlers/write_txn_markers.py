@@ -20,6 +20,9 @@ from barnabas.server.request import RequestContext
 from barnabas.server.txn_markers import Marker
 from barnabas.types import TopicPartition
 
+LONGEST_WAIT_MS = 10_000
+"""Responses to a coordinator come in order: a marker that cannot be replicated must not hold up the others for long."""
+
 
 def handle_write_txn_markers(
     context: RequestContext, request: WriteTxnMarkersRequest
@@ -27,6 +30,7 @@ def handle_write_txn_markers(
     response = WriteTxnMarkersResponse(markers=[])
     missing = sum(len(topic.partition_indexes) for marker in request.markers for topic in marker.topics)
     done: Deferred[WriteTxnMarkersResponse] = Deferred()
+    deadline_ms = context.broker.clock.monotonic_ms() + LONGEST_WAIT_MS
     for marker in request.markers:
         result = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[])
         response.markers.append(result)
@@ -46,7 +50,7 @@ def handle_write_txn_markers(
                     done.complete(response)
 
             partitions = [TopicPartition(topic.name, index) for index in topic.partition_indexes]
-            context.broker.transactions.markers.write(_marker(marker), partitions, on_written)
+            context.broker.transactions.markers.write(_marker(marker), partitions, on_written, deadline_ms)
     return done if missing else response
 
 
