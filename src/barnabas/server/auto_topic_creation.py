@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic
-from barnabas.server.replicas import MAX_REPLICATION_FACTOR
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +90,6 @@ def topic_on_demand(name: str, config: BrokerConfig, broker_count: int) -> NewTo
 
 
 def _possible(name: str, replication_factor: int, broker_count: int) -> int:
-    most = min(broker_count, MAX_REPLICATION_FACTOR)
-    if replication_factor > most:
-        logger.info("%s is created with replication factor %d instead of %d", name, most, replication_factor)
-    return min(replication_factor, most)
+    if replication_factor > broker_count:
+        logger.info("%s is created with replication factor %d instead of %d", name, broker_count, replication_factor)
+    return min(replication_factor, broker_count)

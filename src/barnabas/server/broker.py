@@ -54,6 +54,7 @@ class Broker:
         self.cluster = parts.cluster
         self.controller = parts.controller
         self.isr_changes = parts.isr_changes
+        self.followers = parts.followers
         self.auto_topic_creation = parts.auto_topic_creation
         self.producer_ids = parts.producer_ids
         self.groups = parts.groups
@@ -127,6 +128,7 @@ class Broker:
         self._reserves.release_if_short()
         epoch = self.cluster.broker_epoch
         await _stopped("the creation of topics", self.auto_topic_creation.stop())
+        await _stopped("copying from leaders", self.followers.stop())
         await _stopped("changes of in-sync replicas", self.isr_changes.stop())
         await _stopped("the membership", self.cluster.stop())
         self.links.close()
@@ -223,6 +225,7 @@ class Broker:
         self.links.on_delta(delta)
         self._controller_channel.on_delta(delta)
         self.replicas.on_delta(delta)
+        self.followers.on_delta(delta)
         self.groups.on_delta(delta)
         self.transactions.on_delta(delta)
 

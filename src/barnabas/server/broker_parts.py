@@ -26,6 +26,7 @@ from barnabas.server.controller_channel import ControllerChannel
 from barnabas.server.controller_client import ControllerClient
 from barnabas.server.disk_reserves import DiskReserves
 from barnabas.server.flusher import Flusher
+from barnabas.server.followers import Followers
 from barnabas.server.forwarding import Forwarding
 from barnabas.server.group_coordinator import GroupCoordinator
 from barnabas.server.housekeeping import Housekeeping
@@ -33,7 +34,7 @@ from barnabas.server.isr_changes import IsrChanges
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.record_work import RecordWork
-from barnabas.server.replicas import MAX_REPLICATION_FACTOR, Replicas
+from barnabas.server.replicas import Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
 from barnabas.server.transaction_coordinator import TransactionCoordinator
@@ -72,6 +73,7 @@ class BrokerParts:
     cluster: ClusterMembership
     controller: ControllerClient
     isr_changes: IsrChanges
+    followers: Followers
     auto_topic_creation: AutoTopicCreation
     producer_ids: ProducerIds
     groups: GroupCoordinator
@@ -153,6 +155,17 @@ def make_parts(
     controller = ControllerClient(cluster, channel, config.request_timeout_ms)
     isr_changes = IsrChanges(controller.alter_partition, node_id, lambda: cluster.broker_epoch)
     replicas.on_isr_proposed = isr_changes.propose
+    followers = Followers(
+        node_id,
+        links,
+        replicas,
+        log_directories,
+        config=lambda: settings.config,
+        clock=clock,
+        timers=timers,
+        executor=executor,
+        broker_epoch=lambda: cluster.broker_epoch,
+    )
     producer_ids = ProducerIds(controller.allocate_producer_id_block)
     groups = GroupCoordinator(config, replicas=replicas, clock=clock, timers=timers, executor=executor, random=random)
     transactions = TransactionCoordinator(
@@ -191,6 +204,7 @@ def make_parts(
         cluster=cluster,
         controller=controller,
         isr_changes=isr_changes,
+        followers=followers,
         auto_topic_creation=AutoTopicCreation(controller.create_topics_anywhere),
         producer_ids=producer_ids,
         groups=groups,
@@ -201,7 +215,7 @@ def make_parts(
 
 
 def topic_defaults(config: BrokerConfig) -> TopicDefaults:
-    return TopicDefaults(config.num_partitions, config.default_replication_factor, MAX_REPLICATION_FACTOR)
+    return TopicDefaults(config.num_partitions, config.default_replication_factor)
 
 
 def _flush_up_to(log: Log, offset: int) -> None:

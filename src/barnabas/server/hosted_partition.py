@@ -6,7 +6,7 @@ high watermark, waking waiters) is one uninterrupted step and order is kept; onl
 
 from typing import TYPE_CHECKING
 
-from barnabas.errors import ErrorCode
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.partition import PartitionState
 from barnabas.metadata.image import PartitionImage
 from barnabas.net.timers import Timers
@@ -81,6 +81,28 @@ class HostedPartition:
             # A marker may make a whole transaction readable, which was counted when it was not yet.
             self._on_appended(len(records) if origin is CLIENT else ANY_NUMBER_OF_BYTES)
         return info
+
+    def append_as_follower(
+        self, records: memoryview, leader_epoch: int, high_watermark: int, log_start_offset: int, now_ms: int
+    ) -> None:
+        """Writes what the leader of that epoch has sent, as it is, and takes over its high watermark and log start.
+
+        Raises KafkaError (NOT_LEADER_OR_FOLLOWER: this is not a follower in that epoch) and StorageError.
+        """
+        state, log = self.state, self.log
+        if state.is_leader or state.leader_epoch != leader_epoch:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the response is from another leader epoch")
+        if len(records):
+            log.append_as_follower(records, now_ms)
+            if log.needs_flush:
+                self._flusher.request(self)
+        self._on_committed(state.on_leader_high_watermark(high_watermark, log.log_end_offset))
+        if log_start_offset > log.log_start_offset:
+            log.delete_records_before(min(log_start_offset, log.high_watermark))
+
+    def on_truncated(self) -> None:
+        """The log was cut: its end belonged to a leader that is none any more."""
+        self.state.on_truncate(self.log.log_end_offset)
 
     def commits_at_once(self, acks: int) -> bool:
         """Whether `must_wait` will be False after an append, if this broker leads: nobody to wait for, no flush due."""

@@ -28,7 +28,7 @@ class DelayedFetch:
     (the time is up, or the broker stops) it must respond.
     """
 
-    __slots__ = ("from_follower", "missing_bytes", "read_again", "watched")
+    __slots__ = ("from_follower", "missing_bytes", "read_again", "session_id", "watched")
 
     def __init__(
         self,
@@ -36,8 +36,10 @@ class DelayedFetch:
         missing_bytes: int,
         read_again: Callable[[bool], int],
         from_follower: bool = False,
+        session_id: int = 0,
     ) -> None:
         self.from_follower = from_follower
+        self.session_id = session_id
         self.watched = watched
         self.missing_bytes = missing_bytes
         self.read_again = read_again
@@ -49,6 +51,8 @@ class FetchPurgatory:
         self._timers = timers
         self._waiting: dict[DelayedFetch, Callable[[], None]] = {}
         self._ready: dict[DelayedFetch, None] = {}
+        self._followers: dict[int, DelayedFetch] = {}
+        """Those of followers with a session, by its id."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -56,6 +60,8 @@ class FetchPurgatory:
     def park(self, fetch: DelayedFetch, max_wait_ms: int) -> None:
         handle = self._timers.call_after(max_wait_ms, lambda: self.finish(fetch))
         self._waiting[fetch] = lambda: self._timers.cancel(handle)
+        if fetch.from_follower and fetch.session_id:
+            self._followers[fetch.session_id] = fetch
         for partition in fetch.watched:
             (partition.waiting_followers if fetch.from_follower else partition.waiting_fetches)[fetch] = None
 
@@ -71,6 +77,12 @@ class FetchPurgatory:
     def on_change(self, partition: Watched) -> None:
         """Leadership or existence changed: waiting fetches must respond at once."""
         for fetch in [*partition.waiting_fetches, *partition.waiting_followers]:
+            self.finish(fetch)
+
+    def on_session_request(self, session_id: int) -> None:
+        """A follower sends another request in its session: the one that waits responds first, in its epoch."""
+        fetch = self._followers.get(session_id)
+        if fetch is not None:
             self.finish(fetch)
 
     def finish_all(self) -> None:
@@ -93,5 +105,7 @@ class FetchPurgatory:
 
     def _forget(self, fetch: DelayedFetch) -> None:
         self._waiting.pop(fetch)()
+        if self._followers.get(fetch.session_id) is fetch:
+            del self._followers[fetch.session_id]
         for partition in fetch.watched:
             (partition.waiting_followers if fetch.from_follower else partition.waiting_fetches).pop(fetch, None)

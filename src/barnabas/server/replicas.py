@@ -23,9 +23,6 @@ from barnabas.types import NO_TOPIC_ID, NodeId, TopicId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
-MAX_REPLICATION_FACTOR = 1
-"""Nothing is copied between brokers yet: a second replica would stay empty, and never be in sync."""
-
 ResolveTopicConfig = Callable[[ClusterImage, str], TopicConfig]
 
 

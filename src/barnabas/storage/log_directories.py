@@ -5,7 +5,7 @@ Everything runs on the event-loop thread, except `load` (before the broker serve
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from barnabas.config.topic import TopicConfig
@@ -195,6 +195,18 @@ class LogDirectories:
     def truncate_fully_and_start_at(self, log: Log, offset: int, now_ms: int) -> None:
         self.directory_of(log).lower_recovery_point(log, min(offset, log.log_start_offset))
         log.truncate_fully_and_start_at(offset, now_ms)
+
+    def lower_recovery_points(self, cuts: Iterable[tuple[Log, int]]) -> list[LogDirectory]:
+        """Before several truncations; returns the directories whose checkpoint has to be written first.
+
+        That waits for a flush, and may be done in a thread.
+        """
+        changed: dict[LogDirectory, None] = {}
+        for log, offset in cuts:
+            directory = self.directory_of(log)
+            if directory.lower_in_memory(log, offset):
+                changed[directory] = None
+        return list(changed)
 
     # ---- housekeeping
 

@@ -338,9 +338,15 @@ class LogDirectory:
 
     def lower_recovery_point(self, log: Log, offset: int) -> None:
         """Before a truncation: a checkpoint above the end of a log would look like damage after a crash."""
-        if offset < log.recovery_point or offset < self._recovery_points.get(log.topic_partition, 0):
-            log.flusher.lower_recovery_point(offset)
+        if self.lower_in_memory(log, offset):
             self.checkpoint_recovery_points()
+
+    def lower_in_memory(self, log: Log, offset: int) -> bool:
+        """Whether the checkpoint has to be written before the log may be cut there."""
+        if offset >= log.recovery_point and offset >= self._recovery_points.get(log.topic_partition, 0):
+            return False
+        log.flusher.lower_recovery_point(offset)
+        return True
 
     # ---- checkpoints
 

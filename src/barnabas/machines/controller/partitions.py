@@ -28,7 +28,6 @@ from barnabas.machines.controller.topics import (
     TopicDefaults,
     assign_partition,
     check_assignment,
-    check_replication_factor,
     place_new_partitions,
 )
 from barnabas.types import NO_LEADER, TopicPartition
@@ -70,7 +69,6 @@ def _more_partitions(
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
         )
-    check_replication_factor(topic.replication_factor, defaults)
     if wanted.assignments is None:
         return place_new_partitions(image, active, have, additional, topic.replication_factor, random)
     if len(wanted.assignments) != additional:

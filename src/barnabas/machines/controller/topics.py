@@ -40,7 +40,6 @@ class TopicDefaults:
 
     num_partitions: int = 1
     replication_factor: int = 1
-    max_replication_factor: int = 32767
 
 
 class TopicCreation:
@@ -126,7 +125,6 @@ class TopicCreation:
             if index in partitions:
                 raise _bad_assignment(f"Found multiple manual partition assignments for partition {index}")
             check_assignment(self._image, replicas, replication_factor)
-            check_replication_factor(len(replicas), self._defaults)
             replication_factor = len(replicas)
             partitions[index] = assign_partition(index, replicas, self._active)
         if sorted(partitions) != list(range(len(partitions))):
@@ -149,7 +147,6 @@ class TopicCreation:
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS, f"No more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
             )
-        check_replication_factor(factor, self._defaults)
         return place_new_partitions(self._image, self._active, 0, count, factor, self._random)
 
 
@@ -160,17 +157,6 @@ def new_topic_id(image: ClusterImage, random: Random) -> TopicId:
         topic_id = (number | (0x4000 << 64) | (0x8000 << 48)).to_bytes(16, "big")
         if topic_id[0] >> 2 != 0b111110 and topic_id not in image.topic_names:
             return topic_id
-
-
-def check_replication_factor(replication_factor: int, defaults: TopicDefaults) -> None:
-    """A replica that no broker fills would block every acks=all write and every reader of the partition."""
-    most = defaults.max_replication_factor
-    if replication_factor > most:
-        raise KafkaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {replication_factor} time(s): brokers of this version do not copy "
-            f"records to each other, so the replication factor can be at most {most}.",
-        )
 
 
 def place_new_partitions(

@@ -5,7 +5,7 @@ refused with the reason, after Kafka's own checks. There is never one to cancel:
 """
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.machines.controller.topics import check_assignment, check_replication_factor
+from barnabas.machines.controller.topics import check_assignment
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -58,7 +58,6 @@ def _check(context: RequestContext, topic: str, wanted: ReassignablePartition) -
     replicas = tuple(wanted.replicas)
     check_assignment(cluster.image, replicas, None)
     if replicas != partition.replicas:
-        check_replication_factor(len(replicas), cluster.defaults)
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "Brokers of this version do not copy records to each other, so a partition stays where it is.",

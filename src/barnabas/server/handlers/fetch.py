@@ -112,6 +112,8 @@ def _open(
         # Followers read what is not committed, and what they claim to have counts.
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return FetchContext((), error), FetchLimits(context.version, replica_id, 0, 0)
+    if replica_id >= 0:
+        broker.fetch_purgatory.on_session_request(request.session_id)
     session = broker.fetch_sessions.open(
         request.session_id,
         request.session_epoch,
@@ -150,7 +152,7 @@ def _park(
         return 0
 
     watched = [read.hosted for read in first_reads if read.hosted is not None]
-    fetch = DelayedFetch(watched, missing_bytes, read_again, from_follower=limits.replica_id >= 0)
+    fetch = DelayedFetch(watched, missing_bytes, read_again, limits.replica_id >= 0, request.session_id)
     broker.fetch_purgatory.park(fetch, request.max_wait_ms)
     response.on_abandoned = response.on_input_ended = partial(broker.fetch_purgatory.finish, fetch)
     context.hold(PARKED_BYTES + len(first_reads) * PARKED_PARTITION_BYTES)

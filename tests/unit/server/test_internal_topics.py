@@ -1,10 +1,9 @@
-"""Nothing is copied between brokers yet, so two brokers on one metadata store keep one replica of each partition."""
+"""The coordinators' topics on two brokers: as many replicas as there are brokers, where the settings say more."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from handler_calls import HandlerCalls
@@ -13,8 +12,6 @@ from raw_client import RawClient, batch, code
 from barnabas.errors import ErrorCode
 from barnabas.metadata.image import Delta
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
-from barnabas.protocol.messages import create_partitions as more
-from barnabas.protocol.messages import create_topics as create
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.testing import Broker
 
@@ -42,33 +39,8 @@ def run(directory: Path, scenario: Callable[[HandlerCalls], Awaitable[None]]) ->
     asyncio.run(main())
 
 
-async def created(calls: HandlerCalls, name: str, **topic: Any) -> Any:
-    wanted = create.CreatableTopic(name=name, **{"num_partitions": -1, "replication_factor": -1, **topic})
-    (answer,) = (await calls.call(create.CreateTopicsRequest(topics=[wanted]))).topics
-    return answer
-
-
-def test_two_replicas_are_refused(tmp_path: Path) -> None:
-    async def scenario(calls: HandlerCalls) -> None:
-        answer = await created(calls, "t", replication_factor=2)
-        assert answer.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
-        assert "can be at most 1" in answer.error_message
-        assignment = create.CreatableReplicaAssignment(partition_index=0, broker_ids=[1, 2])
-        answer = await created(calls, "t", assignments=[assignment])
-        assert answer.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
-        assert (await created(calls, "t", num_partitions=2)).error_code == ErrorCode.NONE
-        wanted = more.CreatePartitionsTopic(
-            name="t", count=3, assignments=[more.CreatePartitionsAssignment(broker_ids=[1, 2])]
-        )
-        (added,) = (await calls.call(more.CreatePartitionsRequest(topics=[wanted]))).results
-        assert added.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT, "the other partitions have one replica"
-        assert [len(each.replicas) for each in calls.broker.cluster.image.topics["t"].partitions] == [1, 1]
-
-    run(tmp_path, scenario)
-
-
 @pytest.mark.parametrize(("key_type", "topic"), [(GROUP, "__consumer_offsets"), (TRANSACTION, "__transaction_state")])
-def test_the_coordinators_topics_have_one_replica(
+def test_the_coordinators_topics_have_a_replica_on_each_broker(
     tmp_path: Path, key_type: int, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(calls: HandlerCalls) -> None:
@@ -76,8 +48,8 @@ def test_the_coordinators_topics_have_one_replica(
             answer = await calls.call(FindCoordinatorRequest(key_type=key_type, coordinator_keys=["k"]))
         assert [each.error_code for each in answer.coordinators] == [ErrorCode.NONE]
         image = calls.broker.cluster.image.topics[topic]
-        assert {len(each.replicas) for each in image.partitions} == {1}
-        assert f"{topic} is created with replication factor 1 instead of 3" in caplog.text
+        assert {len(each.replicas) for each in image.partitions} == {2}
+        assert f"{topic} is created with replication factor 2 instead of 3" in caplog.text
 
     run(tmp_path, scenario)
 
