@@ -13,7 +13,6 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from barnabas.server import replicas
 from simulation.cluster import SimulatedCluster
 from simulation.cluster_faults import ClusterFaults
 from simulation.cluster_invariants import ClusterInvariants
@@ -24,7 +23,7 @@ CHAOS_S = 12.0
 WRITES_AGAIN_S = 15.0
 """After everything has healed."""
 ALL_DONE_S = 90.0
-REPLICATION_FACTOR = min(3, getattr(replicas, "MAX_REPLICATION_FACTOR", 3))
+REPLICATION_FACTOR = 3
 SETTINGS = {
     "default.replication.factor": str(REPLICATION_FACTOR),
     "min.insync.replicas": "2",

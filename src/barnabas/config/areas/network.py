@@ -62,9 +62,7 @@ class NetworkSettings(SettingsTable):
         None, "Listeners that start before the authorizer is ready.", importance=HIGH, no_effect=NO_SECURITY
     )
     fetch_max_bytes: int = int32(57_671_680, "Maximum number of bytes returned for a fetch request.", at_least(1024))
-    inter_broker_listener_name: str | None = string(
-        None, "Listener for communication between brokers.", no_effect=NO_PEERS
-    )
+    inter_broker_listener_name: str | None = string(None, "Listener for communication between brokers.")
     # Kafka lets a running broker change these two; here the sockets are bound once.
     listener_security_protocol_map: str = string(
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",

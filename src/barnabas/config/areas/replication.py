@@ -1,6 +1,6 @@
 """Broker identity, replication, leadership and purgatories."""
 
-from barnabas.config.areas.effect import EXACT_TIMERS, NO_MOVES, NO_PEERS, NO_PLUGINS, NO_QUORUM
+from barnabas.config.areas.effect import EXACT_TIMERS, NO_MOVES, NO_PEERS, NO_PLUGINS, NO_QUORUM, ONE_FETCHER
 from barnabas.config.checks import at_least, each_of
 from barnabas.config.setting import CLUSTER_WIDE, HIGH, boolean, int32, int64, string, string_list
 from barnabas.config.table import SettingsTable, settings_area
@@ -44,7 +44,7 @@ class ReplicationSettings(SettingsTable):
         None, "Number of threads that move replicas between log directories.", importance=HIGH, no_effect=NO_MOVES
     )
     num_replica_fetchers: int = int32(
-        1, "Number of fetcher threads per source broker.", importance=HIGH, update=CLUSTER_WIDE, no_effect=NO_PEERS
+        1, "Number of fetcher threads per source broker.", importance=HIGH, update=CLUSTER_WIDE, no_effect=ONE_FETCHER
     )
     process_roles: tuple[str, ...] = string_list(
         ("broker", "controller"),
@@ -57,19 +57,29 @@ class ReplicationSettings(SettingsTable):
         1000, "Number of requests after which the produce purgatory is purged.", no_effect=EXACT_TIMERS
     )
     replica_fetch_backoff_ms: int = int32(
-        1000, "Delay of a replica fetcher after an error.", at_least(0), no_effect=NO_PEERS
+        1000,
+        "Delay of a replica fetcher after an error.",
+        at_least(0),
     )
     replica_fetch_max_bytes: int = int32(
-        1_048_576, "Maximum number of bytes per partition in a replica fetch.", at_least(0), no_effect=NO_PEERS
+        1_048_576,
+        "Maximum number of bytes per partition in a replica fetch.",
+        at_least(0),
     )
     replica_fetch_min_bytes: int = int32(
-        1, "Minimum number of bytes in a replica fetch response.", importance=HIGH, no_effect=NO_PEERS
+        1,
+        "Minimum number of bytes in a replica fetch response.",
+        importance=HIGH,
     )
     replica_fetch_response_max_bytes: int = int32(
-        10_485_760, "Maximum number of bytes in a replica fetch response.", at_least(0), no_effect=NO_PEERS
+        10_485_760,
+        "Maximum number of bytes in a replica fetch response.",
+        at_least(0),
     )
     replica_fetch_wait_max_ms: int = int32(
-        500, "Maximum wait of a replica's fetch.", importance=HIGH, no_effect=NO_PEERS
+        500,
+        "Maximum wait of a replica's fetch.",
+        importance=HIGH,
     )
     replica_high_watermark_checkpoint_interval_ms: int = int64(
         5000, "How often the high watermarks are written to disk.", importance=HIGH
@@ -78,16 +88,19 @@ class ReplicationSettings(SettingsTable):
         30_000,
         "Time after which a follower that has not caught up is removed from the ISR.",
         importance=HIGH,
-        no_effect=NO_PEERS,
     )
     replica_selector_class: str | None = string(
         None, "Class that selects the replica a consumer should read from.", no_effect=NO_PLUGINS
     )
     replica_socket_receive_buffer_bytes: int = int32(
-        65_536, "Receive buffer of a replica fetcher's socket.", importance=HIGH, no_effect=NO_PEERS
+        65_536,
+        "Receive buffer of a replica fetcher's socket; left to the system unless it is given.",
+        importance=HIGH,
     )
     replica_socket_timeout_ms: int = int32(
-        30_000, "Timeout of a replica fetcher's socket.", importance=HIGH, no_effect=NO_PEERS
+        30_000,
+        "Timeout of a replica fetcher's socket.",
+        importance=HIGH,
     )
     unclean_leader_election_enable: bool = boolean(
         False,

@@ -1,0 +1,93 @@
+"""Three brokers copy from each other: what was acknowledged survives its leader, and replicas are equal."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas import Consumer, Producer
+from barnabas.server.hosted_partition import HostedPartition
+from barnabas.testing import Cluster
+
+PATIENCE_S = 30
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    settings = {"min.insync.replicas": 2, "offsets.topic.num.partitions": 3, "replica.lag.time.max.ms": 5000}
+    with Cluster(3, settings, data_dir=tmp_path) as cluster:
+        yield cluster
+
+
+def hosted(cluster: Cluster, broker: int, topic: str, partition: int = 0) -> HostedPartition:
+    return cluster.brokers[broker]._running().replicas.find(topic, partition)
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < ends, what
+        time.sleep(0.01)
+
+
+def send(cluster: Cluster, topic: str, values: list[bytes]) -> None:
+    with Producer(cluster.bootstrap, acks="all", enable_idempotence=False) as producer:
+        waiting = [producer.send(topic, value=value) for value in values]
+        for each in waiting:
+            each.result(PATIENCE_S)
+
+
+def segment_bytes(root: Path, broker: int, topic: str, partition: int) -> bytes:
+    folder = root / str(broker) / f"{topic}-{partition}"
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+
+def test_replicas_are_equal_byte_for_byte(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.create_topic("t", partitions=3)
+    for round_number in range(5):
+        send(cluster, "t", [b"%d-%d" % (round_number, number) for number in range(200)])
+
+    def is_equal() -> bool:
+        ends = [
+            [hosted(cluster, broker, "t", partition).log.high_watermark for broker in range(3)]
+            for partition in range(3)
+        ]
+        return all(len(set(each)) == 1 for each in ends) and sum(each[0] for each in ends) == 1000
+
+    until(is_equal, "the high watermark comes to every follower")
+    for partition in range(3):
+        files = {segment_bytes(tmp_path, broker, "t", partition) for broker in range(3)}
+        assert len(files) == 1
+
+
+def test_acknowledged_records_survive_their_leader(cluster: Cluster) -> None:
+    cluster.create_topic("t")
+    sent = [b"%d" % number for number in range(500)]
+    send(cluster, "t", sent)
+    dead = cluster.leader("t", 0)
+    cluster.kill(dead)
+    assert cluster.leader("t", 0) != dead
+    assert [record.value for record in cluster.records("t")] == sent
+    more = [b"more %d" % number for number in range(100)]
+    send(cluster, "t", more)
+    assert [record.value for record in cluster.records("t")] == sent + more
+
+
+def test_nobody_reads_what_is_not_committed(cluster: Cluster) -> None:
+    cluster.create_topic("t")
+    send(cluster, "t", [b"committed"])
+    leader = cluster.leader("t", 0)
+    for other in {0, 1, 2} - {leader}:
+        cluster.partition(leader, other)
+    with Producer(cluster.brokers[leader].bootstrap, acks=1, enable_idempotence=False) as producer:
+        producer.send("t", value=b"on the leader only").result(PATIENCE_S)
+    log = hosted(cluster, leader, "t").log
+    assert (log.log_end_offset, log.high_watermark) == (2, 1)
+    assert [record.value for record in cluster.records("t")] == [b"committed"]
+    with Consumer(cluster.bootstrap, auto_offset_reset="earliest") as consumer:
+        consumer.assign([("t", 0)])
+        assert [record.value for record in consumer.poll(1)] == [b"committed"]
+        assert not consumer.poll(0.3)
+        cluster.heal()
+        until(lambda: any(record.value == b"on the leader only" for record in consumer.poll(1)), "it is committed")
