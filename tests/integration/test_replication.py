@@ -32,7 +32,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def send(cluster: Cluster, topic: str, values: list[bytes]) -> None:
-    with Producer(cluster.bootstrap, acks="all", enable_idempotence=False) as producer:
+    with Producer(cluster.bootstrap, acks="all") as producer:
         waiting = [producer.send(topic, value=value) for value in values]
         for each in waiting:
             each.result(PATIENCE_S)
@@ -80,7 +80,7 @@ def test_nobody_reads_what_is_not_committed(cluster: Cluster) -> None:
     leader = cluster.leader("t", 0)
     for other in {0, 1, 2} - {leader}:
         cluster.partition(leader, other)
-    with Producer(cluster.brokers[leader].bootstrap, acks=1, enable_idempotence=False) as producer:
+    with Producer(cluster.brokers[leader].bootstrap, acks=1) as producer:
         producer.send("t", value=b"on the leader only").result(PATIENCE_S)
     log = hosted(cluster, leader, "t").log
     assert (log.log_end_offset, log.high_watermark) == (2, 1)
@@ -91,3 +91,20 @@ def test_nobody_reads_what_is_not_committed(cluster: Cluster) -> None:
         assert not consumer.poll(0.3)
         cluster.heal()
         until(lambda: any(record.value == b"on the leader only" for record in consumer.poll(1)), "it is committed")
+
+
+def test_the_coordinators_topics_have_replicas(cluster: Cluster) -> None:
+    cluster.create_topic("t")
+    send(cluster, "t", [b"1", b"2", b"3"])
+    with Consumer(cluster.bootstrap, group_id="g", auto_offset_reset="earliest") as consumer:
+        consumer.subscribe(["t"])
+        until(lambda: bool(consumer.poll(0.5)), "records")
+        consumer.commit()
+    replicas = [list(broker._running().replicas) for broker in cluster.brokers]
+    for each in replicas:
+        assert sum(hosted.topic == "__consumer_offsets" for hosted in each) == 3
+    until(
+        lambda: len({sum(h.log.log_end_offset for h in each if h.is_internal) for each in replicas}) == 1,
+        "every broker has the offsets",
+    )
+    assert sum(h.log.log_end_offset for h in replicas[0] if h.is_internal) > 0

@@ -60,9 +60,6 @@ class Player:
         verb, *words = line.split()
         options = dict(word.split("=", 1) for word in words if "=" in word)
         plain = [word for word in words if "=" not in word]
-        if verb == "limit":
-            self.machine.defaults = TopicDefaults(2, int(options.get("default", 1)), int(options["factor"]))
-            return []
         command = getattr(self, f"_{verb.replace('-', '_')}")(plain, options)
         decision = self.machine.decide(command, 0)
         for record in decision.records:
