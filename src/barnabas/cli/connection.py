@@ -29,7 +29,7 @@ def client_config(
     clients is left out; what was typed stays, for the client to refuse. Addresses: -b, -X, the file, the default.
     """
     config = {key: value for key, value in defaults.items() if value is not None}
-    file = _file_options(options.command_config) if options.command_config else {}
+    file = file_options(options.command_config) if options.command_config else {}
     config.update(file if kind is None else known_options(kind, file, options.command_config))
     config.update({key: value for key, value in own.items() if value is not None})
     config.update(key_values(options.client_options, "-X"))
@@ -39,7 +39,7 @@ def client_config(
     return config
 
 
-def _file_options(path: str) -> dict[str, str]:
+def file_options(path: str) -> dict[str, str]:
     try:
         return parse_properties(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -29,6 +29,10 @@ _EXAMPLES: dict[str, Sequence[str]] = {
     "cluster describe": ("", "--json"),
     "cluster health": ("",),
     "cluster balance": ("", "--execute --throttle 50MB", "--topic orders --json"),
+    "mirror": (
+        "--from old:9092 --to new:9092 --topics 'orders|bills'",
+        "--from old:9092 --to new:9092 --topics '.*' --groups '.*' --stop-at-end",
+    ),
     "broker list": ("", "--json"),
     "broker drain": ("3", "3 --execute --throttle 50MB"),
     "broker decommission": ("3",),

@@ -11,6 +11,10 @@ from confluent import produce_all
 from eventually import eventually
 from kafka_process import QuickKafka
 
+from barnabas import Admin, Consumer, Producer
+from barnabas.testing import Broker
+from barnabas.types import TopicPartition
+
 pytestmark = pytest.mark.java
 
 
@@ -86,3 +90,33 @@ def test_partitions(command: Any, tmp_path: Path) -> None:
     file.write_text("[]")
     for wrong in ("reassign", "reassign x", "reassign placed:0=a", f"reassign --file {file}", "cancel", "elect"):
         assert command(f"partition {wrong}").status == 2, wrong
+
+
+@pytest.mark.parametrize("away", [True, False], ids=["from Kafka", "to Kafka"])
+def test_mirror(kafka: QuickKafka, broker: Broker, away: bool, command: Any) -> None:
+    source, target = (kafka.bootstrap, broker.bootstrap) if away else (broker.bootstrap, kafka.bootstrap)
+    topic = f"mirrored-{away}".lower()
+    with Admin(source) as admin:
+        admin.create_topic(topic, 3)
+        admin.alter_group_offsets(f"readers-{away}", {(topic, 0): 2})
+    with Producer(source) as producer:
+        for number in range(30):
+            producer.send(topic, b"%d" % number, partition=number % 3)
+    words = f"mirror --from {source} --to {target} --topics {topic} --groups readers.* --stop-at-end --name {topic}"
+    assert command(words).status == 0
+    assert command(words).out.endswith("0 records copied, 1 topic\n")
+    with Consumer(target, isolation_level="read_committed") as consumer:
+        places = [TopicPartition(topic, number) for number in range(3)]
+        consumer.assign(places)
+        consumer.seek_to_beginning()
+        ends = consumer.end_offsets(places)
+        found = []
+        while any(consumer.position(each) < ends[each] for each in places):
+            found += consumer.poll(1.0)
+    for partition in range(3):
+        values = [record.value for record in found if record.partition == partition]
+        assert values == [b"%d" % number for number in range(30) if number % 3 == partition]
+    third = next(record.offset for record in found if (record.partition, record.value) == (0, b"6"))
+    with Admin(target) as admin:
+        stored = admin.list_group_offsets(f"readers-{away}")[places[0]]
+    assert stored is not None and stored.offset == third
