@@ -5,12 +5,10 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import UsageError, run_own
-from barnabas.cli.command_parser import CommandParser
-from barnabas.cli.examples import examples_text
+from barnabas.cli.command import Command, UsageError, command_main
 from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.numbers import int16, seconds
 from barnabas.cli.output import counted
@@ -18,8 +16,8 @@ from barnabas.cli.output import counted
 if TYPE_CHECKING:
     from barnabas.cli.mirror.copying import Copier
     from barnabas.cli.mirror.topics import MirroredTopic, TopicRules
-    from barnabas.cli.signals import StopRequest
     from barnabas.client.admin import Admin
+    from barnabas.stop_signals import StopRequest
     from barnabas.types import TopicPartition
 
 PROGRAM = "barnabas mirror"
@@ -28,48 +26,36 @@ RETRY_SECONDS = 1.0
 logger = logging.getLogger(__name__)
 
 
-def main(arguments: Sequence[str]) -> int:
-    options = parser().parse(arguments)
-    return run_own(PROGRAM, lambda: mirror(options))
-
-
-def parser() -> CommandParser:
-    made = CommandParser(
-        prog=PROGRAM,
-        description="Copy topics from one cluster to another, exactly once, and translate the offsets of groups.",
-        epilog=examples_text("mirror"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("--from", dest="source", metavar="HOST:PORT", required=True, help="brokers of the source")
-    made.add_argument("--to", dest="target", metavar="HOST:PORT", required=True, help="brokers of the target")
-    made.add_argument("--topics", metavar="REGEX", required=True, help="topics to copy; must match the whole name")
-    made.add_argument("--groups", metavar="REGEX", help="groups whose offsets are translated (default none)")
-    made.add_argument("--name", default="default", help="of this mirror; one process per name (default: default)")
-    made.add_argument("--prefix", default="", help="put before the names of topics in the target")
-    made.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--from", dest="source", metavar="HOST:PORT", required=True, help="brokers of the source")
+    parser.add_argument("--to", dest="target", metavar="HOST:PORT", required=True, help="brokers of the target")
+    parser.add_argument("--topics", metavar="REGEX", required=True, help="topics to copy; must match the whole name")
+    parser.add_argument("--groups", metavar="REGEX", help="groups whose offsets are translated (default none)")
+    parser.add_argument("--name", default="default", help="of this mirror; one process per name (default: default)")
+    parser.add_argument("--prefix", default="", help="put before the names of topics in the target")
+    parser.add_argument(
         "--replication-factor", metavar="N", type=int16, help="of topics made in the target (default: the target's)"
     )
-    made.add_argument("--from-config", metavar="FILE", help="client options for the source (TLS, SASL, ...)")
-    made.add_argument("--to-config", metavar="FILE", help="client options for the target")
-    made.add_argument(
+    parser.add_argument("--from-config", metavar="FILE", help="client options for the source (TLS, SASL, ...)")
+    parser.add_argument("--to-config", metavar="FILE", help="client options for the target")
+    parser.add_argument(
         "--interval",
         metavar="SECONDS",
         type=seconds,
         default=10.0,
         help="between looks at topics and groups (default 10)",
     )
-    made.add_argument("--stop-at-end", action="store_true", help="stop when all that is there at the start is copied")
-    made.add_argument("-v", "--verbose", action="store_true", help="log on stderr what the clients do")
-    return made
+    parser.add_argument("--stop-at-end", action="store_true", help="stop when all that is there at the start is copied")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log on stderr what the clients do")
 
 
 def mirror(options: argparse.Namespace) -> int:
     from barnabas.cli.log_level import log_level
     from barnabas.cli.mirror.copying import RecreatedTopicError
     from barnabas.cli.mirror.topics import TopicRules
-    from barnabas.cli.signals import StopRequest
     from barnabas.client.errors import FencedError
     from barnabas.errors import KafkaError
+    from barnabas.stop_signals import StopRequest
 
     rules = TopicRules(_pattern("--topics", options.topics), options.prefix, options.replication_factor)
     groups = None if options.groups is None else _pattern("--groups", options.groups)
@@ -195,3 +181,13 @@ def _client(bootstrap: str, file: str | None) -> dict[str, str]:
     from barnabas.cli.connection import file_options
 
     return (file_options(file) if file else {}) | {"bootstrap.servers": bootstrap}
+
+
+COMMAND = Command(
+    "mirror",
+    "copy topics from one cluster to another, exactly once, and translate the offsets of groups",
+    add_arguments,
+    mirror,
+    connects=False,
+)
+main = command_main(COMMAND)
