@@ -29,22 +29,19 @@ class CommitWaiter(NamedTuple):
 
 
 class CommitWaiters:
-    __slots__ = ("_armed_for_ms", "_timers", "_waiting")
+    __slots__ = ("_armed_for_ms", "_timers", "waiting")
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
-        self._waiting: deque[CommitWaiter] = deque()
+        self.waiting: deque[CommitWaiter] = deque()
         """By offset."""
         self._armed_for_ms = NO_DEADLINE
 
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
-
     def add(self, waiter: CommitWaiter) -> None:
-        waiting = self._waiting
+        waiting = self.waiting
         if waiting and waiter.last_offset < waiting[-1].last_offset:
             # A batch that was sent again while the first one still waits.
-            self._waiting = deque(sorted([*waiting, waiter], key=lambda each: each.last_offset))
+            self.waiting = deque(sorted([*waiting, waiter], key=lambda each: each.last_offset))
         else:
             waiting.append(waiter)
         if waiter.deadline_ms < self._armed_for_ms:
@@ -52,7 +49,7 @@ class CommitWaiters:
 
     def complete(self, high_watermark: int, flushed: int) -> None:
         """Calls back for all records that are committed by now."""
-        waiting = self._waiting
+        waiting = self.waiting
         done: list[CommitWaiter] = []
         while waiting:
             waiter = waiting[0]
@@ -74,16 +71,16 @@ class CommitWaiters:
 
     def fail(self, error: ErrorCode, *, only_replicated: bool = False) -> None:
         """`only_replicated`: leave those alone that wait for nothing but a flush."""
-        if self._waiting:
+        if self.waiting:
             _call_back(self._take(lambda each: each.needs_high_watermark or not only_replicated), error)
 
     def wait_for_flush(self, flushed: int) -> bool:
-        return any(waiter.needs_flush and waiter.last_offset >= flushed for waiter in self._waiting)
+        return any(waiter.needs_flush and waiter.last_offset >= flushed for waiter in self.waiting)
 
     def _take(self, wanted: Callable[[CommitWaiter], bool]) -> list[CommitWaiter]:
-        taken = [each for each in self._waiting if wanted(each)]
+        taken = [each for each in self.waiting if wanted(each)]
         if taken:
-            self._waiting = deque(each for each in self._waiting if not wanted(each))
+            self.waiting = deque(each for each in self.waiting if not wanted(each))
         return taken
 
     def _arm(self, deadline_ms: int) -> None:
@@ -95,7 +92,7 @@ class CommitWaiters:
             return  # one with an earlier deadline came after this was set
         overdue = self._take(lambda each: each.deadline_ms <= armed_for_ms)
         self._armed_for_ms = NO_DEADLINE
-        soonest = min((each.deadline_ms for each in self._waiting), default=NO_DEADLINE)
+        soonest = min((each.deadline_ms for each in self.waiting), default=NO_DEADLINE)
         if soonest != NO_DEADLINE:
             self._arm(soonest)
         _call_back(overdue, ErrorCode.REQUEST_TIMED_OUT)

@@ -218,7 +218,7 @@ class CoordinatorShard:
         transaction = decision.transaction
         producer = () if transaction is None else (*transaction, True)
         last_offset = -1
-        max_bytes = self.hosted.log.config.max_message_bytes
+        max_bytes = self.hosted.log.state.config.max_message_bytes
         for records, batch in self._codec.encode_batches(
             decision.records, wall_ms, max_bytes, self._compression, transaction
         ):

@@ -73,10 +73,9 @@ class HostedPartition:
         state = self.state
         if not state.is_leader:
             state.check_leader()
-        log = self.log
         if acks == ACKS_ALL:
             state.check_min_in_sync_replicas()
-        info = log.append_as_leader(records, state.leader_epoch, now_ms, origin, prepared)
+        info = self.log.appender.append_as_leader(records, state.leader_epoch, now_ms, origin, prepared)
         if not info[-1]:
             # A marker may make a whole transaction readable, which was counted when it was not yet.
             self._on_appended(len(records) if origin is CLIENT else ANY_NUMBER_OF_BYTES)
@@ -106,11 +105,11 @@ class HostedPartition:
 
     def commits_at_once(self, acks: int) -> bool:
         """Whether `must_wait` will be False after an append, if this broker leads: nobody to wait for, no flush due."""
-        return self.log.config.flush_messages == NEVER and (acks != ACKS_ALL or self.state.alone)
+        return self.log.state.config.flush_messages == NEVER and (acks != ACKS_ALL or self.state.alone)
 
     def must_wait(self, last_offset: int, acks: int) -> bool:
         log = self.log
-        return (acks == ACKS_ALL and log.high_watermark <= last_offset) or log.needs_flush
+        return (acks == ACKS_ALL and log.state.high_watermark <= last_offset) or log.needs_flush
 
     def when_committed(
         self, last_offset: int, acks: int, on_committed: OnCommitted, deadline_ms: int = NO_DEADLINE
@@ -128,7 +127,7 @@ class HostedPartition:
 
     def complete_waiters(self) -> None:
         """Calls back for all records that are committed by now. Called when the high watermark or a flush moved on."""
-        if self._waiters:
+        if self._waiters.waiting:
             self._waiters.complete(self.log.high_watermark, self.log.recovery_point)
 
     def fail_waiters(self, error: ErrorCode) -> None:
@@ -218,7 +217,7 @@ class HostedPartition:
             self._flusher.request(self)
         if high_watermark > log.high_watermark:
             self.log.update_high_watermark(high_watermark)
-            if self._waiters:
+            if self._waiters.waiting:
                 self.complete_waiters()
             if self.waiting_fetches:
                 self._purgatory.on_progress(self.waiting_fetches, byte_count)
@@ -232,7 +231,7 @@ class HostedPartition:
             high_watermark = min(high_watermark, log.recovery_point)
         if high_watermark > log.high_watermark:
             log.update_high_watermark(high_watermark)
-            if self._waiters:
+            if self._waiters.waiting:
                 self.complete_waiters()
             if self.waiting_fetches:
                 self._purgatory.on_progress(self.waiting_fetches, ANY_NUMBER_OF_BYTES)

@@ -94,7 +94,7 @@ class Replicas:
         """What `find_for_produce` finds, or None where it raises."""
         partitions = self._topics.get(topic)
         hosted = None if partitions is None else partitions.get(partition)
-        return None if hosted is None or hosted.is_internal or hosted.log.failure is not None else hosted
+        return None if hosted is None or hosted.is_internal or hosted.log.state.failure is not None else hosted
 
     def on_delta(self, delta: Delta) -> None:
         self._image = delta.image

@@ -1,8 +1,8 @@
 """What a leader checks in a batch before it is written, and how it is converted to the topic's settings.
 
-`Log.append_as_leader` calls this for what `plain_batch` has not handled. The records of every batch are checked:
-there, or here with barnabas.records.conversion. That can take longer than the event loop may be blocked; `prepare` does
-all of it in a thread.
+`LogAppender.append_as_leader` calls this for what `plain_batch` has not handled. The records of every batch are
+checked: there, or here with barnabas.records.conversion. That can take longer than the event loop may be blocked;
+`prepare` does all of it in a thread.
 """
 
 from typing import NamedTuple

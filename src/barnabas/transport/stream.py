@@ -7,6 +7,7 @@ happens in callbacks of the loop.
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -19,6 +20,11 @@ from barnabas.transport.output import OutputQueue
 NO_MEMORY = 1
 TURN_IS_OVER = 2
 FIRST_FREE_REASON = 4
+
+
+def _clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
+    """`loop.time`, which is read once per frame: where it is the system's clock, without a Python call in between."""
+    return time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
 
 
 class StreamOwner(Protocol):
@@ -108,7 +114,7 @@ class Stream:
             max_bytes=max_frame_bytes,
             min_bytes=min_frame_bytes,
             frames_per_turn=sys.maxsize if greedy else FRAMES_PER_TURN,
-            now=loop.time,
+            now=_clock_of(loop),
         )
         self.output = OutputQueue(channel)
         self.pauses = 0
