@@ -34,6 +34,8 @@ class EngineOptions:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: EngineTls | None = None
+    restrict_access: bool = False
+    """ZooKeeper's nodes may be changed by this login alone (zookeeper.set.acl)."""
     multi_limit: int | None = None
     """Operations of a transaction, where the engine's own default is not in force (etcd's --max-txn-ops)."""
 

@@ -1,6 +1,7 @@
 """Every kind of metadata store, by the name that a location begins with.
 
     etcd://[USER:PASSWORD@]HOST:2379,HOST:2379[/PREFIX]            an etcd cluster, keys below a prefix
+    zookeeper://[USER:PASSWORD@]HOST:2181,HOST:2181[/CHROOT]       a ZooKeeper ensemble, nodes below a chroot
     sqlite:FILE    a file that the brokers of one host share; a plain path means the same
     memory:        nothing is kept after the process has ended
 
@@ -44,10 +45,19 @@ def _etcd_store(address: str, options: EngineOptions) -> MetadataStore:
     return EtcdStore(*parse_engine("etcd", address, DEFAULT_PORT, options))
 
 
+def _zookeeper_store(address: str, options: EngineOptions) -> MetadataStore:
+    try:
+        from barnabas.metadata.stores.zookeeper import DEFAULT_PORT, ZooKeeperStore
+    except ImportError as error:
+        raise UnknownStoreError(f"{error}: ZooKeeper needs the extra, pip install barnabas[zookeeper]") from error
+    return ZooKeeperStore(*parse_engine("zookeeper", address, DEFAULT_PORT, options))
+
+
 STORES: dict[str, Callable[[str, EngineOptions], MetadataStore]] = {
     "etcd": _etcd_store,
     "memory": _memory_store,
     SQLITE: _sqlite_store,
+    "zookeeper": _zookeeper_store,
 }
 
 

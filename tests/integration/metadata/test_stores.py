@@ -26,7 +26,7 @@ WAIT_SECONDS = 30
 MakeStore = Callable[[], MetadataStore]
 
 
-@pytest.fixture(params=["memory", "sqlite", "etcd"])
+@pytest.fixture(params=["memory", "sqlite", "etcd", "zookeeper"])
 def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeStore]:
     """Each call opens another session with the same nodes."""
     opened: list[MetadataStore] = []

@@ -42,7 +42,9 @@ def test_an_engine_has_hosts_a_prefix_and_a_login() -> None:
     assert isinstance(store_at("etcd://a,b/p"), EtcdStore) and file_at("etcd://a/p") is None
 
 
-@pytest.mark.parametrize("location", ["consul:host", "memory:here", "sqlite:", "etcd:h:1", "etcd://", "etcd://h:x/p"])
+@pytest.mark.parametrize(
+    "location", ["consul:host", "memory:here", "sqlite:", "etcd:h:1", "etcd://", "zookeeper://h:x/p"]
+)
 def test_what_names_no_store_is_rejected(location: str) -> None:
     with pytest.raises(UnknownStoreError, match="metadata store"):
         store_at(location)
