@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from barnabas.client.admin import Admin
-from barnabas.client.consumer import ConsumerRecord
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode
 from barnabas.metadata.image import ClusterImage
@@ -18,7 +16,10 @@ from barnabas.server.broker import Broker as ServerBroker
 from barnabas.testing.network import BreakableNetwork
 from barnabas.testing.request_faults import request_fault
 from barnabas.testing.server_thread import ServerThread
-from barnabas.testing.topics import all_records
+from barnabas.testing.topics import all_records, create_topic
+
+if TYPE_CHECKING:
+    from barnabas.client.consumer import ConsumerRecord
 
 DEFAULTS: Final = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -126,10 +127,9 @@ class Broker:
 
     def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None) -> None:
         """A topic with these settings; raises `TopicExistsError` if there is one."""
-        with Admin(self.bootstrap) as admin:
-            admin.create_topic(name, partitions=partitions, config=dict(config or {}))
+        create_topic(self.bootstrap, name, partitions, None, config)
 
-    def records(self, topic: str, *, committed: bool = False) -> list[ConsumerRecord]:
+    def records(self, topic: str, *, committed: bool = False) -> "list[ConsumerRecord]":
         """All that the topic has at this moment, partition by partition, each in the order of its offsets.
 
         `committed`: without records of transactions that are open or aborted.

@@ -16,14 +16,15 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from barnabas.client.admin import Admin
-from barnabas.client.consumer import ConsumerRecord
 from barnabas.metadata.image import ClusterImage
 from barnabas.metadata.stores.memory import MemoryTree
 from barnabas.testing.broker import Broker
-from barnabas.testing.topics import all_records
+from barnabas.testing.topics import all_records, create_topic
+
+if TYPE_CHECKING:
+    from barnabas.client.consumer import ConsumerRecord
 
 PATIENCE_SECONDS: Final = 30.0
 """How long a call waits for the cluster to get there: a leader, a topic that every broker knows."""
@@ -121,8 +122,7 @@ class Cluster:
         Returns once every broker knows it; raises `TopicExistsError` if there is one of the name.
         """
         replicas = min(3, len(self.brokers)) if replication_factor is None else replication_factor
-        with Admin(self.bootstrap) as admin:
-            admin.create_topic(name, partitions=partitions, replication_factor=replicas, config=dict(config or {}))
+        create_topic(self.bootstrap, name, partitions, replicas, config)
         self._wait_until_everybody(lambda image: name in image.topics)
 
     def leader(self, topic: str, partition: int) -> int:
@@ -134,7 +134,7 @@ class Cluster:
 
         return self._wait_for(find)
 
-    def records(self, topic: str, *, committed: bool = False) -> list[ConsumerRecord]:
+    def records(self, topic: str, *, committed: bool = False) -> "list[ConsumerRecord]":
         """All that the topic has at this moment, partition by partition, each in the order of its offsets.
 
         `committed`: without records of transactions that are open or aborted.

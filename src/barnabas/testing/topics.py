@@ -1,12 +1,33 @@
-"""What a test asks of its brokers as any client would: everything that is in a topic."""
+"""What a test asks of its brokers as any client would: a new topic, everything that is in one.
 
-from typing import Literal
+The clients are imported on first use: they take as long as the broker, and many tests bring their own.
+"""
 
-from barnabas.client.consumer import Consumer, ConsumerRecord
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
 from barnabas.types import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.client.consumer import ConsumerRecord
+
+
+def create_topic(
+    bootstrap: str, name: str, partitions: int, replication_factor: int | None, config: Mapping[str, object] | None
+) -> None:
+    from barnabas.client.admin import Admin
+
+    with Admin(bootstrap) as admin:
+        admin.create_topic(
+            name, partitions=partitions, replication_factor=replication_factor, config=dict(config or {})
+        )
 
 
 def all_records(bootstrap: str, topic: str, *, committed: bool) -> list[ConsumerRecord]:
+    from barnabas.client.consumer import Consumer
+
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed" if committed else "read_uncommitted"
     with Consumer(bootstrap, isolation_level=isolation, max_poll_records=10_000) as consumer:
         partitions = [TopicPartition(topic, each.partition) for each in consumer.partitions_for(topic)]

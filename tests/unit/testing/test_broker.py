@@ -1,5 +1,7 @@
 """The broker for tests: faults on demand, several in one process, and a data directory that outlives it."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -211,3 +213,13 @@ def test_the_session_fixture(barnabas_session_broker: Broker) -> None:
     with Producer(barnabas_session_broker.bootstrap) as producer:
         producer.send("test-the-session-fixture", b"v").result()
     assert [each.value for each in barnabas_session_broker.records("test-the-session-fixture")] == [b"v"]
+
+
+def test_the_clients_are_not_imported_for_a_broker() -> None:
+    """They would double the time until it is there."""
+    program = (
+        "import sys; from barnabas.testing import Broker\n"
+        "with Broker(): print(sorted(name for name in sys.modules if name.startswith('barnabas.client')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
