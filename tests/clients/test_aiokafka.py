@@ -25,7 +25,7 @@ async def with_consumer(bootstrap: str, use: Callable[[AIOKafkaConsumer], Awaita
 
 
 async def until(look: Callable[[], Awaitable[Any]], wanted: object) -> None:
-    """Ask again until the answer is the wanted one; the caller bounds the time."""
+    """Ask again until the response is the wanted one; the caller bounds the time."""
     while True:
         if await look() == wanted:
             return

@@ -16,7 +16,7 @@ def test_apache_kafka_lists_what_this_file_says(tmp_path: Path) -> None:
     assert kafka_version().startswith("4.1.")
     with QuickKafka(tmp_path) as kafka, RawClient(kafka.bootstrap) as client:
         request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
-        answer = client.ask(request, 4)
-        assert listed(answer) == KAFKA_4_1
-        level = {each.name: each.max_version_level for each in answer.finalized_features}["metadata.version"]
+        response = client.ask(request, 4)
+        assert listed(response) == KAFKA_4_1
+        level = {each.name: each.max_version_level for each in response.finalized_features}["metadata.version"]
         assert level == 27

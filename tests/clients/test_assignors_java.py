@@ -43,15 +43,15 @@ def theirs(groups: list[tuple[RackMap, Members]], assignor: str) -> Iterator[Ass
         lines.append(f"assign {assignor}")
     command = ["java", *SHORT_TOOL_JVM, "-cp", CLASS_PATH, str(JUDGE)]
     done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=120, check=True)
-    answer: Assigned = {}
+    response: Assigned = {}
     for line in done.stdout.splitlines():
         if line == "end":
-            yield answer
-            answer = {}
+            yield response
+            response = {}
             continue
         member_id, _, given = line.partition(" ")
         pairs = [each.split(":") for each in given.split(",") if each]
-        answer[member_id] = [TopicPartition(topic, int(number)) for topic, number in pairs]
+        response[member_id] = [TopicPartition(topic, int(number)) for topic, number in pairs]
 
 
 def far_count(racks: RackMap, members: Members, assigned: Assigned) -> int:

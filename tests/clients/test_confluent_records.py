@@ -135,7 +135,7 @@ def test_reading_from_the_end_sees_only_what_comes_later(bootstrap: str, topic: 
     consumer.close()
 
 
-def test_long_poll_is_answered_by_an_append(bootstrap: str, topic: str) -> None:
+def test_long_poll_gets_a_response_by_an_append(bootstrap: str, topic: str) -> None:
     consumer = Consumer(consumer_settings(bootstrap) | {"fetch.wait.max.ms": 20_000, "fetch.queue.backoff.ms": 0})
     consumer.assign([TopicPartition(topic, 0, 0)])
     assert consumer.poll(0.5) is None

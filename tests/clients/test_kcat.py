@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is no
 
 
 def kcat(bootstrap: str, *arguments: str, stdin: str = "") -> str:
-    # So long the broker holds back the answer that says that a partition has ended.
+    # So long the broker holds back the response that says that a partition has ended.
     patience = ["-X", "fetch.wait.max.ms=20"] if "-C" in arguments else []
     command = ["kcat", "-b", bootstrap, *patience, *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)

@@ -136,7 +136,7 @@ class Attacker:
             if self.chance.random() < 0.95:
                 return
         except TimeoutError:
-            pass  # a fetch that waits, or a request without an answer
+            pass  # a fetch that waits, or a request without a response
         except (ConnectionEnded, OSError):
             pass
         self.close()
@@ -218,11 +218,11 @@ def test_an_absurd_number_of_partitions_takes_no_memory(count: int, errors: Erro
         client.create_topic("small")
         before = resident_bytes()
         wanted = create.CreatableTopic(name="huge", num_partitions=count, replication_factor=1)
-        (answer,) = client.ask(create.CreateTopicsRequest(topics=[wanted], timeout_ms=1000), 7).topics
-        assert answer.error_code != ErrorCode.NONE
+        (response,) = client.ask(create.CreateTopicsRequest(topics=[wanted], timeout_ms=1000), 7).topics
+        assert response.error_code != ErrorCode.NONE
         larger = grow.CreatePartitionsTopic(name="small", count=count, assignments=None)
-        (answer,) = client.ask(grow.CreatePartitionsRequest(topics=[larger], timeout_ms=1000), 3).results
-        assert answer.error_code != ErrorCode.NONE
+        (response,) = client.ask(grow.CreatePartitionsRequest(topics=[larger], timeout_ms=1000), 3).results
+        assert response.error_code != ErrorCode.NONE
         assert resident_bytes() - before < MEMORY_GROWTH_BYTES
     assert not errors.lines, errors.lines[0]
 

@@ -1,4 +1,4 @@
-"""Damaged fetch answers: the readers raise KafkaError or read on, and both twins and both kinds of reader agree."""
+"""Damaged fetch responses: the readers raise KafkaError or read on, and both twins and both kinds of reader agree."""
 
 import random
 import struct

@@ -70,7 +70,7 @@ def test_only_for_streams_and_only_for_batches() -> None:
         BarnabasDataSource(options).reader(source_schema(True))
 
 
-def test_a_batch_waits_for_enough_but_not_for_ever(bootstrap: str, new_topic: NewTopic) -> None:
+def test_a_batch_waits_for_enough_but_not_forever(bootstrap: str, new_topic: NewTopic) -> None:
     topic = new_topic()
     patient = stream(bootstrap, subscribe=topic, startingOffsets="earliest", minOffsetsPerTrigger="3")
     hasty = stream(
@@ -126,7 +126,7 @@ def test_several_partitions_in_a_task(bootstrap: str, new_topic: NewTopic) -> No
     reader.stop()
 
 
-def test_the_lag_is_told_with_and_without_new_records(bootstrap: str, new_topic: NewTopic) -> None:
+def test_the_lag_is_reported_with_and_without_new_records(bootstrap: str, new_topic: NewTopic) -> None:
     topic = new_topic()
     reader = stream(bootstrap, subscribe=topic, startingOffsets="earliest", groupId=f"{topic}-g")
     produce_all(bootstrap, topic, [b"v"] * 4)
@@ -164,7 +164,7 @@ def test_a_topic_that_is_deleted(bootstrap: str, judge: AdminClient, new_topic: 
         each.stop()
 
 
-def test_a_group_that_cannot_be_told_ends_no_query(bootstrap: str, judge: AdminClient, new_topic: NewTopic) -> None:
+def test_a_group_that_cannot_be_reported_ends_no_query(bootstrap: str, judge: AdminClient, new_topic: NewTopic) -> None:
     topic, other = new_topic(), new_topic()
     options = {"subscribePattern": f"{topic}|{other}", "startingOffsets": "earliest", "groupId": f"{topic}-g"}
     reader = stream(bootstrap, **options)

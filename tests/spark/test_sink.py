@@ -85,7 +85,7 @@ def test_what_was_read_can_be_written_as_it_is(spark: Any, bootstrap: str, new_t
     assert sorted(int(each.key()) for each in committed(bootstrap, copy, 50)) == list(range(50))
 
 
-def test_faults_are_told_before_anything_is_written(spark: Any, bootstrap: str) -> None:
+def test_faults_are_reported_before_anything_is_written(spark: Any, bootstrap: str) -> None:
     rows = spark.createDataFrame([(1, "v")], "key int, value string")
     words = failure(lambda: write(rows, bootstrap))
     assert "column key: is int, must be binary or string" in words and "topic: set the option topic" in words

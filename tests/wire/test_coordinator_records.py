@@ -59,13 +59,13 @@ def test_kafka_reads_and_writes_the_same_bytes() -> None:
         pytest.skip("no java, or no jars of Apache Kafka in .build/kafka (tests/foreign/install.sh gets them)")
     samples = _samples()
     lines = [f"{name} {version} {encode(made, version).hex()}" for name, _, version, made in samples]
-    answer = subprocess.run(
+    response = subprocess.run(
         ["java", "-cp", f"{JARS}/*", str(SOURCE)], input="\n".join(lines), capture_output=True, text=True, check=False
     )
-    assert answer.returncode == 0, answer.stderr
-    answers = answer.stdout.splitlines()
-    assert len(answers) == len(samples) == 4 * 37
-    for (name, cls, version, made), line, reply in zip(samples, lines, answers, strict=True):
+    assert response.returncode == 0, response.stderr
+    responses = response.stdout.splitlines()
+    assert len(responses) == len(samples) == 4 * 37
+    for (name, cls, version, made), line, reply in zip(samples, lines, responses, strict=True):
         encoded, left_over, text = reply.split(" ", 2)
         assert (encoded, left_over) == (line.split(" ")[2], "0"), f"{name} v{version} {made}"
         assert decode(cls, version, bytes.fromhex(encoded))[0] == made

@@ -24,17 +24,17 @@ def _twins() -> list[Any]:
 
 
 def _ask_java(questions: list[str]) -> list[str]:
-    answer = subprocess.run(
+    response = subprocess.run(
         ["java", "-cp", f"{JARS}/*", str(SOURCE)],
         input="\n".join(questions),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert answer.returncode == 0, answer.stderr
-    answers = answer.stdout.split("\n")[:-1]
-    assert len(answers) == len(questions)
-    return answers
+    assert response.returncode == 0, response.stderr
+    responses = response.stdout.split("\n")[:-1]
+    assert len(responses) == len(questions)
+    return responses
 
 
 def _hex(data: bytes | None) -> str:
@@ -67,9 +67,9 @@ def test_murmur2_is_javas() -> None:
     seed = random.Random("murmur2")
     keys = [seed.randbytes(length) for length in range(64) for _ in range(50)]
     keys += [seed.randbytes(seed.randrange(2000)) for _ in range(1000)]
-    answers = _ask_java([f"murmur2 {key.hex()}" for key in keys])
+    responses = _ask_java([f"murmur2 {key.hex()}" for key in keys])
     for twin in _twins():
-        assert [twin.murmur2(key) for key in keys] == [int(answer) for answer in answers]
+        assert [twin.murmur2(key) for key in keys] == [int(response) for response in responses]
 
 
 @pytest.mark.java
@@ -95,12 +95,12 @@ def test_batches_are_javas() -> None:
             )
             questions.append(f"read {batch.hex()}")
         expected.append((codec, records, batch.hex()))
-    answers = iter(_ask_java(questions))
+    responses = iter(_ask_java(questions))
     for codec, records, batch_hex in expected:
-        javas = next(answers)
+        javas = next(responses)
         if codec is CompressionType.NONE:
             assert javas == batch_hex
         for twin in _twins():
-            assert next(answers) == " ".join(map(_text, records))
+            assert next(responses) == " ".join(map(_text, records))
             read = twin.RecordReader(bytes.fromhex(javas), "t", 0).take(1000)
             assert [(record.timestamp, record.key, record.value, record.headers) for record in read] == records

@@ -3,7 +3,7 @@
 0 done; 1 the cluster refused, or cannot be reached; 2 wrong use (Kafka's own commands: 1); 130 interrupted.
 
 Python flushes stdout once more when it exits. What fails only there ends with status 120 and a text about an ignored
-exception, so it is flushed before, where failures can be told apart: a reader that has seen enough (`| head`) is no
+exception, so it is flushed before, where failures can be reported apart: a reader that has seen enough (`| head`) is no
 failure, a full disk is one.
 """
 

@@ -87,7 +87,7 @@ def check_idle(layout: Layout) -> None:
 def carry_out(
     admin: "Admin", layout: Layout, plan: Mapping[TopicPartition, Sequence[int]], throttle: int | None, wait: bool
 ) -> Moves:
-    """Begin the moves and, unless told otherwise, wait until they are done, then let the preferred leaders lead."""
+    """Begin the moves and, unless asked not to, wait until they are done, then let the preferred leaders lead."""
     if throttle is not None:
         set_throttle(admin, layout, plan, throttle)
     keys = sorted(plan)

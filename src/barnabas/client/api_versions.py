@@ -101,7 +101,7 @@ async def _ask(connection: Requests, version: int) -> ApiVersionsResponse:
 
 
 def _later_version_holds(request: Any, version: int) -> bool:
-    """Null is what some fields take from a certain version on; whatever else is wrong is so in all of them."""
+    """Some fields take null from a certain version on; anything else that is wrong is wrong in all versions."""
     for later in range(version + 1, request.__schema__.max_version + 1):
         try:
             encode(request, later)

@@ -228,7 +228,7 @@ class ClusterClient:
     async def coordinator(self, kind: CoordinatorKind, key: str, deadline: Deadline | None = None) -> int:
         """The id to send to for that group or transactional id; remembered until `forget_coordinator`.
 
-        Raises, at the deadline (a minute by default), the last failure: COORDINATOR_NOT_AVAILABLE for instance.
+        Raises the last failure at the deadline (a minute by default): COORDINATOR_NOT_AVAILABLE for instance.
         """
         known = self._coordinators.known(kind, key)
         if known is not None:

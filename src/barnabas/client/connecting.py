@@ -38,7 +38,7 @@ class Connector:
         self._tls: ssl.SSLContext | None = None
 
     async def connect(self, node: Node, failures: int = 0) -> Connection:
-        """Raises UnreachableError, AuthenticationError. `failures` so far make the attempt more patient."""
+        """Raises UnreachableError, AuthenticationError. More `failures` so far mean a longer time-out."""
         options = self._options
         timeout_ms = min(
             options.socket_connection_setup_timeout_ms << min(failures, 20),

@@ -30,7 +30,7 @@ HEADER = struct.Struct(">ihhi")
 CORRELATION_ID = struct.Struct(">i")
 CORRELATION_IDS = (1 << 31) - 1
 FIRST_FRAME_MAX_BYTES = 1 << 20
-"""Until the peer has shown that it is a broker, little is believed."""
+"""Until the peer has proved to be a broker, only small responses are accepted."""
 FRAME_MAX_BYTES = 1 << 30
 CLOCK_RESOLUTION_S = time.get_clock_info("monotonic").resolution
 
@@ -136,7 +136,7 @@ class Connection:
 
     @property
     def takes_requests(self) -> bool:
-        """Whether nothing stands in the way of a request."""
+        """Whether a request may be sent now."""
         if self.gate is not None or self.closed is not None:
             return False
         now = self._loop.time()
@@ -262,9 +262,9 @@ class Connection:
         if self._timeout_timer is not None:
             self._timeout_timer.cancel()
         self._soonest_deadline = deadline
-        self._timeout_timer = self._loop.call_at(deadline, self._look_at_deadlines)
+        self._timeout_timer = self._loop.call_at(deadline, self._check_deadlines)
 
-    def _look_at_deadlines(self) -> None:
+    def _check_deadlines(self) -> None:
         """That of the timer has passed; the request that it was set for may have its response long ago."""
         self._timeout_timer = None
         self._soonest_deadline = math.inf
@@ -278,7 +278,7 @@ class Connection:
             self._set_timeout(soonest.deadline)
 
     def _on_timeout(self, waiting: InFlight) -> None:
-        """Answers come in order, so behind one that does not come there is nothing to wait for."""
+        """Responses come in order, so after one that does not arrive no later one will."""
         name = ApiKey(waiting.api_key).name  # type: ignore[call-arg]
         why = f"no response to {name} within {waiting.timeout_s * 1000:.0f} ms"
         if not waiting.response.done():

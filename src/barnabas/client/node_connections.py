@@ -67,7 +67,7 @@ class NodeConnections:
         self._closed = False
 
     def ready(self, node_id: int) -> Connection | None:
-        """The connection, if there is one and nothing stands in the way of a request."""
+        """The connection, if there is one and a request may be sent now."""
         link = self._links.get(node_id)
         connection = None if link is None else link.connection
         return connection if connection is not None and connection.takes_requests else None
@@ -203,7 +203,7 @@ class NodeConnections:
     def _on_closed(self, link: NodeLink) -> None:
         link.connection = None
         link.not_before_ms = self._clock.monotonic_ms() + int(link.backoff.next_ms())
-        # A connection that was good once is not a sign of trouble: only failures to open one add up.
+        # A connection that worked once and then closed is no failure: only failures to open one add up.
         link.backoff.reset()
 
 

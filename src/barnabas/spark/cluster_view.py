@@ -74,11 +74,11 @@ class ClusterView:
 
     def _at_times(self, times: dict[TopicPartition, int], spec: OffsetSpec, option: str) -> dict[TopicPartition, int]:
         found = self._retrying(lambda: self._connected().offsets_for_times(times))
-        after_all = [tp for tp, answer in found.items() if answer is None]
+        after_all = [tp for tp, response in found.items() if response is None]
         if after_all and option.startswith("starting") and spec.when_too_late == "error":
             how = "startingOffsetsByTimestampStrategy=latest starts at the end instead"
             raise ConfigError([f"{option}: {_named(after_all)} has no record from that time on; {how}"])
-        offsets = {tp: answer.offset for tp, answer in found.items() if answer is not None}
+        offsets = {tp: response.offset for tp, response in found.items() if response is not None}
         return offsets | self.latest(after_all)
 
     def commit(self, group_id: str, offsets: dict[TopicPartition, int]) -> None:

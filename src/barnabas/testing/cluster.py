@@ -174,15 +174,15 @@ class Cluster:
             each.result(max(0.0, ends - time.monotonic()))
 
     def _wait_for(self, find: Callable[[ClusterImage], int | None]) -> int:
-        """The answer of the first broker whose image has one."""
-        answer: Future[int] = Future()
+        """The response of the first broker whose image has one."""
+        response: Future[int] = Future()
 
         def look(image: ClusterImage) -> bool:
             found = find(image)
-            if found is not None and not answer.done():
-                answer.set_result(found)
-            return answer.done()
+            if found is not None and not response.done():
+                response.set_result(found)
+            return response.done()
 
         for broker in self._running():
             broker.when_image(look)
-        return answer.result(PATIENCE_SECONDS)
+        return response.result(PATIENCE_SECONDS)

@@ -1,6 +1,6 @@
 """The system's network as one broker of a test has it: connections can be cut off, and all of them dropped at once.
 
-Between two brokers that are partitioned, connections end and new ones get no answer until the partition is healed, as
+Between two brokers that are partitioned, connections end and new ones get no response until the partition is healed, as
 behind a firewall. `drop_all` is what the kernel does when a process is killed.
 """
 

@@ -140,4 +140,4 @@ def test_names_come_from_the_broker(tmp_path: Path) -> None:
         assert offered("topic", "describe", "--command-config", str(file), "orders-") == ["orders-dead"]
         assert offered("topic", "describe", "-X", f"bootstrap.servers={broker.bootstrap}", "orders-") == ["orders-dead"]
         assert offered("topic", "describe", "--command-config", "missing", "ord") == []
-        assert offered("topic", "describe", "ord") == []  # nobody answers: no names, no words of complaint
+        assert offered("topic", "describe", "ord") == []  # nobody responds: no names, no words of complaint

@@ -30,7 +30,7 @@ def produce(barnabas: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     return run
 
 
-def test_one_record_is_told_and_many_are_counted(produce: Command, topic: str) -> None:
+def test_one_record_is_reported_and_many_are_counted(produce: Command, topic: str) -> None:
     one = produce("hello\n", topic, "-p", "1")
     assert one.status == 0 and one.err == ""
     assert one.out.startswith("Produced to partition 1 at offset 0 with timestamp ") and one.out.endswith(".\n")

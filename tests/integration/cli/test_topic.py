@@ -40,7 +40,7 @@ def test_several_failures_are_one_line(barnabas: Any, topic: str) -> None:
     assert topic in done.err and "bad name" in done.err
 
 
-def test_what_was_done_is_told_though_others_failed(barnabas: Any, topic: str) -> None:
+def test_what_was_done_is_reported_though_others_failed(barnabas: Any, topic: str) -> None:
     done = barnabas("topic", "create", topic, f"{topic}-new", "-p", "2")
     assert (done.status, done.out) == (1, f"created {topic}-new: 2 partitions, 1 replica each\n")
     assert done.err.startswith(f"barnabas topic create: topic {topic}: ") and done.err.count("\n") == 1
@@ -51,7 +51,7 @@ def test_what_was_done_is_told_though_others_failed(barnabas: Any, topic: str) -
     assert "missing" in altered.err and altered.err.count("\n") == 1
 
 
-def test_records_deleted_from_some_partitions_are_told(barnabas: Any, broker: Broker, topic: str) -> None:
+def test_records_deleted_from_some_partitions_are_reported(barnabas: Any, broker: Broker, topic: str) -> None:
     produce_all(broker.bootstrap, topic, [b"%d" % number for number in range(5)], partition=0)
     done = barnabas("topic", "delete-records", topic, "--before", "3")
     assert done.status == 1 and f"{topic}-1" in done.err

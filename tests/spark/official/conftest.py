@@ -60,7 +60,7 @@ Ask = Callable[..., Any]
 
 @pytest.fixture
 def same(workers: tuple[SparkWorker, SparkWorker], bootstrap: str) -> Ask:
-    """Ask both the same; the answer, once it is seen to be one and the same."""
+    """Ask both the same; the response, once it is seen to be one and the same."""
 
     def ask(do: str, options: dict[str, str], **more: Any) -> Any:
         options = {"kafka.bootstrap.servers": bootstrap, **options}

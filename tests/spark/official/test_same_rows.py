@@ -38,9 +38,9 @@ def filled(judge: AdminClient, bootstrap: str) -> str:
     return topic
 
 
-def offsets_of(answer: Any) -> dict[int, list[int]]:
+def offsets_of(response: Any) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
-    for row in answer["rows"]:
+    for row in response["rows"]:
         found.setdefault(row[3], []).append(row[4])
     return found
 

@@ -99,7 +99,7 @@ def test_on_a_standalone_cluster(broker: BarnabasProcess, tmp_path: Path) -> Non
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(10, 14))
 def test_more_seeds_in_many_batches(broker: BarnabasProcess, tmp_path: Path, seed: int) -> None:
-    """So many batches that the state of devices is written out anew, and old files go."""
+    """So many batches that the state of devices is written out again, and old files go."""
     print(f"seed {seed}")
     with PipelineProcess(tmp_path, broker.bootstrap, "--max-offsets", "400") as pipeline:
         pipeline.command_of("generate", "--count", "1")

@@ -83,7 +83,7 @@ def test_a_new_checkpoint_writes_everything_once_more_and_nothing_goes_back(
     assert users(select) == [("1", "c", 0)]
 
 
-def test_a_topic_that_was_created_anew_replaces_rows_of_the_old_one(tables: PostgresTables, select: Select) -> None:
+def test_a_topic_that_was_created_again_replaces_rows_of_the_old_one(tables: PostgresTables, select: Select) -> None:
     """Its offsets begin at 0 again, and are newer all the same; a new checkpoint of the same topic is not."""
 
     def task(topic_id: str, *records: Any, first: int = 0) -> Any:
@@ -215,7 +215,7 @@ def test_columns_that_every_table_has_get_an_underscore(tables: PostgresTables, 
 def test_rows_that_are_large_go_a_few_at_a_time(
     tables: PostgresTables, select: Select, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A statement that is too large would fail for ever, and the query with it."""
+    """A statement that is too large would fail forever, and the query with it."""
     sizes = []
     upsert = TaskWriting._upsert
 
@@ -349,7 +349,7 @@ def test_a_server_that_restarts_in_mid_batch(
     assert found == [(f"{number}", number) for number in range(6)]
 
 
-def test_a_server_that_commits_and_dies_before_it_answers(
+def test_a_server_that_commits_and_dies_before_it_responds(
     tables: PostgresTables, server: PostgresServer, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write, attempts = PostgresTables._write, []

@@ -22,7 +22,7 @@ def test_options_of_other_kinds_are_left_out_silently() -> None:
     assert told == []
 
 
-def test_what_no_client_has_is_told_with_the_nearest_name() -> None:
+def test_what_no_client_has_is_reported_with_the_nearest_name() -> None:
     told: list[str] = []
     config = {"retry.backof.ms": "1", "schema.registry.url": "x", "message.timeout.ms": "1", "debug": "all"}
     assert known_options(ProducerOptions, config, "a.properties", told.append) == {}

@@ -65,7 +65,7 @@ def test_dimensions() -> None:
         ((-1, 2), rb"\-1-2"),
     ],
 )
-def test_keys_of_several_columns_are_told_apart(parts: tuple[object, object], key: bytes) -> None:
+def test_keys_of_several_columns_are_distinguished(parts: tuple[object, object], key: bytes) -> None:
     (row,) = split(maxwell("insert", "sku_attr", data=dict(zip(("sku_id", "attr_id"), parts))))
     assert row.key == key
 

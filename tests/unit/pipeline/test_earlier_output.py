@@ -71,7 +71,7 @@ def test_one_topic_of_another_routing(admin: Admin, producer: Producer) -> None:
     assert told is not None and "(dim_user_info)" in told
 
 
-def test_brokers_that_do_not_answer_are_no_reason_to_stop(
+def test_brokers_that_do_not_respond_are_no_reason_to_stop(
     admin: Admin, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producer.send(ODS, b"{}").result()

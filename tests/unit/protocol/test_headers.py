@@ -53,7 +53,7 @@ def test_response_frames(version: int, header_version: int) -> None:
     assert decode_response_header(HeartbeatResponse, version, frame[4:]) == (78, len(header))
 
 
-def test_api_versions_always_answers_with_the_short_header() -> None:
+def test_api_versions_always_responds_with_the_short_header() -> None:
     frame = encode_response(ApiVersionsResponse(), 3, 5)
     assert frame[4:] == struct.pack(">i", 5) + encode(ApiVersionsResponse(), 3)
     assert decode_response_header(ApiVersionsResponse, 3, frame[4:]) == (5, 4)

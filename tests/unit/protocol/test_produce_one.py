@@ -1,4 +1,4 @@
-"""The short way of the commonest Produce request: both twins alike, and never another answer than the long way's."""
+"""The short way of the commonest Produce request: both twins alike, and never another response than the long way's."""
 
 import asyncio
 import importlib
@@ -125,7 +125,7 @@ def test_hostile_bytes_are_left_alone_or_taken_alike(twin: ModuleType, data: byt
     partition=st.integers(0, 2**31 - 1),
     offsets=st.tuples(*[st.integers(-1, 2**63 - 1)] * 3),
 )
-def test_the_answer_is_the_long_ways(
+def test_the_response_is_the_long_ways(
     twin: ModuleType, version: int, correlation_id: int, topic: str, topic_id: bytes, partition: int, offsets: Any
 ) -> None:
     key = topic_id if version >= 13 else topic
@@ -219,7 +219,7 @@ def both_ways(calls: HandlerCalls, version: int, topic: Any, acks: int, data: by
 
 @pytest.mark.parametrize("version", [9, 12, 13])
 @pytest.mark.parametrize("acks", [1, -1])
-def test_both_ways_answer_and_write_alike(tmp_path: Path, acks: int, version: int) -> None:
+def test_both_ways_respond_and_write_alike(tmp_path: Path, acks: int, version: int) -> None:
     async def scenario() -> None:
         async with HandlerCalls(tmp_path) as calls:
             for number, (name, batches) in enumerate(CASES.items()):
@@ -264,9 +264,9 @@ def test_a_partition_that_is_not_for_producers(tmp_path: Path, topic: str, parti
         async with HandlerCalls(tmp_path) as calls:
             await calls.make_topic("topic")
             frame = frame_of(9, topic, partition, 1, batch())
-            answer = calls.broker.dispatcher.on_request(None, frame)  # type: ignore[arg-type]
+            response = calls.broker.dispatcher.on_request(None, frame)  # type: ignore[arg-type]
             expected = "INVALID_TOPIC_EXCEPTION" if topic.startswith("__") else "UNKNOWN_TOPIC_OR_PARTITION"
-            assert read_answer(9, answer)[0] in (expected, "UNKNOWN_TOPIC_OR_PARTITION")
+            assert read_answer(9, response)[0] in (expected, "UNKNOWN_TOPIC_OR_PARTITION")
 
     asyncio.run(scenario())
 
@@ -275,8 +275,8 @@ def test_an_acknowledgement_waits_for_the_flush(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with HandlerCalls(tmp_path, **{"log.flush.interval.messages": "1"}) as calls:
             await calls.make_topic("topic")
-            answer = calls.broker.dispatcher.on_request(None, frame_of(9, "topic", 0, 1, batch()))  # type: ignore[arg-type]
-            assert isinstance(answer, Deferred)
+            response = calls.broker.dispatcher.on_request(None, frame_of(9, "topic", 0, 1, batch()))  # type: ignore[arg-type]
+            assert isinstance(response, Deferred)
 
     asyncio.run(scenario())
 
@@ -293,8 +293,8 @@ def test_a_failed_write_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.M
             with monkeypatch.context() as patched:
                 patched.setattr("barnabas.storage.segment.Segment.append", fail)
                 frame = frame_of(9, "topic", 0, 1, batch())
-                answer = calls.broker.dispatcher.on_request(None, frame)  # type: ignore[arg-type]
-            assert read_answer(9, answer)[:2] == ("KAFKA_STORAGE_ERROR", -1)
+                response = calls.broker.dispatcher.on_request(None, frame)  # type: ignore[arg-type]
+            assert read_answer(9, response)[:2] == ("KAFKA_STORAGE_ERROR", -1)
             assert log.log_end_offset == 0
             assert (log.failure is not None) == (isinstance(error, OSError) and error.errno == 5)
 

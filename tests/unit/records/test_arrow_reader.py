@@ -166,7 +166,7 @@ def test_the_schema(codec: ModuleType) -> None:
         assert dict(zip(rows.schema.names, rows.schema.types)) == expected
 
 
-def test_large_answers_and_memory_used_again(codec: ModuleType) -> None:
+def test_large_responses_and_memory_used_again(codec: ModuleType) -> None:
     """Earlier record batches keep their content while the reader goes on."""
     reader = codec.ArrowReader()
     kept = []

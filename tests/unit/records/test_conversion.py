@@ -91,7 +91,7 @@ def test_a_wrong_max_timestamp_is_put_right() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_offsets_with_gaps_are_numbered_anew(codec: CompressionType) -> None:
+def test_offsets_with_gaps_are_numbered_again(codec: CompressionType) -> None:
     builder = BatchBuilder(codec, producer_id=5, producer_epoch=0, base_sequence=8)
     builder.append(1_000, b"a", b"1", offset=4)
     builder.append(1_001, b"b", b"2", [("h", None)], offset=9)

@@ -109,7 +109,7 @@ def test_impossible_lengths_are_corrupt(length: int) -> None:
     ("magic", "code"),
     [(0, "UNSUPPORTED_FOR_MESSAGE_FORMAT"), (1, "UNSUPPORTED_FOR_MESSAGE_FORMAT"), (3, "CORRUPT_MESSAGE")],
 )
-def test_other_formats_are_told_apart(magic: int, code: str) -> None:
+def test_other_formats_are_distinguished(magic: int, code: str) -> None:
     message = bytearray(34)  # a short message, smaller than the header of a batch
     struct.pack_into(">i", message, 8, 22)
     message[16] = magic

@@ -19,7 +19,7 @@ FORBIDDEN = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not allowed")
 
 
 class FailingConsumer:
-    """Answers when all its errors are used up."""
+    """Responds when all its errors are used up."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)

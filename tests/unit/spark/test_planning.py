@@ -1,4 +1,4 @@
-"""How offsets become batches and tasks: nothing left out, nothing twice, nobody waits for ever."""
+"""How offsets become batches and tasks: nothing left out, nothing twice, nobody waits forever."""
 
 import itertools
 

@@ -19,7 +19,7 @@ from barnabas.testing import Broker
 NEW_PRODUCER = init.InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
 
 
-def test_a_fault_answers_with_an_error_as_often_as_asked(barnabas_broker: Broker) -> None:
+def test_a_fault_responds_with_an_error_as_often_as_asked(barnabas_broker: Broker) -> None:
     with RawClient(barnabas_broker.bootstrap) as client:
         client.create_topic("t")
         barnabas_broker.fault("Produce", error="NOT_LEADER_OR_FOLLOWER", count=2)
@@ -46,7 +46,7 @@ def test_faults_of_one_api_come_in_the_order_they_were_put(barnabas_broker: Brok
         assert codes == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE]
 
 
-def test_an_answer_that_is_dropped_was_carried_out(barnabas_broker: Broker) -> None:
+def test_a_response_that_is_dropped_was_carried_out(barnabas_broker: Broker) -> None:
     with RawClient(barnabas_broker.bootstrap) as client, RawClient(barnabas_broker.bootstrap) as other:
         client.create_topic("t")
         barnabas_broker.fault("Produce", drop_answer=True)
@@ -65,8 +65,8 @@ def test_a_closed_connection_did_nothing(barnabas_broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("api", ["ListOffsets", "InitProducerId"])
-def test_a_delay_holds_the_answer_back(barnabas_broker: Broker, api: str) -> None:
-    """ListOffsets is answered at once, InitProducerId from a coroutine."""
+def test_a_delay_holds_the_response_back(barnabas_broker: Broker, api: str) -> None:
+    """ListOffsets gets a response at once, InitProducerId from a coroutine."""
     with RawClient(barnabas_broker.bootstrap) as client:
         request = NEW_PRODUCER if api == "InitProducerId" else listing.ListOffsetsRequest(replica_id=-1, topics=[])
         client.ask(request, 3)
@@ -76,19 +76,19 @@ def test_a_delay_holds_the_answer_back(barnabas_broker: Broker, api: str) -> Non
         assert time.monotonic() - began >= 0.15
 
 
-def test_a_delayed_answer_keeps_its_place(barnabas_broker: Broker) -> None:
+def test_a_delayed_response_keeps_its_place(barnabas_broker: Broker) -> None:
     with RawClient(barnabas_broker.bootstrap) as client:
         client.create_topic("t")
         barnabas_broker.fault("Fetch", delay_ms=50, error="KAFKA_STORAGE_ERROR")
         first, second = (client.post(fetch_request("t", 0), 12) for _ in range(2))
-        answers = []
+        responses = []
         for _ in range(2):
             code = client.answer(FetchRequest, 12).responses[0].partitions[0].error_code
-            answers.append((client.last_correlation_id, code))
-        assert answers == [(first, ErrorCode.KAFKA_STORAGE_ERROR), (second, ErrorCode.NONE)]
+            responses.append((client.last_correlation_id, code))
+        assert responses == [(first, ErrorCode.KAFKA_STORAGE_ERROR), (second, ErrorCode.NONE)]
 
 
-def test_a_delay_of_what_has_no_answer(barnabas_broker: Broker) -> None:
+def test_a_delay_of_what_has_no_response(barnabas_broker: Broker) -> None:
     with RawClient(barnabas_broker.bootstrap) as client:
         client.create_topic("t")
         barnabas_broker.fault("Produce", delay_ms=1)

@@ -108,7 +108,7 @@ def test_a_cluster_that_cannot_be() -> None:
         assert Cluster().bootstrap
 
 
-def test_a_partition_ends_connections_and_leaves_new_ones_without_an_answer(barnabas_broker: Broker) -> None:
+def test_a_partition_ends_connections_and_leaves_new_ones_without_a_response(barnabas_broker: Broker) -> None:
     async def scenario() -> None:
         network = BreakableNetwork()
         address = ResolvedAddress(socket.AF_INET, ("127.0.0.1", barnabas_broker.port))

@@ -1,1 +1,1 @@
-"""One file a noun. Each has `main(arguments) -> exit status`; `main.py` has the list of them."""
+"""One file per noun. Each has `main(arguments) -> exit status`; `main.py` has the list of them."""

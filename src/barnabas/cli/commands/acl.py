@@ -144,7 +144,7 @@ def _resources(options: argparse.Namespace) -> list[Resource]:
 
 
 def _filters(options: argparse.Namespace) -> "list[AclFilter]":
-    """One for each combination of what was named: a filter of the protocol takes one value a field."""
+    """One for each combination of what was named: a filter of the protocol takes one value per field."""
     from barnabas.client.admin.types import AclFilter, AclOperation, AclPermission, PatternType, ResourceType
 
     resources: Sequence[tuple[str, str | None]] = _resources(options) or [("ANY", None)]

@@ -61,7 +61,7 @@ def consume(options: argparse.Namespace) -> None:
         "group.id": options.group,
         "isolation.level": options.isolation_level,
         "auto.offset.reset": reset if bounds.given else None,
-        # A group that a file names is somebody else's: a look at the records must not move its offsets.
+        # A group that a file names is somebody else's: reading the records must not move its offsets.
         "enable.auto.commit": "false" if options.group is None else None,
     }
     defaults = {

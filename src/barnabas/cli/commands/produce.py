@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Outcomes:
-    """What became of the records. `on_delivery` is called on the I/O thread, where each record is reported."""
+    """The outcomes of the records. `on_delivery` is called on the I/O thread, where each record is reported."""
 
     def __init__(self, reported: bool, as_json: bool) -> None:
         from barnabas.cli.data.deliveries import Deliveries

@@ -1,4 +1,4 @@
-"""What became of records that were sent in blocks: counted by batch, not by record.
+"""Outcomes of records that were sent in blocks: counted by batch, not by record.
 
 A handle knows its batch and its place there, and neighbours share the batch: a few looks find where a batch ends, and
 one look shows what became of all its records. Only a batch that had to be split is looked at record by record.
@@ -19,7 +19,7 @@ class Run(NamedTuple):
 
 
 class Deliveries:
-    """Used by one thread. `settle` looks at what is done by now and never waits."""
+    """Used by one thread. `settle` checks what is done and never waits."""
 
     def __init__(self) -> None:
         self.acknowledged = 0

@@ -1,1 +1,1 @@
-"""Kafka's own commands under their own names, flags and output: one module a tool, each with a `main`."""
+"""Kafka's own commands under their own names, flags and output: one module per tool, each with a `main`."""

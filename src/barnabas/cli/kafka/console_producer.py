@@ -1,6 +1,6 @@
 """`kafka-console-producer.sh`: lines of stdin to a topic.
 
-As in Kafka a record that fails is reported on stderr and the rest goes on; only --sync ends with status 1 then.
+As in Kafka a record that fails is reported on stderr and the rest continues; only --sync ends with status 1 then.
 """
 
 import io

@@ -78,7 +78,7 @@ def _send(options: Options, numbers: "_Numbers", producer: "Producer", stop: "St
 
 
 class _Numbers:
-    """Sends one number after the other and reports what became of them."""
+    """Sends one number after the other and reports the outcomes."""
 
     def __init__(self, options: Options, events: "JsonEvents") -> None:
         self._topic = options.value("topic")

@@ -28,7 +28,7 @@ _WHAT_TO_DO = {
 
 
 class AdminError(ClientError):
-    """Some or all of the things that one call was about failed: `errors` by key, and in `results` those that went well.
+    """Some or all of the things that one call was about failed: `errors` by key, and in `results` those that succeeded.
 
     `code` is that of the first failure; `retriable` if every failure is.
     """

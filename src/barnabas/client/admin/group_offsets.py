@@ -1,4 +1,4 @@
-"""Offsets that groups have stored: read, set and delete them. Asked of a group's coordinator.
+"""Offsets that groups have stored: read, set and delete them. Requests go to the group's coordinator.
 
 Setting and deleting works on partitions that no member reads, or the broker refuses.
 """

@@ -1,6 +1,6 @@
 """Log directories of brokers: what lies in them and how large it is, and moving replicas between them.
 
-Each broker results for its own directories.
+Each broker reports its own directories.
 """
 
 from collections import defaultdict

@@ -132,7 +132,7 @@ class RecordAdmin:
 
 
 def named_partition(given: tuple[str, int]) -> TopicPartition:
-    """Checked by type only: that a topic has no such partition is an error of that key, beside those that went well."""
+    """Checked by type only: that a topic has no such partition is an error of that key, beside those that succeeded."""
     return partition_of(given, lowest=MIN_INT32)
 
 

@@ -101,7 +101,7 @@ class AdminRequests:
         on_retry: Callable[[K, KafkaError], None] = lambda key, error: None,
         already: Callable[[K, KafkaError], V | None] | None = None,
     ) -> Outcome[K, V]:
-        """Request every key until each has a result or a permanent error; `Attempts` tells them apart.
+        """Request every key until each has a result or a permanent error; `Attempts` distinguishes them.
 
         `on_retry` is called with every error that is retried.
         """

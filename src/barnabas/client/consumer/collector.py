@@ -1,4 +1,4 @@
-"""From fetched bytes to what poll returns; runs in the user's thread, a reader a partition, nothing decoded twice.
+"""From fetched bytes to what poll returns; runs in the user's thread, one reader per partition, nothing decoded twice.
 
 `take` gives records up to a number and leaves the reader where it stopped; `take_arrow` gives whole responses as
 columns, decoded without the GIL while the I/O thread receives the next, or by that thread already (`rows`). Positions
@@ -173,7 +173,7 @@ class Collector:
             return True
 
     def _raise(self, fetch: CompletedFetch) -> None:
-        """The error's function may put things right by itself (a reset), and then there is nothing to raise."""
+        """The error's function may recover by itself (a reset); then there is nothing to raise."""
         assert fetch.error is not None
         self._buffer.remove(fetch)
         with self._lock:
@@ -280,7 +280,7 @@ class Collector:
         return offset >= fetch.next_offset, offset
 
     def _finish_arrow_fetch(self, fetch: CompletedFetch, complete: bool, offset: int, epoch: int | None) -> None:
-        fetch.reader = None  # columns and records may alternate; positions say where to go on
+        fetch.reader = None  # columns and records may alternate; positions say where to continue
         self._advance(fetch, offset, -1 if epoch is None else epoch)
         if complete:
             self._buffer.remove(fetch)

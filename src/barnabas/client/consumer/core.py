@@ -91,7 +91,7 @@ class ConsumerCore:
         )
 
     def metrics(self) -> dict[str, float]:
-        """Figures of this moment, by names like Kafka's: assigned partitions, buffered bytes, fetches, lag."""
+        """Current figures, by names like Kafka's: assigned partitions, buffered bytes, fetches, lag."""
         return self._runtime.metrics()
 
     async def close(self, timeout: float | None = CLOSE_TIMEOUT_S, *, commit: bool = True) -> None:
@@ -112,7 +112,7 @@ class ConsumerCore:
                 await self._end(deadline)
 
     async def leave(self, failed: bool) -> None:
-        """The end of a `with` block; if it failed, records in hand count as not done, so that they come again."""
+        """The end of a `with` block; if it failed, the last records count as not processed and are read again."""
         await self.close(commit=not (failed and self.polling.given_out))
 
     def end_with(self, facade: object) -> None:

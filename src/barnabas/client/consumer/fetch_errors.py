@@ -1,6 +1,6 @@
 """What an error in a Fetch response leads to, partition by partition.
 
-Some are mended here, by new metadata or a pause; some concern the user and take their place in the order of what is
+Some are handled here, by new metadata or a pause; some concern the user and take their place in the order of what is
 buffered: the function returned runs in the user's thread when everything before it has been given out.
 """
 
@@ -58,7 +58,7 @@ class FetchErrors:
         self._on_stale_metadata = on_stale_metadata
 
     def on_error(self, state: PartitionState, fetched: FetchedPartition, nodes: Sequence[Node]) -> ErrorHandler | None:
-        """Mended here: None. For the user: what to do in the user's thread. The caller holds the lock."""
+        """Handled here: None. For the user: what to do in the user's thread. The caller holds the lock."""
         code = fetched.error_code
         logger.debug("fetching %s at %d: error %d", state.topic_partition, state.fetch_offset, code)
         if code in _LEADER_MOVED or code in _TRY_AGAIN or error_for(code).retriable:

@@ -59,7 +59,7 @@ class EpochEnd(NamedTuple):
 
 
 class EpochRequest(NamedTuple):
-    """Where does `epoch` end? Asked of a node that should lead in `leader_epoch`."""
+    """Where `epoch` ends; sent to a node that should lead in `leader_epoch`."""
 
     leader: int
     leader_epoch: int

@@ -54,7 +54,7 @@ class Polling:
         self._interceptors = interceptors
         self.cursor = RecordCursor(subscription)
         self.given_out = False
-        """The user has records in hand. An exception now means that they may not be done."""
+        """The user has received records. An exception now means that they may not be processed."""
 
     async def poll(self, timeout: float | None = 1.0, max_records: int | None = None) -> list[ConsumerRecord]:
         """The next records, at most `max_records` (else max.poll.records); [] if none came within `timeout` seconds.

@@ -25,7 +25,7 @@ class PositionCalls:
         self._lookups = lookups
 
     def seek(self, partition: Partition, offset: int | OffsetAndMetadata) -> None:
-        """poll goes on there. With an OffsetAndMetadata its leader epoch is checked, which detects a truncated log."""
+        """poll continues there. The leader epoch of an OffsetAndMetadata is checked, which detects a truncated log."""
         where = offset_of(offset, hint="; for the ends see seek_to_beginning, seek_to_end")
         with self._calls.guard:
             self._subscription.seek(partition_of(partition), where.offset, where.leader_epoch)

@@ -145,7 +145,7 @@ class ConsumerRuntime:
         self._positions.kick()
 
     def metrics(self) -> dict[str, float]:
-        """Figures of this moment, by names like Kafka's."""
+        """Current figures, by names like Kafka's."""
         states = self._subscription.states()
         lags = [lag for state in states if (lag := state.lag(self._read_committed)) is not None]
         return {

@@ -114,7 +114,7 @@ def tls_faults(options: SecurityOptions) -> Iterator[str]:
 
 
 def _unreadable(path: str) -> str | None:
-    """Told now rather than by the first call that connects; whether it holds what it should is seen when it is used."""
+    """Reported now rather than by the first call that connects; its contents are checked when it is used."""
     try:
         with open(path, "rb"):
             return None

@@ -1,4 +1,4 @@
-"""Records of one partition that travel together, and what became of them.
+"""Records of one partition that are sent together, and their outcome.
 
 Made and filled by the accumulator (its lock held), sent and completed by the sender on the I/O thread. The batch *is*
 the completion of its records: a `Delivery` is a reference to it and an index. Once done it lets go of its bytes, so
@@ -31,7 +31,7 @@ CLOSED: Final = -1
 
 
 class BatchResult(NamedTuple):
-    """What became of a batch: where its records are, or why they are not."""
+    """The outcome of a batch: where its records are, or why they failed."""
 
     base_offset: int
     log_append_time: int
@@ -134,7 +134,7 @@ class ProducerBatch(BatchSlot):
         """No more records: the size is known and the sequence can be given. Lock held."""
         if not self._finished:
             assert self.buffer is not None
-            self.limit = CLOSED  # first: the compiled short way of `send` takes no lock
+            self.limit = CLOSED  # first: the compiled fast path of `send` takes no lock
             self._finished = True
             self.size = self.buffer.size
             self.record_count = self.buffer.count

@@ -96,7 +96,7 @@ class TopicQueues(TopicSlot):
         """Takes over leaders and the number of partitions.
 
         If the topic was created again, gives the queues of partitions that are not there any more, else None.
-        Partitions are never taken away from a topic: fewer of them are a broker that lags behind, and not believed,
+        Partitions are never taken away from a topic: fewer of them mean a broker that lags behind, and are ignored,
         unless the topic is another one of the same name. Without topic ids that is known if it was missed in between.
         """
         if known is None:
@@ -168,7 +168,7 @@ class TopicQueues(TopicSlot):
             self._mark = size
 
     def bytes_to_switch(self, batch_size: int) -> int:
-        """How many bytes the sticky partition may still get before the next look."""
+        """How many bytes the sticky partition may still get before the next check."""
         if len(self.partitions) == 1:
             return MAX_SEQUENCE
         produced = self.sticky.produced_bytes

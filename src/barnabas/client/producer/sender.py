@@ -1,8 +1,8 @@
 """Takes batches from the accumulator and sends them: one coroutine on the I/O thread, one task per request in flight.
 
 A turn checks every queue that has batches: those older than delivery.timeout.ms fail, those that may be sent are
-taken together by the node that leads their partitions, one batch a partition and request. Then it sleeps until the next
-of them is due, or until somebody calls `wake`. Order is kept by sequence numbers, or without idempotence and with one
+grouped by the leader of their partitions, one batch per partition and request. Then it sleeps until the next of them is
+due, or until somebody calls `wake`. Order is kept by sequence numbers, or without idempotence and with one
 request in flight by muting a partition while its batch is on its way.
 """
 

@@ -277,7 +277,7 @@ class Transactions:
             self._sending_offsets = None
 
     def _is_wanted(self) -> bool:
-        """Whether it is worth while to go on trying to send offsets."""
+        """Whether to keep trying to send offsets."""
         return self.state.status is S.IN_TRANSACTION
 
     async def _add_partitions(self) -> None:

@@ -1,4 +1,4 @@
-"""Errors, lost answers, closed connections and restarts on the way of admin calls."""
+"""Errors, lost responses, closed connections and restarts on the way of admin calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_controller_that_is_not_one_yet(broker: Broker, admin: Admin) -> None:
     assert admin.create_topic("t", 2).partitions == 2
 
 
-def test_the_answer_to_a_creation_is_lost(broker: Broker, admin: Admin) -> None:
+def test_the_response_to_a_creation_is_lost(broker: Broker, admin: Admin) -> None:
     broker.fault("CreateTopics", drop_answer=True)
     assert not admin.create_topic("t", 2).existed
     assert len(admin.describe_topic("t").partitions) == 2
@@ -110,7 +110,7 @@ def test_nothing_listens() -> None:
     assert time.monotonic() - before < 10
 
 
-def test_something_listens_that_never_answers() -> None:
+def test_something_listens_that_never_responds() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         before = time.monotonic()

@@ -160,7 +160,7 @@ def test_a_broker_that_restarts(tmp_path: Path) -> None:
             assert consumer.committed()[TopicPartition("t", 0)] is not None
 
 
-def test_a_topic_deleted_and_made_anew(broker: Broker, reader: Consumer) -> None:
+def test_a_topic_deleted_and_made_again(broker: Broker, reader: Consumer) -> None:
     read(reader, 50)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.delete_topics(["t"])["t"].result(20)

@@ -204,7 +204,7 @@ def test_columns(reader: Consumer, topic: str, fill: Any) -> None:
     assert reader.position((topic, 0)) == 3000
 
 
-def test_columns_of_large_answers(reader: Consumer, topic: str, fill: Any) -> None:
+def test_columns_of_large_responses(reader: Consumer, topic: str, fill: Any) -> None:
     """Read while they arrive, kept by the user, in turns with records, after a seek: each row once, and as it was."""
     pytest.importorskip("pyarrow")
     values = {

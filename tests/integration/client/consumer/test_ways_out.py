@@ -53,7 +53,7 @@ def test_a_wake_up_does_not_keep_a_consumer_from_leaving(
 def test_closing_does_not_wait_for_a_long_poll(
     bootstrap: str, judge: AdminClient, topic: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """That lasts longer than a consumer waits for the answer to its leaving."""
+    """That lasts longer than a consumer waits for the response to its leaving."""
     caplog.set_level(logging.INFO, "barnabas.client.consumer.group")
     consumer = Consumer(bootstrap, group_id=topic, fetch_max_wait_ms=25_000, **options)
     consumer.subscribe([topic])

@@ -201,8 +201,8 @@ def test_a_session_is_renewed_on_the_same_connection(kafka: SecureKafka, mechani
         assert first_end is not None
         end = loop.time() + 2.5 * SESSION_MS / 1000
         while loop.time() < end:
-            answers = await asyncio.gather(*(cluster.send(node_id, ListGroupsRequest()) for _ in range(5)))
-            assert [answer.error_code for answer in answers] == [0] * 5
+            responses = await asyncio.gather(*(cluster.send(node_id, ListGroupsRequest()) for _ in range(5)))
+            assert [response.error_code for response in responses] == [0] * 5
             await asyncio.sleep(0.05)
         assert [connection for _, connection in cluster._connections.connected()] == before
         assert before[0].reauthenticate_at is not None and before[0].reauthenticate_at > first_end
@@ -292,9 +292,9 @@ def test_a_broker_that_is_restarted_is_found_again(kafka: SecureKafka) -> None:
         with pytest.raises(KafkaError):
             await cluster.send(node_id, ListGroupsRequest())
         await asyncio.to_thread(kafka.process.start)
-        answer = await retrying(
+        response = await retrying(
             lambda: cluster.send(node_id, ListGroupsRequest()), deadline=Deadline(30_000), backoff=Backoff(50, 500)
         )
-        assert answer.error_code == 0
+        assert response.error_code == 0
 
     ask(kafka.address("SASL_TLS"), use, **{**tls(kafka), **sasl("SCRAM-SHA-512", "SASL_SSL")})

@@ -1,4 +1,4 @@
-"""The group membership when answers get lost, connections break, the coordinator moves, and a member freezes."""
+"""The group membership when responses get lost, connections break, the coordinator moves, and a member freezes."""
 
 from __future__ import annotations
 

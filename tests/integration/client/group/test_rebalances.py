@@ -1,4 +1,4 @@
-"""Members come, go, freeze and come back: who reads what, what their listeners are told, what may be committed."""
+"""Members come, go, freeze and return: who reads what, what listeners are called with, what may be committed."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_a_group_changes_over_to_the_new_protocol_and_back(join: Join, topic: st
     poll_until_shared([*classic, modern], topic, 4)
     classic[0].close()
     left = [classic[1], modern]
-    # Who is behind the group when it changes over has a generation that the classic group never had, and begins anew.
+    # Who is behind the group when it changes over has a generation that the classic group never had, and begins again.
     poll_until(left, lambda: is_shared(left, topic, 4) and classic[1].generation == modern.generation)
     modern.close()
     poll_until_shared([classic[1]], topic, 4)
@@ -260,7 +260,7 @@ def test_a_rebalance_on_demand(join: Join, topic: str) -> None:
     poll_until_shared(members, topic, 4)
 
 
-def test_rebalances_are_told_in_words(join: Join, topic: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_rebalances_are_reported_in_words(join: Join, topic: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "barnabas.client.consumer.group")
     member = join(partition_assignment_strategy=["range"])
     poll_until_shared([member], topic, 4)

@@ -1,4 +1,4 @@
-"""A program that ends or drops its producer without closing it: what it sent arrives, or it is told what did not."""
+"""A program that ends or drops its producer unclosed: what it sent arrives, or a warning names what did not."""
 
 from __future__ import annotations
 

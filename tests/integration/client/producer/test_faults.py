@@ -1,4 +1,4 @@
-"""Answers lost, connections cut, brokers gone for a while: nothing is lost, nothing is twice, order is kept.
+"""Responses lost, connections cut, brokers gone for a while: nothing is lost, nothing is twice, order is kept.
 
 The proxy stands between the producer and the broker; the reader goes to the broker.
 """
@@ -48,7 +48,7 @@ def everything(bootstrap: str, topic: str, count: int) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("fault", ["drop_answer", "drop_request"])
-def test_lost_answers_and_requests(
+def test_lost_responses_and_requests(
     bootstrap: str, proxy: FaultyProxy, topic: str, new_producer: NewProducer, fault: str
 ) -> None:
     """FAULTS 9: with five requests in flight, again and again."""
@@ -73,7 +73,7 @@ def test_lost_answers_and_requests(
     assert producer.metrics()["record-retry-total"] > 0, "no fault was hit"
 
 
-def test_an_answer_that_never_comes(bootstrap: str, proxy: FaultyProxy, topic: str, new_producer: NewProducer) -> None:
+def test_a_response_that_never_comes(bootstrap: str, proxy: FaultyProxy, topic: str, new_producer: NewProducer) -> None:
     producer = new_producer(proxy.bootstrap, request_timeout_ms=300, delivery_timeout_ms=20_000, **QUICK)
     producer.send(topic, b"0").result(20)
     proxy.swallow_answers("Produce")
@@ -96,7 +96,7 @@ def test_a_broker_that_is_away_for_a_while(
     assert [each.result(0).offset for each in deliveries] == list(range(1, 101))
 
 
-def test_answers_in_slices(bootstrap: str, proxy: FaultyProxy, topic: str, new_producer: NewProducer) -> None:
+def test_responses_in_slices(bootstrap: str, proxy: FaultyProxy, topic: str, new_producer: NewProducer) -> None:
     proxy.slice_answers(1)
     producer = new_producer(proxy.bootstrap)
     assert producer.send(topic, b"x").result(20).offset == 0

@@ -274,7 +274,7 @@ def test_a_topic_that_grows_and_one_that_is_made_again(
     assert producer.send(name, b"first of the new one", partition=0).result(30).offset == 0
 
 
-def test_a_child_process_is_told_to_make_its_own(bootstrap: str, topic: str, new_producer: NewProducer) -> None:
+def test_a_child_process_must_make_its_own(bootstrap: str, topic: str, new_producer: NewProducer) -> None:
     producer = new_producer(bootstrap)
     producer.send(topic, b"x").result(20)
     read_end, write_end = os.pipe()

@@ -197,7 +197,7 @@ def test_a_record_that_fails_ends_the_transaction(
 
 @pytest.mark.parametrize("api", ["EndTxn", "Produce", "InitProducerId", "TxnOffsetCommit"])
 @pytest.mark.parametrize("fault", ["drop_answer", "drop_request"])
-def test_lost_answers(
+def test_lost_responses(
     bootstrap: str, proxy: FaultyProxy, topic: str, name: str, new_producer: NewProducer, api: str, fault: str
 ) -> None:
     producer = new_producer(proxy.bootstrap, transactional_id=name, **QUICK)

@@ -27,7 +27,7 @@ def test_offsets_of_a_member_that_was_thrown_out(
         eventually(lambda: [record.value for record in zombie.poll(0.5)] == [b"0"])
         producer.begin_transaction()
         heard = threading.Event()
-        proxy.on_answer("Heartbeat", lambda answer: answer.error_code and heard.set(), count=None)
+        proxy.on_answer("Heartbeat", lambda response: response.error_code and heard.set(), count=None)
         admin.remove_members(topic)
         assert heard.wait(20)
         successor.subscribe([topic])

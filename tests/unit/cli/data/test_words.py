@@ -117,7 +117,7 @@ def test_where_a_record_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert places(source) == ["record 1", "record 2"]
 
 
-def test_what_cannot_be_read_is_told_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_reported_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = tmp_path / "first"
     first.write_text("a\n")
     for path, why in ((tmp_path / "missing", "No such file or directory"), (tmp_path, "Is a directory")):

@@ -1,4 +1,4 @@
-"""Files that somebody damaged: what is wrong is told with its place, and the rest is dumped all the same."""
+"""Files that somebody damaged: what is wrong is reported with its place, and the rest is dumped all the same."""
 
 from __future__ import annotations
 

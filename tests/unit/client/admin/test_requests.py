@@ -52,7 +52,7 @@ def created(**codes: int) -> CreateTopicsResponse:
 
 
 def offsets(code: int = 0) -> Any:
-    """Answers that repeat the node's id as the offset of each partition asked for."""
+    """Responses that repeat the node's id as the offset of each partition asked for."""
 
     def answer(node_id: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
         return ListOffsetsResponse(
@@ -94,7 +94,7 @@ def test_a_controller_that_moved_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize("failure", [lost(), ClientTimeoutError("no answer")])
-def test_a_lost_answer_may_mean_that_it_was_done(failure: KafkaError) -> None:
+def test_a_lost_response_may_mean_that_it_was_done(failure: KafkaError) -> None:
     cluster = FakeCluster()
     cluster.answer(ApiKey.CREATE_TOPICS, failure, created(a=ErrorCode.TOPIC_ALREADY_EXISTS))
     made = run(core_of(cluster).topics.create_topic("a"))
@@ -187,7 +187,7 @@ def test_a_coordinator_that_moved_is_looked_for() -> None:
     assert [node_id for node_id, _ in cluster.requests] == [coordinator_id(0), coordinator_id(1)]
 
 
-def test_the_last_failure_is_told_when_the_time_is_over() -> None:
+def test_the_last_failure_is_reported_when_the_time_is_over() -> None:
     cluster = FakeCluster()
     cluster.always(ApiKey.CREATE_TOPICS, created(a=ErrorCode.NOT_CONTROLLER))
     with pytest.raises(ClientTimeoutError, match="NOT_CONTROLLER"):
@@ -205,7 +205,7 @@ def test_as_many_retries_as_the_option_says() -> None:
     assert len(cluster.requests) == 3
 
 
-def test_the_broker_is_told_how_long_it_may_take() -> None:
+def test_the_broker_learns_how_long_it_may_take() -> None:
     cluster = FakeCluster()
     cluster.always(ApiKey.CREATE_TOPICS, created(a=0))
     run(core_of(cluster, request_timeout_ms=700).topics.create_topic("a"))
@@ -215,7 +215,7 @@ def test_the_broker_is_told_how_long_it_may_take() -> None:
     assert 0 < second.timeout_ms <= 2000
 
 
-def test_a_broker_that_answers_for_something_else() -> None:
+def test_a_broker_that_responds_for_something_else() -> None:
     cluster = FakeCluster()
     cluster.always(ApiKey.CREATE_TOPICS, created(b=0))
     with pytest.raises(KafkaError, match="broker 0 left a out"):
@@ -346,7 +346,7 @@ def test_what_was_heard_of_a_cluster_says_more_than_that_time_is_over() -> None:
         (lambda core: core.log_dirs.describe_log_dirs([0], partitions=[("t", "0")]), "whole number"),
     ],
 )
-def test_what_has_the_wrong_type_is_told_before_anybody_is_asked(call: Any, words: str) -> None:
+def test_what_has_the_wrong_type_is_reported_before_anybody_is_asked(call: Any, words: str) -> None:
     cluster = FakeCluster(topics={"t": 1})
     with pytest.raises(TypeError, match=words):
         run(call(core_of(cluster)))

@@ -1,4 +1,4 @@
-"""What users give wrongly is told in their own call, in words that say what was expected."""
+"""What users give wrongly is reported in their own call, in words that say what was expected."""
 
 import re
 import time

@@ -125,7 +125,7 @@ def test_what_was_kept_of_paused_partitions_stays_in_order() -> None:
     assert world.take() == [b"0", b"1", b"2"]
 
 
-def test_room_is_told_once_after_something_was_taken_out() -> None:
+def test_room_is_reported_once_after_something_was_taken_out() -> None:
     world = World()
     world.arrive(A, values(0, b"0"))
     assert not world.buffer.made_room()
@@ -215,7 +215,7 @@ def test_columns_take_everything_that_is_there() -> None:
     assert (empty.num_rows, empty.schema) == (0, rows.schema)
 
 
-def test_an_answer_without_rows_leaves_nothing_in_the_reader() -> None:
+def test_a_response_without_rows_leaves_nothing_in_the_reader() -> None:
     """Markers of transactions alone: the next record batch begins with a reader that knows nothing of them."""
     pytest.importorskip("pyarrow")
     world = World()

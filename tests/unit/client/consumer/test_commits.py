@@ -80,7 +80,7 @@ def test_callbacks_run_in_order_and_when_asked_for() -> None:
     assert not world.commits.is_pending
 
 
-def test_a_cancelled_commit_was_not_answered() -> None:
+def test_a_cancelled_commit_got_no_response() -> None:
     world = World()
     pending = world.commits.start({A: OffsetAndMetadata(1)})
     pending.future.cancel()

@@ -27,7 +27,7 @@ from barnabas.types import TopicPartition
 
 
 class Log:
-    """One partition that answers fetches from what the test has put into it."""
+    """One partition; fetches get what the test has put into it."""
 
     def __init__(self, *batches: bytes) -> None:
         self.batches = batches

@@ -89,7 +89,7 @@ def test_every_version_reads_as_the_compiled_codec_wrote_it(version: int) -> Non
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_answer_cut_anywhere_is_a_protocol_error_or_shorter(version: int) -> None:
+def test_a_response_cut_anywhere_is_a_protocol_error_or_shorter(version: int) -> None:
     whole = encode(response(version), version)
     refused = 0
     for end in range(len(whole)):

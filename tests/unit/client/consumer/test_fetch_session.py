@@ -31,7 +31,7 @@ def test_an_incremental_request_names_only_what_changed() -> None:
     assert (plan.epoch, plan.send, plan.forget) == (2, {}, [ForgottenPartition(ID, "t", 1)])
 
 
-def test_a_topic_made_anew_is_forgotten_under_its_old_id() -> None:
+def test_a_topic_made_again_is_forgotten_under_its_old_id() -> None:
     session = started()
     plan = session.build({A: at(0, b"n" * 16), B: at(0)})
     assert plan.send == {A: at(0, b"n" * 16)}
@@ -58,7 +58,7 @@ def test_a_broker_that_made_no_session_gets_full_requests() -> None:
     assert session.build({A: at(1), B: at(0)}).send.keys() == {A, B}
 
 
-def test_a_session_that_the_broker_ended_starts_anew() -> None:
+def test_a_session_that_the_broker_ended_starts_again() -> None:
     session = started()
     session.build({A: at(1), B: at(0)})
     assert session.handle_response(0, 0, {A})
@@ -78,7 +78,7 @@ def test_after_an_error_all_is_said_again(error: ErrorCode, session_id: int) -> 
     assert (plan.session_id, plan.epoch, set(plan.send)) == (session_id, 0, {A, B})
 
 
-def test_no_answer_closes_the_old_session_with_a_new_one() -> None:
+def test_no_response_closes_the_old_session_with_a_new_one() -> None:
     session = started()
     session.build({A: at(1), B: at(0)})
     session.handle_failure()
@@ -86,7 +86,7 @@ def test_no_answer_closes_the_old_session_with_a_new_one() -> None:
     assert (plan.session_id, plan.epoch, set(plan.send)) == (77, 0, {A, B})
 
 
-def test_answers_that_do_not_fit_are_not_used() -> None:
+def test_responses_that_do_not_fit_are_not_used() -> None:
     session = FetchSession(1)
     session.build({A: at(0), B: at(0)})
     assert not session.handle_response(0, 77, {A})

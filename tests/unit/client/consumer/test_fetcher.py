@@ -1,4 +1,4 @@
-"""The fetcher over a cluster of functions: what it asks for and when, what becomes of the answers."""
+"""The fetcher over a cluster of functions: what it asks for and when, what becomes of the responses."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_all_partitions_together_are_bounded_too() -> None:
     run(test)
 
 
-def test_a_seek_while_a_request_is_on_its_way_voids_its_answer() -> None:
+def test_a_seek_while_a_request_is_on_its_way_voids_its_response() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
         world = World(cluster)
@@ -183,7 +183,7 @@ def test_older_brokers_are_asked_by_name(version: int) -> None:
     run(test)
 
 
-def test_a_follower_in_our_rack_until_it_does_not_answer() -> None:
+def test_a_follower_in_our_rack_until_it_does_not_respond() -> None:
     async def test() -> None:
         cluster = FakeCluster(brokers=2, topics={"t": 1})
         cluster.answer(
@@ -245,7 +245,7 @@ def test_out_of_range_is_reset_or_told_when_it_is_due(policy: Any) -> None:
     run(test)
 
 
-def test_the_new_leader_in_the_answer_is_followed_at_once() -> None:
+def test_the_new_leader_in_the_response_is_followed_at_once() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
         moved = failed(ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=LeaderIdAndEpoch(leader_id=9, leader_epoch=4))
@@ -293,7 +293,7 @@ def test_errors_for_the_user_come_once_and_then_it_is_tried_again(response: Any,
     run(test)
 
 
-def test_after_a_lost_answer_the_session_is_begun_anew() -> None:
+def test_after_a_lost_response_the_session_is_begun_again() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 2})
         cluster.answer(ApiKey.FETCH, answer({A: values(0, b"0"), B: b""}), lost())
@@ -364,7 +364,7 @@ def test_a_throttled_client_tells_its_connection() -> None:
     run(test)
 
 
-def test_an_answer_that_comes_after_a_change_of_leader_is_void() -> None:
+def test_a_response_that_comes_after_a_change_of_leader_is_void() -> None:
     """Else the position that is being validated would move, and the validation never come to an end."""
 
     async def test() -> None:
@@ -416,7 +416,7 @@ def test_a_kick_just_when_the_last_request_ends_is_not_lost() -> None:
     run(test)
 
 
-def test_a_brokers_error_is_told_although_the_first_partition_is_gone() -> None:
+def test_a_brokers_error_is_reported_although_the_first_partition_is_gone() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 2})
         cluster.answer(ApiKey.FETCH, AuthenticationError("wrong password"), answer({B: values(0, b"0")}))

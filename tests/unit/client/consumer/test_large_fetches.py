@@ -1,4 +1,4 @@
-"""Large answers for poll_arrow: record batches in the buffers they came in, and fetched again where that is needed."""
+"""Large responses for poll_arrow: record batches in the buffers they came in, fetched again where that is needed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_who_asks_for_records_then_gets_them() -> None:
     run(test)
 
 
-def test_a_fault_in_the_middle_is_told_after_what_comes_before_it() -> None:
+def test_a_fault_in_the_middle_is_reported_after_what_comes_before_it() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
         data = many(0, 600)
@@ -114,7 +114,7 @@ def test_a_fault_in_the_middle_is_told_after_what_comes_before_it() -> None:
     run(test)
 
 
-def test_small_answers_and_large_ones_come_in_order() -> None:
+def test_small_responses_and_large_ones_come_in_order() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 2})
         cluster.answer(
@@ -142,7 +142,7 @@ def test_small_answers_and_large_ones_come_in_order() -> None:
     run(test)
 
 
-def test_a_fault_at_the_first_record_is_told_each_time() -> None:
+def test_a_fault_at_the_first_record_is_reported_each_time() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
         cluster.answer(ApiKey.FETCH, answer({A: many(0, damage=300)}))
@@ -211,7 +211,7 @@ def test_bytes_that_may_be_written_over_are_fetched_again(
     run(test)
 
 
-def test_an_answer_shared_by_many_partitions_is_copied() -> None:
+def test_a_response_shared_by_many_partitions_is_copied() -> None:
     """Whoever keeps the rows of one would keep the bytes of all."""
 
     async def test() -> None:

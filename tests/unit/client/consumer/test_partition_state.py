@@ -107,7 +107,7 @@ def test_a_valid_position_goes_on_with_what_is_buffered() -> None:
     assert (state.version, state.fetch_offset, state.buffered_bytes) == (version, 150, 1000)
 
 
-def test_a_truncation_beyond_the_position_is_fetched_again_and_nobody_is_told() -> None:
+def test_a_truncation_beyond_the_position_is_fetched_again_without_an_error() -> None:
     state = validating()
     version = state.version
     assert state.complete_validation(version, 150, 120, 5, NONE) is None
@@ -117,7 +117,7 @@ def test_a_truncation_beyond_the_position_is_fetched_again_and_nobody_is_told() 
     assert state.is_fetchable
 
 
-def test_a_truncation_below_the_position_moves_it_or_is_told() -> None:
+def test_a_truncation_below_the_position_moves_it_or_is_reported() -> None:
     state = validating()
     told = state.complete_validation(state.version, 150, 80, 4, NONE)
     assert told == Truncation(TP, 100, OffsetAndMetadata(80, "", 4))
@@ -133,7 +133,7 @@ def test_an_unknown_epoch_is_a_truncation_to_who_knows_where() -> None:
     assert (state.state, state.reset) == (FetchState.AWAIT_RESET, EARLIEST)
 
 
-def test_a_late_answer_of_a_validation_is_ignored() -> None:
+def test_a_late_response_of_a_validation_is_ignored() -> None:
     state = validating()
     assert state.complete_validation(state.version - 1, 150, 0, 5, NONE) is None
     assert state.complete_validation(state.version, 149, 0, 5, NONE) is None

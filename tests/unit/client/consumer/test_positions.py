@@ -254,7 +254,7 @@ def test_an_unexpected_failure_is_raised_and_then_tried_again(where: str, monkey
     run(test)
 
 
-def test_errors_for_the_user_wait_until_they_are_told() -> None:
+def test_errors_for_the_user_wait_until_they_are_reported() -> None:
     async def test() -> None:
         world = World()
         world.cluster.always(ApiKey.LIST_OFFSETS, listed(0, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
@@ -323,7 +323,7 @@ def test_a_seek_during_a_reset_wins() -> None:
     run(test)
 
 
-def test_a_broker_that_does_not_answer_holds_up_its_own_partitions_only() -> None:
+def test_a_broker_that_does_not_respond_holds_up_its_own_partitions_only() -> None:
     async def test() -> None:
         world = World(brokers=2)
 
@@ -343,10 +343,10 @@ def test_a_broker_that_does_not_answer_holds_up_its_own_partitions_only() -> Non
 
 
 class TestLeaderChange:
-    async def moved(self, reset: OffsetReset, *answers: Any) -> World:
+    async def moved(self, reset: OffsetReset, *responses: Any) -> World:
         """A position at 100 of epoch 0, then a new leader in epoch 3."""
         world = World(reset, committed={A: OffsetAndMetadata(100, "", 0)}, brokers=2)
-        world.cluster.answer(ApiKey.OFFSET_FOR_LEADER_EPOCH, epoch_ends(100, 0), *answers)
+        world.cluster.answer(ApiKey.OFFSET_FOR_LEADER_EPOCH, epoch_ends(100, 0), *responses)
         world.subscription.assign([A])
         world.keeper.kick()
         await world.fetching(A)
@@ -397,7 +397,7 @@ class TestLeaderChange:
 
         run(test)
 
-    def test_what_a_broker_does_not_answer_is_asked_again_soon(self) -> None:
+    def test_what_a_broker_does_not_respond_to_is_requested_again_soon(self) -> None:
         async def test() -> None:
             world = await self.moved(EARLIEST, OffsetForLeaderEpochResponse(topics=[]), epoch_ends(100, 0))
             await world.fetching(A)
@@ -415,7 +415,7 @@ class TestLeaderChange:
 
         run(test)
 
-    def test_a_truncated_log_is_told_without_a_policy(self) -> None:
+    def test_a_truncated_log_is_reported_without_a_policy(self) -> None:
         async def test() -> None:
             world = await self.moved(NONE, epoch_ends(80, 0))
             await world.until(lambda: world.errors)
@@ -441,7 +441,7 @@ class TestLeaderChange:
 
 
 @pytest.mark.parametrize("reset", [EARLIEST, NONE])
-def test_a_topic_made_anew(reset: OffsetReset) -> None:
+def test_a_topic_made_again(reset: OffsetReset) -> None:
     async def test() -> None:
         world = World(reset, committed={A: OffsetAndMetadata(100)})
         world.cluster.always(ApiKey.LIST_OFFSETS, listed(0))
@@ -480,7 +480,7 @@ def test_a_leader_that_is_missing_is_waited_for() -> None:
 
 
 class TestLookups:
-    def test_until_all_have_answered(self) -> None:
+    def test_until_all_have_responded(self) -> None:
         async def test() -> None:
             world = World(brokers=2)
             world.cluster.answer(ApiKey.LIST_OFFSETS, listed(4), listed(0, ErrorCode.LEADER_NOT_AVAILABLE), listed(6))

@@ -1,4 +1,4 @@
-"""Answers grow while they come quickly, and shrink when they do not."""
+"""Responses grow while they come quickly, and shrink when they do not."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def size_of(**options: Any) -> ResponseSize:
 
 
 def after(size: ResponseSize, *took_ms: int) -> list[int]:
-    """What is asked for of a single partition, each answer being as large as it may."""
+    """What is asked for of a single partition, each response being as large as it may."""
     asked = []
     for each in took_ms:
         size.on_response(size.per_partition(1), each)
@@ -27,7 +27,7 @@ def after(size: ResponseSize, *took_ms: int) -> list[int]:
     return asked
 
 
-def test_quick_answers_grow_up_to_a_bound() -> None:
+def test_quick_responses_grow_up_to_a_bound() -> None:
     size = size_of()
     assert size.per_partition(1) == FIRST_BYTES
     grown = after(size, *[QUICK_MS] * 6)
@@ -35,7 +35,7 @@ def test_quick_answers_grow_up_to_a_bound() -> None:
     assert grown[-1] == LARGEST_BYTES
 
 
-def test_slow_answers_shrink_to_what_kafka_would_ask_for() -> None:
+def test_slow_responses_shrink_to_what_kafka_would_ask_for() -> None:
     size = size_of()
     after(size, *[QUICK_MS] * 2)
     assert after(size, SLOW_MS, SLOW_MS, SLOW_MS, SLOW_MS, SLOW_MS) == [4 << 20, 2 << 20, *[MEGABYTE] * 3]
@@ -52,7 +52,7 @@ def test_neither_quick_nor_slow_or_not_full() -> None:
     assert size.per_partition(1) == FIRST_BYTES
 
 
-def test_partitions_share_an_answer_but_none_gets_less_than_its_due() -> None:
+def test_partitions_share_a_response_but_none_gets_less_than_its_due() -> None:
     size = size_of()
     after(size, *[0] * 3)
     assert [size.per_partition(count) for count in (1, 2, 8, 99)] == [8 << 20, 4 << 20, 1 << 20, 1 << 20]

@@ -150,7 +150,7 @@ def test_records_after_all() -> None:
     run(test)
 
 
-def test_a_fault_at_the_first_record_is_told_each_time() -> None:
+def test_a_fault_at_the_first_record_is_reported_each_time() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
         cluster.answer(ApiKey.FETCH, answer({A: many(0, damage=300)}))
@@ -166,7 +166,7 @@ def test_a_fault_at_the_first_record_is_told_each_time() -> None:
     run(test)
 
 
-def test_a_fault_in_the_middle_is_told_after_what_comes_before_it() -> None:
+def test_a_fault_in_the_middle_is_reported_after_what_comes_before_it() -> None:
     async def test() -> None:
         cluster = FakeCluster(topics={"t": 1})
         size = len(many(0, 10))

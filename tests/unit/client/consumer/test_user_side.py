@@ -72,7 +72,7 @@ def test_an_asyncio_side_goes_with_its_user_to_another_loop() -> None:
     asyncio.run(wait(True))
 
 
-def test_what_was_told_to_the_loop_before_is_not_lost() -> None:
+def test_what_was_reported_to_the_loop_before_is_not_lost() -> None:
     """A loop that was stopped does not run what was handed to it."""
     side = AsyncSide()
     first = asyncio.new_event_loop()

@@ -88,7 +88,7 @@ def member(worlds: list[World]) -> World:
     [(("no-such", 0), "no-such-0.*typo"), (("t", 7), r"t-7.*1 partition\(s\), numbered from 0")],
 )
 @pytest.mark.parametrize("seeks", [False, True])
-def test_a_partition_that_does_not_exist_is_told_once(
+def test_a_partition_that_does_not_exist_is_reported_once(
     world: World, partition: tuple[str, int], words: str, seeks: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     def warnings() -> list[str]:
@@ -144,7 +144,7 @@ def test_a_commit_that_reaches_nobody_says_whom(member: World) -> None:
         member.side.run(member.core.commits.commit({("t", 0): 5}, timeout=0.05))
 
 
-def test_a_commit_that_is_not_answered_may_have_been_stored(member: World) -> None:
+def test_a_commit_without_a_response_may_have_been_stored(member: World) -> None:
     member.core.subscriptions.assign([("t", 0)])
     member.cluster.always(ApiKey.OFFSET_COMMIT, ClientTimeoutError("broker-0 did not answer"))
     with pytest.raises(ClientTimeoutError, match=r"may or may not have been stored \(broker-0 did not answer\)"):

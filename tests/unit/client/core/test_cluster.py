@@ -87,13 +87,13 @@ def test_it_learns_of_the_cluster_and_sends(broker: Broker) -> None:
     run(broker.bootstrap, use)
 
 
-def test_a_frame_goes_out_in_parts_and_its_answer_is_a_view(broker: Broker) -> None:
+def test_a_frame_goes_out_in_parts_and_its_response_is_a_view(broker: Broker) -> None:
     async def use(cluster: ClusterClient) -> None:
         version = await cluster.version_of(0, ApiKey.LIST_GROUPS, max_version=4)
         assert version == 4
         body = encode(ListGroupsRequest(), version)
-        answer = await cluster.send_frame(0, ApiKey.LIST_GROUPS, version, [body[:1], memoryview(body)[1:]])
-        assert decode(ListGroupsResponse, version, answer)[0].error_code == 0
+        response = await cluster.send_frame(0, ApiKey.LIST_GROUPS, version, [body[:1], memoryview(body)[1:]])
+        assert decode(ListGroupsResponse, version, response)[0].error_code == 0
 
     run(broker.bootstrap, use)
 
@@ -103,8 +103,8 @@ def test_a_frame_whose_order_matters_leaves_on_the_connection_that_is_there_or_n
         await cluster.start()
         version = cluster.ready_version(0, ApiKey.LIST_GROUPS, max_version=4)
         body = encode(ListGroupsRequest(), version)
-        answer = await cluster.post_frame(0, ApiKey.LIST_GROUPS, version, [body])
-        assert decode(ListGroupsResponse, version, answer)[0].error_code == 0
+        response = await cluster.post_frame(0, ApiKey.LIST_GROUPS, version, [body])
+        assert decode(ListGroupsResponse, version, response)[0].error_code == 0
         proxy.drop_answer("ListGroups")
         with pytest.raises(UnreachableError):
             await cluster.post_frame(0, ApiKey.LIST_GROUPS, version, [body])
@@ -118,11 +118,11 @@ def test_a_frame_whose_order_matters_leaves_on_the_connection_that_is_there_or_n
     run(proxy.bootstrap, use)
 
 
-def test_many_requests_on_one_connection_are_answered_in_order(broker: Broker) -> None:
+def test_many_requests_on_one_connection_get_responses_in_order(broker: Broker) -> None:
     async def use(cluster: ClusterClient) -> None:
         await cluster.start()
-        answers = await asyncio.gather(*(cluster.send(0, ListGroupsRequest()) for _ in range(200)))
-        assert [answer.error_code for answer in answers] == [0] * 200
+        responses = await asyncio.gather(*(cluster.send(0, ListGroupsRequest()) for _ in range(200)))
+        assert [response.error_code for response in responses] == [0] * 200
         assert list(connections(cluster)) == [0]
 
     run(broker.bootstrap, use)
@@ -132,8 +132,8 @@ def test_a_group_coordinator_has_a_connection_of_its_own(broker: Broker) -> None
     async def use(cluster: ClusterClient) -> None:
         node_id = await cluster.coordinator(CoordinatorKind.GROUP, "g")
         assert node_id == coordinator_id(0)
-        answer = await cluster.send(node_id, HeartbeatRequest(group_id="g", generation_id=1, member_id="m"))
-        assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        response = await cluster.send(node_id, HeartbeatRequest(group_id="g", generation_id=1, member_id="m"))
+        assert response.error_code == ErrorCode.UNKNOWN_MEMBER_ID
         assert set(connections(cluster)) == {0, coordinator_id(0)}
         assert await cluster.coordinator(CoordinatorKind.TRANSACTION, "t") == 0
 
@@ -325,7 +325,7 @@ def test_an_address_where_nobody_is(address: str, words: str) -> None:
     run(address, use)
 
 
-def test_all_addresses_are_named_if_none_answers() -> None:
+def test_all_addresses_are_named_if_none_responds() -> None:
     async def use(cluster: ClusterClient) -> None:
         with pytest.raises(UnreachableError, match="no broker responds") as raised:
             await cluster.start()
@@ -358,7 +358,7 @@ def test_canonical_names(broker: Broker) -> None:
 # --- faults on the way ---
 
 
-def test_an_answer_that_is_lost_with_its_connection(proxy: FaultyProxy) -> None:
+def test_a_response_that_is_lost_with_its_connection(proxy: FaultyProxy) -> None:
     async def use(cluster: ClusterClient) -> None:
         await cluster.start()
         proxy.drop_answer("ListGroups")
@@ -374,17 +374,17 @@ def test_all_that_waits_on_a_connection_hears_of_its_end(proxy: FaultyProxy) -> 
     async def use(cluster: ClusterClient) -> None:
         await cluster.start()
         proxy.swallow_answers("ListGroups")
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             cluster.send(0, ListGroupsRequest(), timeout_ms=100),
             *(cluster.send(0, ListGroupsRequest()) for _ in range(4)),
             return_exceptions=True,
         )
-        assert [type(answer) for answer in answers] == [ClientTimeoutError] + [UnreachableError] * 4
+        assert [type(response) for response in responses] == [ClientTimeoutError] + [UnreachableError] * 4
 
     run(proxy.bootstrap, use)
 
 
-def test_an_answer_that_never_comes(proxy: FaultyProxy) -> None:
+def test_a_response_that_never_comes(proxy: FaultyProxy) -> None:
     async def use(cluster: ClusterClient) -> None:
         await cluster.start()
         proxy.swallow_answers("ListGroups")
@@ -396,7 +396,7 @@ def test_an_answer_that_never_comes(proxy: FaultyProxy) -> None:
     run(proxy.bootstrap, use)
 
 
-def test_an_answer_that_breaks_off(proxy: FaultyProxy) -> None:
+def test_a_response_that_breaks_off(proxy: FaultyProxy) -> None:
     async def use(cluster: ClusterClient) -> None:
         await cluster.start()
         proxy.cut_answer("ListGroups", after_bytes=6)
@@ -406,7 +406,7 @@ def test_an_answer_that_breaks_off(proxy: FaultyProxy) -> None:
     run(proxy.bootstrap, use)
 
 
-def test_answers_that_come_one_byte_at_a_time(proxy: FaultyProxy) -> None:
+def test_responses_that_come_one_byte_at_a_time(proxy: FaultyProxy) -> None:
     async def use(cluster: ClusterClient) -> None:
         proxy.slice_answers(1)
         await create(cluster, "slices", 5)
@@ -519,7 +519,7 @@ def test_a_broker_may_ask_for_a_new_start(proxy: FaultyProxy) -> None:
 
 
 def test_a_throttled_connection_is_left_alone(proxy: FaultyProxy) -> None:
-    """KIP-219: the answer comes at once and says how long to be quiet."""
+    """KIP-219: the response comes at once and says how long to be quiet."""
 
     def throttled(response: object) -> None:
         response.throttle_time_ms = 150  # type: ignore[attr-defined]

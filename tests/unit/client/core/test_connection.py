@@ -32,7 +32,7 @@ HEARTBEAT = int(ApiKey.HEARTBEAT)
 
 
 class Peer:
-    """The other end: reads frames, writes what it is told."""
+    """The other end: reads frames, writes what the test says."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
@@ -88,7 +88,7 @@ async def why(connection: Connection) -> str:
     return raised.value.why
 
 
-def test_answers_are_matched_in_order() -> None:
+def test_responses_are_matched_in_order() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         first = connection.post(HEARTBEAT, 4, [b"one"])
         second = connection.post(HEARTBEAT, 3, [b"t", b"wo"])
@@ -107,7 +107,7 @@ def test_answers_are_matched_in_order() -> None:
 @pytest.mark.parametrize("slice_bytes", [3_000_100, 4_096])
 def test_frames_of_every_size_and_what_comes_behind_them(size: int, slice_bytes: int) -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
-        answers = [connection.post(HEARTBEAT, 4, [b""]) for _ in range(3)]
+        responses = [connection.post(HEARTBEAT, 4, [b""]) for _ in range(3)]
         bodies = [bytes([number]) * size for number in range(3)]
         stream = b""
         for body in bodies:
@@ -119,7 +119,7 @@ def test_frames_of_every_size_and_what_comes_behind_them(size: int, slice_bytes:
                 await peer.write(stream[start : start + slice_bytes])
 
         writing = asyncio.create_task(write())
-        for answer, body in zip(answers, bodies, strict=True):
+        for answer, body in zip(responses, bodies, strict=True):
             assert bytes(await answer) == body
         await writing
 
@@ -129,7 +129,7 @@ def test_frames_of_every_size_and_what_comes_behind_them(size: int, slice_bytes:
 @pytest.mark.parametrize("slice_bytes", [1, 7, 64])
 def test_small_frames_that_arrive_in_pieces_of_two_at_once(slice_bytes: int) -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
-        answers = [connection.post(HEARTBEAT, 4, [b""]) for _ in range(20)]
+        responses = [connection.post(HEARTBEAT, 4, [b""]) for _ in range(20)]
         stream = b""
         for number in range(20):
             correlation_id, _ = await peer.request()
@@ -137,18 +137,18 @@ def test_small_frames_that_arrive_in_pieces_of_two_at_once(slice_bytes: int) -> 
         for start in range(0, len(stream), slice_bytes):
             await peer.write(stream[start : start + slice_bytes])
             await asyncio.sleep(0)
-        assert [bytes(await answer) for answer in answers] == [bytes([number]) * number for number in range(20)]
+        assert [bytes(await answer) for answer in responses] == [bytes([number]) * number for number in range(20)]
 
     play(scene)
 
 
-def test_each_large_answer_has_a_buffer_of_its_own() -> None:
+def test_each_large_response_has_a_buffer_of_its_own() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
-        answers = [connection.post(HEARTBEAT, 4, [b""]) for _ in range(2)]
+        responses = [connection.post(HEARTBEAT, 4, [b""]) for _ in range(2)]
         for fill in (b"a", b"b"):
             correlation_id, _ = await peer.request()
             await peer.answer(correlation_id, fill * 20_000)
-        first, second = await answers[0], await answers[1]
+        first, second = await responses[0], await responses[1]
         assert first.obj is not second.obj
         assert len(first.obj) == 20_005, "exactly as large as the frame"
         assert bytes(first) == b"a" * 20_000
@@ -172,7 +172,7 @@ def test_a_large_request_to_a_slow_reader_goes_out_whole_and_in_order() -> None:
     play(scene)
 
 
-def test_a_request_without_an_answer() -> None:
+def test_a_request_without_a_response() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         done = connection.post(HEARTBEAT, 4, [b"fire"], expect_response=False)
         assert done.done() and connection.in_flight_count == 0
@@ -185,7 +185,7 @@ def test_a_request_without_an_answer() -> None:
     play(scene)
 
 
-def test_a_request_without_an_answer_whose_bytes_nobody_takes() -> None:
+def test_a_request_without_a_response_whose_bytes_nobody_takes() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         done = connection.post(HEARTBEAT, 4, [bytes(1 << 24)], timeout_ms=50, expect_response=False)
         with pytest.raises(UnreachableError, match="took no bytes within 50 ms"):
@@ -195,7 +195,7 @@ def test_a_request_without_an_answer_whose_bytes_nobody_takes() -> None:
     play(scene)
 
 
-def test_the_answer_for_somebody_who_has_given_up_is_dropped() -> None:
+def test_the_response_for_somebody_who_has_given_up_is_dropped() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         given_up = connection.post(HEARTBEAT, 4, [b"1"])
         given_up.cancel()
@@ -207,7 +207,7 @@ def test_the_answer_for_somebody_who_has_given_up_is_dropped() -> None:
     play(scene)
 
 
-def test_tagged_fields_in_the_header_of_an_answer_are_skipped() -> None:
+def test_tagged_fields_in_the_header_of_a_response_are_skipped() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         waiting = connection.post(HEARTBEAT, 4, [b""])
         correlation_id, _ = await peer.request()
@@ -254,7 +254,7 @@ def test_before_it_has_shown_to_be_a_broker_little_is_believed() -> None:
     play(scene, proven=False)
 
 
-def test_an_answer_that_nobody_asked_for() -> None:
+def test_a_response_that_nobody_asked_for() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         await peer.answer(1, b"")
         assert await peer.is_closed()
@@ -263,7 +263,7 @@ def test_an_answer_that_nobody_asked_for() -> None:
     play(scene)
 
 
-def test_the_end_of_the_connection_is_told_to_all_who_wait() -> None:
+def test_the_end_of_the_connection_is_reported_to_all_who_wait() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         ended: list[Connection] = []
         connection.on_closed = ended.append
@@ -279,7 +279,7 @@ def test_the_end_of_the_connection_is_told_to_all_who_wait() -> None:
     play(scene)
 
 
-def test_no_answer_in_time_ends_the_connection_for_all() -> None:
+def test_no_response_in_time_ends_the_connection_for_all() -> None:
     async def scene(connection: Connection, peer: Peer) -> None:
         late = connection.post(HEARTBEAT, 4, [b""], timeout_ms=20)
         behind = connection.post(HEARTBEAT, 4, [b""])
@@ -505,8 +505,8 @@ def test_large_frames_both_ways_over_tls(certificates: Certificates) -> None:
         options = AdminOptions.of("h:1", security_protocol="SSL", ssl_truststore_location=str(certificates.authority))
         connection = await Connector(options).connect(node)
         bodies = [bytes([number]) * size for number, size in enumerate((0, 10, 16_384, 100_000, 2_000_000, 5))]
-        answers = [connection.post(HEARTBEAT, 4, [body[:7], body[7:]]) for body in bodies]
-        for answer, body in zip(answers, bodies, strict=True):
+        responses = [connection.post(HEARTBEAT, 4, [body[:7], body[7:]]) for body in bodies]
+        for answer, body in zip(responses, bodies, strict=True):
             assert bytes(await answer) == body
         connection.close()
 

@@ -26,7 +26,7 @@ def _parameters(method: object) -> list[tuple[str, object, object]]:
     return [(parameter.name, parameter.kind, parameter.default) for parameter in found]
 
 
-def test_it_answers_as_it_was_told_and_keeps_the_requests() -> None:
+def test_it_responds_as_scripted_and_keeps_the_requests() -> None:
     async def run() -> None:
         cluster = FakeCluster(brokers=2, topics={"t": 3})
         cluster.answer(ApiKey.HEARTBEAT, HeartbeatResponse(error_code=27), lost())

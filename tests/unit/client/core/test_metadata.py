@@ -1,4 +1,4 @@
-"""What is taken over from answers and hints, and what is not: epochs never go back within one topic id."""
+"""What is taken over from responses and hints, and what is not: epochs never go back within one topic id."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cache() -> MetadataCache:
     return made
 
 
-def test_an_answer_is_taken_over(cache: MetadataCache) -> None:
+def test_a_response_is_taken_over(cache: MetadataCache) -> None:
     assert cache.brokers[1] == Node(1, "h1", 9092)
     assert (cache.cluster_id, cache.controller_id, cache.names) == ("c", 1, {ID: "t"})
     assert cache.leader(T0) == NodeAndEpoch(0, 5)
@@ -60,7 +60,7 @@ def test_a_broker_that_knows_no_epochs_is_believed(cache: MetadataCache) -> None
     assert cache.leader(T0) == NodeAndEpoch(1, -1)
 
 
-def test_a_topic_that_was_made_again_begins_anew(cache: MetadataCache) -> None:
+def test_a_topic_that_was_made_again_begins_again(cache: MetadataCache) -> None:
     cache.update(response(topic((1, 0), topic_id=OTHER_ID)), all_topics=False)
     assert cache.leader(T0) == NodeAndEpoch(1, 0)
     assert cache.names == {OTHER_ID: "t"}

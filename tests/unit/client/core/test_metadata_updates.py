@@ -74,7 +74,7 @@ def test_the_next_node_is_asked_when_one_fails_and_the_bootstrap_servers_at_last
     assert list(world.cache.topics) == ["t"]
 
 
-def test_all_are_named_when_nobody_answers() -> None:
+def test_all_are_named_when_nobody_responds() -> None:
     world = World()
     world.failures = {node_id: gone(node_id) for node_id in (1, 2, -1, -2)}
 
@@ -123,7 +123,7 @@ def test_after_failing_for_long_only_the_bootstrap_servers_are_asked() -> None:
     run(world, scene)
 
 
-def test_an_answer_without_brokers_is_no_answer() -> None:
+def test_a_response_without_brokers_is_no_response() -> None:
     world = World()
     send = world.send
 

@@ -30,7 +30,7 @@ class StubConnection:
 
 
 class StubConnector:
-    """Fails as often as it is told to, and notes when it was asked."""
+    """Fails as often as the test wants, and notes when it was asked."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures

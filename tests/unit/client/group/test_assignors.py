@@ -18,7 +18,7 @@ T = [TopicPartition("t", number) for number in range(4)]
 
 
 class Mine:
-    """Everything to the first member, or what it is told."""
+    """Everything to the first member, or what the test sets."""
 
     name = "mine"
 

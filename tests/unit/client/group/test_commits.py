@@ -145,7 +145,7 @@ def test_what_passes_is_tried_again_and_the_coordinator_looked_up() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION])
-def test_a_member_that_was_thrown_out_is_told_what_to_do(code: ErrorCode) -> None:
+def test_the_error_of_a_member_that_was_thrown_out_says_what_to_do(code: ErrorCode) -> None:
     cluster = FakeCluster()
     cluster.answer(ApiKey.OFFSET_COMMIT, committed(code))
     membership = Membership()

@@ -171,7 +171,7 @@ def test_nobody_comes_back_because_a_timer_is_due() -> None:
         await stage.membership.start()
         stage.membership.subscribe(None, re.compile("t"))
         machine = stage.membership._machine
-        while not machine.is_away:  # noqa: ASYNC110 - nobody is told
+        while not machine.is_away:  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.001)
         await asyncio.sleep(0.03)  # several times the age at which metadata is asked for again
         assert machine.is_away
@@ -328,7 +328,7 @@ def test_the_new_protocol_resolves_topic_ids_through_metadata() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_topic_that_does_not_exist_is_told_once(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_topic_that_does_not_exist_is_reported_once(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.always(ApiKey.CONSUMER_GROUP_HEARTBEAT, ConsumerGroupHeartbeatResponse(member_id="me"))
         await stage.membership.start()

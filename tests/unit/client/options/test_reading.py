@@ -161,7 +161,7 @@ def test_what_is_no_interceptor(kind: type[Any], methods: str, given: object, wo
 
 
 @pytest.mark.parametrize("option", ["ssl_truststore_location", "ssl_keystore_location"])
-def test_a_file_that_is_not_there_is_told_at_once(option: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_at_once(option: str, tmp_path: Path) -> None:
     missing = tmp_path / "missing.pem"
     assert faults(AdminOptions, security_protocol="SSL", **{option: str(missing)}) == (
         f"{option}: {missing}: No such file or directory",

@@ -108,7 +108,7 @@ def test_every_option_has_a_name_a_doc_and_a_default_that_passes_its_own_check(t
     ("table", "kwargs"),
     [(ProducerOptions, ProducerKwargs), (ConsumerOptions, ConsumerKwargs), (AdminOptions, AdminKwargs)],
 )
-def test_editors_are_told_of_the_same_options(table: type[Any], kwargs: type[Any]) -> None:
+def test_editors_know_the_same_options(table: type[Any], kwargs: type[Any]) -> None:
     fields = {option.field for option in table.settings.values()}
     assert set(get_type_hints(kwargs)) == fields - {"bootstrap_servers"}
 

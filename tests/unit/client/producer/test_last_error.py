@@ -1,4 +1,4 @@
-"""What users wait for in vain says why: the address of the broker and what was wrong with it, or what it answered."""
+"""A wait that times out says why: the address of the broker and what was wrong with it, or its response."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_records_go_to_the_leaders(
     assert nodes == [0, 1]
 
 
-def test_a_hint_in_the_answer_is_followed_at_once(
+def test_a_hint_in_the_response_is_followed_at_once(
     cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
 ) -> None:
     """KIP-951: no metadata request, no pause."""
@@ -150,7 +150,7 @@ def test_a_first_batch_that_is_refused_for_now_is_not_overtaken(
     assert broker.values("t") == [b"%d" % number for number in range(40)]
 
 
-def test_an_answer_that_was_lost_is_not_a_second_record(
+def test_a_response_that_was_lost_is_not_a_second_record(
     cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
 ) -> None:
     made = sending(cluster)
@@ -284,7 +284,9 @@ def test_a_broker_too_old_for_idempotence(
     assert "enable_idempotence=False" in str(made.send("t").exception(20))
 
 
-def test_acks_zero_has_no_answer(cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]) -> None:
+def test_acks_zero_has_no_response(
+    cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
+) -> None:
     made = sending(cluster, acks=0)
     assert made.send("t", partition=0).result(20).offset == -1
     (request,) = cluster.requests_of(ApiKey.PRODUCE)

@@ -85,7 +85,7 @@ def test_until_the_first_of_an_epoch_is_acknowledged_none_follows_it(transaction
         assert identity.may_send(another), "from then on as many as may be in flight"
 
 
-def test_in_a_topic_made_anew_the_next_goes_alone_too(identity: ProducerIdentity) -> None:
+def test_in_a_topic_made_again_the_next_goes_alone_too(identity: ProducerIdentity) -> None:
     """Its partitions do not know the producer either. The sequence goes on: the topic may be the old one after all."""
     (first,) = sent(identity, 10)
     identity.on_acked(first, 0)

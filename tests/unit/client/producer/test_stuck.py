@@ -1,7 +1,7 @@
 """What must never leave a producer waiting forever.
 
-Wake-ups between two looks, answers that cannot be read, batches that were given up while their request was still on its
-way, callbacks that exit, loops of users that ended, coordinators that are gone.
+Wake-ups between two checks, responses that cannot be read, batches that were given up while their request was still
+under way, callbacks that exit, loops of users that ended, coordinators that are gone.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ async def _until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("error", [ProtocolError("cut short"), ValueError("never thought of")])
-def test_an_answer_that_cannot_be_read_is_as_good_as_none(
+def test_a_response_that_cannot_be_read_is_as_good_as_none(
     cluster: FakeCluster, broker: ProduceBroker, sending: NewSending, error: Exception
 ) -> None:
     made = sending(cluster)
@@ -214,7 +214,7 @@ class TestTransactions:
             with pytest.raises(FencedError):
                 made.io.wait(call())
 
-    def test_close_does_not_wait_for_ever_for_a_dead_coordinator(
+    def test_close_does_not_wait_forever_for_a_dead_coordinator(
         self, cluster: FakeCluster, broker: ProduceBroker, sending: NewSending
     ) -> None:
         cluster.always(ApiKey.END_TXN, lambda *_: lost())

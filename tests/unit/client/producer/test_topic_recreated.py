@@ -164,7 +164,7 @@ def test_a_broker_that_lags_behind_is_not_believed(
     assert waiting.result(20).partition == 5
 
 
-def test_a_broker_that_still_has_the_topic_before_it_was_made_anew(
+def test_a_broker_that_still_has_the_topic_before_it_was_made_again(
     cluster: FakeCluster, broker: ProduceBroker, sending: Callable[..., Sending]
 ) -> None:
     cluster.versions[ApiKey.PRODUCE] = 12

@@ -27,7 +27,7 @@ GROUP = SimpleNamespace(group_id="g", generation_id=-1, member_id="", group_inst
 
 
 class Coordinator:
-    """Answers when it is let, and counts how transactions ended."""
+    """Responds when it is let, and counts how transactions ended."""
 
     def __init__(self, cluster: FakeCluster) -> None:
         self.broker = ProduceBroker(cluster)
@@ -163,7 +163,7 @@ def test_a_commit_that_took_too_long_can_be_asked_for_again(
     assert coordinator.ends == [True]
 
 
-def test_a_commit_that_took_too_long_and_failed_is_told_once_and_aborted(
+def test_a_commit_that_took_too_long_and_failed_is_reported_once_and_aborted(
     producer: Producer, made: Sending, coordinator: Coordinator, silence: Switch, answer: Switch
 ) -> None:
     with pytest.raises(ClientTimeoutError), producer.transaction():

@@ -79,7 +79,7 @@ class ScramMechanism(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScramCredential:
-    """What a broker tells of a user's credential: never the password."""
+    """What a broker reports about a user's credential: never the password."""
 
     mechanism: ScramMechanism
     iterations: int

@@ -92,7 +92,7 @@ class ConfigSynonym:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ConfigEntry:
-    """One setting. `value` is None for a secret; one that a broker sends all the same is never shown by repr."""
+    """One setting. `value` is None for a secret; one that a broker sends anyway is never shown by repr."""
 
     name: str
     value: str | None

@@ -46,7 +46,7 @@ class GroupType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupListing:
-    """State and type are None where an old broker does not tell them. The protocol type of consumers is "consumer"."""
+    """State and type are None if an old broker does not report them. The protocol type of consumers is "consumer"."""
 
     group_id: str
     protocol_type: str

@@ -24,7 +24,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
-    """A topic as the broker made it. Counts and settings are None where an old broker does not tell them."""
+    """A topic as the broker made it. Counts and settings are None where an old broker does not report them."""
 
     name: str
     topic_id: str | None

@@ -63,7 +63,7 @@ class ProducerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FencedProducer:
-    """The id and epoch that stand now: whoever used an older epoch is fenced."""
+    """The current id and epoch: whoever uses an older epoch is fenced."""
 
     producer_id: int
     producer_epoch: int

@@ -55,7 +55,7 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fail:
-    """Nothing that trying again would mend: poll raises it."""
+    """A permanent error: poll raises it."""
 
     error: KafkaError
 

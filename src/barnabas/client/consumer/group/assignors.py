@@ -43,7 +43,7 @@ class Assignor(Protocol):
     def name(self) -> str: ...
 
     def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
-        """Told to the leader's assignor with this member's subscription."""
+        """Sent to the leader's assignor with this member's subscription."""
         ...
 
     def assign(self, partition_counts: Mapping[str, int], members: Mapping[str, MemberSubscription]) -> Assignments:

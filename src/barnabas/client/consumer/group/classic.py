@@ -67,7 +67,7 @@ class ClassicMachine(ClassicMember):
             self._drop_out("a commit was refused: the group does not know this member any more", keep_id=False)
             self._advance()
 
-    # Answers
+    # Responses
 
     def on_response(self, request: Any, response: Any, now_ms: int) -> None:
         code = error_code(response.error_code)

@@ -1,6 +1,6 @@
 """A member of a classic group and the steps it can take; `classic` decides by the coordinator's responses which.
 
-`_advance` is the heart: it takes the next step that neither a request nor the user stands in the way of.
+`_advance` takes the next step that neither a request nor the user stands in the way of.
 """
 
 from enum import Enum, auto
@@ -218,7 +218,7 @@ class ClassicMember(MemberMachine):
             self._rejoin = changed
             self._advance()
 
-    # Small questions
+    # Queries
 
     def _heartbeats(self) -> bool:
         return self.phase in (Phase.SYNCING, Phase.MEMBER) and self.generation != NO_GENERATION

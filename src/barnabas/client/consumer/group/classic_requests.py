@@ -1,4 +1,4 @@
-"""The requests of the classic group protocol, filled in. Versions are the driver's affair."""
+"""The requests of the classic group protocol, filled in. Versions are chosen by the driver."""
 
 from collections.abc import Collection, Iterable, Mapping
 

@@ -71,7 +71,7 @@ class OffsetCommitter:
     ) -> None:
         """One attempt; what was stored, by this commit or a later one, is taken out."""
         while left:
-            # Before the look at later commits, not after: one of them might overtake this one while it waits.
+            # Before the check for later commits, not after: one of them might overtake this one while it waits.
             await self._link.ready(deadline)
             for partition in [each for each in left if self._order.is_outdated(number, each)]:
                 del left[partition]
@@ -123,7 +123,7 @@ class OffsetCommitter:
             found[partition] = committed
         return found
 
-    # Who speaks
+    # Identity
 
     def _committing_identity(
         self, started_as: GroupMetadata | None, offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -150,7 +150,7 @@ class OffsetCommitter:
 
     def _check_commit(self, identity: GroupMetadata, errors: Mapping[TopicPartition, int]) -> None:
         failed = [(error_code(number), partition) for partition, number in errors.items()]
-        failed.sort(key=lambda each: each[0].retriable)  # what trying again does not mend comes first
+        failed.sort(key=lambda each: each[0].retriable)  # permanent errors come first
         for code, partition in failed:
             if code in MOVED:
                 self._link.forget()

@@ -111,7 +111,7 @@ class ConsumerMachine(MemberMachine):
         if identity == self.identity:
             self._heartbeat_at_ms = 0
 
-    # Answers
+    # Responses
 
     def on_response(self, request: Any, response: Any, now_ms: int) -> None:
         if request is not self._in_flight:
@@ -247,7 +247,7 @@ class ConsumerMachine(MemberMachine):
         super().on_done(event, error, now_ms)
 
     def _acknowledge(self) -> None:
-        """Say what is owned now, even if that is nothing new: it ends the reconciliation on the other side."""
+        """Report what is owned now, even if it has not changed: it ends the reconciliation on the other side."""
         self._heartbeats.must_say_owned()
         self._heartbeat_at_ms = 0
 
@@ -308,7 +308,7 @@ class ConsumerMachine(MemberMachine):
         if self._target is not None:
             self._advance()
 
-    # Small questions
+    # Queries
 
     def _polls_count(self) -> bool:
         return self.subscription is not None and self.phase in (Phase.OUT, Phase.JOINING, Phase.MEMBER)

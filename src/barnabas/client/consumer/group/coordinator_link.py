@@ -82,7 +82,7 @@ class CoordinatorLink:
             logger.info("group %s: could not say that it leaves: %r", self._options.group_id, error)
 
     async def refresh(self, topics: frozenset[str] | None) -> None:
-        """Until it succeeds: without metadata nothing can be assigned. Raises what trying again does not mend."""
+        """Retries until it succeeds: without metadata nothing can be assigned. Raises permanent errors."""
         backoff = Backoff(self._options.retry_backoff_ms, self._options.retry_backoff_max_ms)
         create = self._options.allow_auto_create_topics and topics is not None
         while True:

@@ -130,7 +130,7 @@ class MembershipDriver:
         self._call(self._machine.on_commit_refused, identity)
 
     def polled(self, now_ms: int) -> None:
-        """On the way of every poll, so the loop is only woken for a member that waits for it."""
+        """Called by every poll, so the loop is only woken for a member that waits for it."""
         self._polled_ms = now_ms
         if self._machine.is_away:
             self._call(self._machine.polled)
@@ -184,7 +184,7 @@ class MembershipDriver:
             self._feed(method, *arguments)
 
     def _feed(self, method: Callable[..., None], *arguments: Any, **named: Any) -> None:
-        """Tell the machine what has happened, and do what it wants done about it."""
+        """Report an event to the machine, and carry out the actions that follow."""
         if self._is_closed:
             return
         try:
@@ -261,7 +261,7 @@ class MembershipDriver:
     def _on_timer(self) -> None:
         self._timer = None
         polled_ms = self._polled_ms
-        if not self._machine.is_away:  # the time of a poll that is over brings nobody back
+        if not self._machine.is_away:  # the time of an earlier poll does not rejoin the group
             self._feed(lambda _: self._machine.polled(polled_ms))
         self._feed(self._machine.on_time)
         if self._machine.is_away and self._polled_ms != polled_ms:

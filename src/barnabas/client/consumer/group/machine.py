@@ -142,7 +142,7 @@ class MemberMachine(ABC):
         self._on_view(is_fresh=is_fresh)
 
     def _check_topics(self, subscription: Subscription, view: TopicView) -> None:
-        """Topics that may not be read, or cannot exist, are the user's affair; one that is missing may still come."""
+        """Reports topics that may not be read or cannot exist; a missing one may still be created."""
         missing = frozenset(
             topic for topic in subscription.topics if view.errors.get(topic) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
@@ -167,7 +167,7 @@ class MemberMachine(ABC):
         self._on_settled(event)
 
     def on_withdrawn(self, event: RebalanceEvent, now_ms: int) -> None:
-        """Nobody has seen the event: it is as if it had never been."""
+        """Nobody has seen the event: it is undone."""
         self._on_settled(event)
 
     @abstractmethod
@@ -221,7 +221,7 @@ class MemberMachine(ABC):
 
     @abstractmethod
     def _advance(self) -> None:
-        """Take the next step that nothing stands in the way of."""
+        """Take the next step that is possible now."""
 
     # Shared steps
 
