@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     clients,
+    cluster,
     compressed,
     consume,
     coordinators,
@@ -24,7 +25,7 @@ from benchmarks import (
 )
 from benchmarks.session import Session
 
-# The order matters: memory measures the brokers that the rows before it loaded, partitions stops them.
+# The order matters: memory measures the brokers that the rows before it loaded, partitions and cluster stop them.
 WORK = {
     "start": start.run,
     "produce": produce.run,
@@ -37,6 +38,7 @@ WORK = {
     "pipeline": pipeline.run,
     "coordinators": coordinators.run,
     "partitions": partitions.run,
+    "cluster": cluster.run,
 }
 
 

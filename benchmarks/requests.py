@@ -63,8 +63,11 @@ def run(session: Session) -> None:
 
 
 def latencies_one_at_a_time(bootstrap: str, topic: str, partition: int, seconds: float) -> list[float]:
+    return timed_requests(bootstrap, produce_request(topic, partition), seconds)
+
+
+def timed_requests(bootstrap: str, request: bytes, seconds: float) -> list[float]:
     """Microseconds from the send to the complete response, for as many requests as fit into the time."""
-    request = produce_request(topic, partition)
     latencies = []
     clock = time.perf_counter_ns
     with connect(bootstrap) as connection:
