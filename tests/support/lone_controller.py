@@ -39,9 +39,8 @@ class LoneController:
 
     def load(self) -> ClusterImage:
         self.repository.complete_deletions()
-        loaded = self.repository.load(self.cluster_id)
-        self.machine.reset(loaded.image)
-        self.run(commands.TakeOver(loaded.stale))
+        self.machine.reset(self.repository.load(self.cluster_id))
+        self.run(commands.TakeOver(self.repository.load_brokers()))
         return self.machine.image
 
     def run(self, command: commands.Command) -> tuple[Record, ...]:

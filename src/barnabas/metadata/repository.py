@@ -11,7 +11,6 @@ it happens once at most, and its entry tells whose it was.
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from barnabas.machines.controller.delta import ImageBuilder
 from barnabas.machines.controller.image import NO_CONTROLLER, BrokerImage, ClusterImage
@@ -36,7 +35,7 @@ from barnabas.metadata.store import (
     size_of,
 )
 from barnabas.metadata.tree_changes import Change, TreeChanges, merged
-from barnabas.types import NodeId, TopicPartition
+from barnabas.types import NodeId
 
 logger = logging.getLogger(__name__)
 
@@ -49,14 +48,6 @@ MAX_ATTEMPTS = 3
 
 class ControllerMovedError(MetadataStoreError):
     """Another broker has become controller; nothing was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The image, and the partitions last written before their leader's present registration."""
-
-    image: ClusterImage
-    stale: tuple[TopicPartition, ...]
 
 
 class MetadataRepository:
@@ -126,14 +117,13 @@ class MetadataRepository:
             0 if epoch is None else int(epoch.data or b"0"),
         )
 
-    def load(self, cluster_id: str) -> Loaded:
+    def load(self, cluster_id: str) -> ClusterImage:
         """Everything, up to the newest entry of the change log."""
         self.store.sync()
         for _ in range(MAX_ATTEMPTS):
-            loaded = self._load_tree(cluster_id)
-            image = self._with_later_changes(loaded.image)
+            image = self._with_later_changes(self._load_tree(cluster_id))
             if image is not None:
-                return replace(loaded, image=image)
+                return image
         raise MetadataStoreError("the metadata changes faster than it can be loaded")
 
     def changes_after(self, number: int) -> list[tuple[int, tuple[Record, ...]]] | None:
@@ -159,7 +149,7 @@ class MetadataRepository:
             changes = TreeChanges(self.store, self._versions, ClusterImage(), self._controller_epoch)
             self._commit_in_parts(changes.removal(name))
 
-    def _load_tree(self, cluster_id: str) -> Loaded:
+    def _load_tree(self, cluster_id: str) -> ClusterImage:
         number = self._log.read_head()
         marked = self.store.children(tree.DELETE_TOPICS)
         nodes = self.store.scan(tree.BROKERS).nodes
@@ -169,15 +159,15 @@ class MetadataRepository:
         producer_ids, adopted = self.store.get_many(others)
         self._versions = tree_reading.versions_of({**nodes, **configs, **known})
         self._versions |= {path: node.version for path, node in zip(others, (producer_ids, adopted)) if node}
-        brokers = tree_reading.read_brokers(nodes)
-        topics, stale = tree_reading.read_topics(nodes, brokers, marked)
+        brokers = tree_reading.read_known_brokers(known)
+        topics = tree_reading.read_topics(nodes, marked)
         controller_id, controller_epoch = self.load_controller()
-        image = ClusterImage(
+        return ClusterImage(
             cluster_id=cluster_id,
             controller_id=controller_id,
             controller_epoch=controller_epoch,
-            brokers=brokers,
-            fenced_brokers=tree_reading.read_absent_brokers(known, brokers),
+            brokers={each: broker for each, broker in brokers.items() if not broker.is_fenced},
+            fenced_brokers={each: broker for each, broker in brokers.items() if broker.is_fenced},
             topics=topics,
             topic_names={topic.topic_id: topic.name for topic in topics.values()},
             configs=tree_reading.read_configs(configs),
@@ -185,7 +175,6 @@ class MetadataRepository:
             folders_adopted=adopted is not None,
             change_number=number,
         )
-        return Loaded(image, stale)
 
     def _with_later_changes(self, image: ClusterImage) -> ClusterImage | None:
         """What was written while the tree was read is in the image in part: applied again, it is there entirely."""

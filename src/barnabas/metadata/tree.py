@@ -151,6 +151,8 @@ def _registration(broker: BrokerImage, now_ms: int) -> dict[str, Any]:
         value["incarnation"] = broker.incarnation
     if broker.previous_epoch != NO_BROKER_EPOCH:
         value["previous_epoch"] = broker.previous_epoch
+    if broker.unclean_stop:
+        value["unclean_stop"] = True
     return value
 
 
@@ -169,6 +171,7 @@ def _registered(broker_id: int, value: Mapping[str, Any], epoch: int) -> BrokerI
         directory_ids=tuple(value.get("directory_ids", ())),
         incarnation=value.get("incarnation", ""),
         previous_epoch=value.get("previous_epoch", NO_BROKER_EPOCH),
+        unclean_stop=value.get("unclean_stop", False),
     )
 
 

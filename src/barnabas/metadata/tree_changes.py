@@ -13,7 +13,6 @@ from barnabas.machines.controller.image import ClusterImage, ConfigResource, Par
 from barnabas.machines.controller.records import (
     BrokerChanged,
     BrokerRemoved,
-    BrokersSeen,
     ConfigSet,
     FoldersAdopted,
     PartitionsAdded,
@@ -89,8 +88,6 @@ class TreeChanges:
                 yield Change(record, (self._put(tree.known_broker_path(broker.node_id), data),))
             case BrokerRemoved(broker_id):
                 yield Change(record, (self._remove(tree.known_broker_path(broker_id)),))
-            case BrokersSeen():
-                yield Change(record, ())
 
     def _topic(self, name: str) -> TopicImage:
         return self._builder.image.topics[name]

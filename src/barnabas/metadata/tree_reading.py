@@ -1,20 +1,12 @@
 """Makes a cluster's image out of what a store holds; `repository.py` does the reading."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
 
 from barnabas.machines.controller.image import BrokerImage, ConfigResource, TopicImage
 from barnabas.metadata import tree
 from barnabas.metadata.store import Node
-from barnabas.types import TopicPartition
 
 Nodes = Mapping[str, Node]
-
-
-class Topics(NamedTuple):
-    topics: dict[str, TopicImage]
-    stale: tuple[TopicPartition, ...]
-    """Partitions last written before their leader's present registration."""
 
 
 def read_brokers(nodes: Nodes) -> dict[int, BrokerImage]:
@@ -22,24 +14,19 @@ def read_brokers(nodes: Nodes) -> dict[int, BrokerImage]:
     return {each: tree.decode_broker(each, found[each].data, found[each].created) for each in sorted(found)}
 
 
-def read_absent_brokers(nodes: Nodes, present: Collection[int]) -> dict[int, BrokerImage]:
-    """Those that are known, but not registered."""
+def read_known_brokers(nodes: Nodes) -> dict[int, BrokerImage]:
+    """What the controllers so far have written of brokers, also of those that are away."""
     found = {int(name): node.data for name, node in _below(nodes, tree.KNOWN_BROKERS)}
-    return {
-        each: tree.decode_known_broker(each, found[each])._replace(is_fenced=True)
-        for each in sorted(found)
-        if each not in present
-    }
+    return {each: tree.decode_known_broker(each, found[each]) for each in sorted(found)}
 
 
-def read_topics(nodes: Nodes, brokers: Mapping[int, BrokerImage], marked: Collection[str]) -> Topics:
+def read_topics(nodes: Nodes, marked: Collection[str]) -> dict[str, TopicImage]:
     """`marked` are the topics on their way out."""
-    topics: dict[str, TopicImage] = {}
-    stale: list[TopicPartition] = []
-    for name, node in sorted(_below(nodes, tree.TOPICS)):
-        if name not in marked:
-            topics[name] = _read_states(tree.decode_topic(name, node.data), nodes, brokers, stale)
-    return Topics(topics, tuple(stale))
+    return {
+        name: _read_states(tree.decode_topic(name, node.data), nodes)
+        for name, node in sorted(_below(nodes, tree.TOPICS))
+        if name not in marked
+    }
 
 
 def read_configs(nodes: Nodes) -> dict[ConfigResource, dict[str, str]]:
@@ -65,16 +52,9 @@ def _below(nodes: Nodes, folder: str) -> Iterator[tuple[str, Node]]:
             yield path[start:], node
 
 
-def _read_states(
-    topic: TopicImage, nodes: Nodes, brokers: Mapping[int, BrokerImage], stale: list[TopicPartition]
-) -> TopicImage:
+def _read_states(topic: TopicImage, nodes: Nodes) -> TopicImage:
     partitions = []
     for partition in topic.partitions:
         node = nodes.get(tree.state_path(topic.name, partition.partition))
-        if node is not None:
-            partition = tree.decode_state(partition, node.data, node.version)
-            leader = brokers.get(partition.leader)
-            if leader is not None and leader.epoch > node.modified:
-                stale.append(TopicPartition(topic.name, partition.partition))
-        partitions.append(partition)
+        partitions.append(partition if node is None else tree.decode_state(partition, node.data, node.version))
     return topic._replace(partitions=tuple(partitions))

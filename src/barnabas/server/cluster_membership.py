@@ -124,8 +124,7 @@ class ClusterMembership:
         try:
             cluster_id = await self._in_thread(self._open_store)
             if before_joining is not None:
-                loaded = await self._in_thread(self._repository.load, cluster_id)
-                await before_joining(loaded.image)
+                await before_joining(await self._in_thread(self._repository.load, cluster_id))
             await self._join(cluster_id)
         except BaseException:
             await self._close()
@@ -205,11 +204,12 @@ class ClusterMembership:
             try:
                 if leads == self.broker_id:
                     await self._in_thread(self._repository.complete_deletions)
-                loaded = await self._in_thread(self._repository.load, cluster_id)
-                self._machine.reset(loaded.image)
+                image = await self._in_thread(self._repository.load, cluster_id)
+                self._machine.reset(image)
                 if leads == self.broker_id:
-                    decision = self._machine.decide(commands.TakeOver(loaded.stale), self._clock.now_ms())
-                    number = await self._in_thread(self._repository.write, decision.records, loaded.image)
+                    brokers = await self._in_thread(self._repository.load_brokers)
+                    decision = self._machine.decide(commands.TakeOver(brokers), self._clock.now_ms())
+                    number = await self._in_thread(self._repository.write, decision.records, image)
                     for record in decision.records:
                         self._machine.apply(record)
                     self._machine.on_written(number)

@@ -54,7 +54,7 @@ class SimulatedCluster:
     def image(self) -> ClusterImage:
         """As the metadata engine has it at this moment, without asking any broker."""
         repository = MetadataRepository(self._store)
-        return repository.load("").image
+        return repository.load("")
 
     def pick(self, role: str) -> int:
         """The broker that has the role now; whoever, if nobody has it."""

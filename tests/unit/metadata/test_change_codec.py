@@ -8,7 +8,6 @@ import pytest
 from barnabas.machines.controller.records import (
     BrokerChanged,
     BrokerRemoved,
-    BrokersSeen,
     ConfigSet,
     FoldersAdopted,
     PartitionsAdded,
@@ -40,9 +39,9 @@ RECORDS: tuple[Record, ...] = (
     ConfigSet(ConfigResource(ResourceType.BROKER, ""), {"a": "b"}),
     ProducerIdsAllocated(1, 1000, 1000),
     FoldersAdopted(),
+    BrokerChanged(BrokerImage(1, (BrokerEndpoint("SSL", "::1", 9093, "SSL"),), "r", 7)),
     BrokerChanged(BrokerImage(1, (), directory_ids=("a", "b"), previous_epoch=3, is_fenced=True)),
     BrokerRemoved(3),
-    BrokersSeen((BrokerImage(1, (BrokerEndpoint("SSL", "::1", 9093, "SSL"),), "r", 7), BrokerImage(2, ()))),
 )
 
 

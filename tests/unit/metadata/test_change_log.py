@@ -23,7 +23,7 @@ class Follower:
         store = MemoryStore(tree)
         store.open()
         self.repository = MetadataRepository(store)
-        self.image = self.repository.load("a-cluster-id").image
+        self.image = self.repository.load("a-cluster-id")
 
     def follow(self) -> ClusterImage:
         entries = self.repository.changes_after(self.image.change_number)
@@ -101,7 +101,7 @@ def test_a_change_of_replicas_is_in_topic_and_state(controller: LoneController) 
     )
     stayed = image.topics["t"].partitions[110]._replace(leader_epoch=9, partition_epoch=1)
     controller.repository.write([PartitionsChanged("t", (*moved, stayed))], image)
-    topic = controller.repository.load("").image.topics["t"]
+    topic = controller.repository.load("").topics["t"]
     assert topic.partitions[:110] == moved and topic.partitions[110] == stayed
 
 
@@ -137,7 +137,7 @@ def test_what_is_written_during_a_load_is_there_entirely(controller: LoneControl
     store = ScansLate(controller.store.tree)
     store.open()
     store.meanwhile = lambda: everything_but_t(controller)
-    image = MetadataRepository(store).load("a-cluster-id").image
+    image = MetadataRepository(store).load("a-cluster-id")
     assert image == controller.machine.image
 
 

@@ -11,7 +11,7 @@ from barnabas.metadata.image import ConfigResource
 from barnabas.metadata.repository import ControllerMovedError, MetadataRepository
 from barnabas.metadata.store import ConflictError, MetadataStoreError, Operation
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
-from barnabas.types import TopicPartition, topic_id_text
+from barnabas.types import topic_id_text
 
 
 @pytest.fixture
@@ -95,14 +95,6 @@ def test_a_restarted_broker_leads_in_new_epochs() -> None:
     assert second.load().topics["t"].partitions[0].leader_epoch == 1, "loading again elects nobody"
 
 
-def test_stale_partitions_are_those_written_before_their_leader_registered(controller: LoneController) -> None:
-    controller.run(create("t", 1))
-    assert controller.repository.load("").stale == ()
-    controller.store.delete("/brokers/ids/0")
-    controller.repository.register_broker(BROKER, 6)
-    assert controller.repository.load("").stale == (TopicPartition("t", 0),)
-
-
 def test_a_replaced_controller_can_write_nothing() -> None:
     tree = MemoryTree()
     old, store = LoneController(MemoryStore(tree)), MemoryStore(tree)
@@ -124,7 +116,7 @@ def test_whoever_was_never_elected_can_write_nothing(controller: LoneController)
 def test_a_topic_on_its_way_out_is_not_loaded(controller: LoneController) -> None:
     controller.run(create("t"))
     controller.store.create("/admin/delete_topics/t")
-    assert not controller.repository.load("").image.topics
+    assert not controller.repository.load("").topics
     controller.repository.complete_deletions()
     assert controller.store.children("/admin/delete_topics") == controller.store.children("/brokers/topics") == []
 

@@ -42,7 +42,7 @@ class Rules:
         return name == "cleanup.policy"
 
     def default(self, resource: ConfigResource, name: str) -> str | None:
-        return "delete"
+        return "delete" if name == "cleanup.policy" else None
 
 
 @pytest.fixture(params=["memory", "sqlite"])

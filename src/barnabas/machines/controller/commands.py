@@ -134,9 +134,48 @@ class BrokersChanged:
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """This broker has become controller. `stale` names the partitions whose leader has restarted. Reply: None."""
+    """This broker has become controller, and sees these brokers registered. Reply: None."""
 
-    stale: tuple[TopicPartition, ...] = ()
+    brokers: tuple[BrokerImage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnregisterBroker:
+    """Forget a broker that is away. Reply: None."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceLeaders:
+    """Move leadership to preferred replicas where a broker leads too few of its own. Reply: how many moved."""
+
+    percentage: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AddMissingReplicas:
+    """Internal topics get the replicas that there were no brokers for when they were created. Reply: None."""
+
+
+class Reassignment(NamedTuple):
+    topic: str
+    partition: int
+    replicas: tuple[int, ...] | None
+    """None cancels the reassignment in progress."""
+
+
+class ReassignmentResult(NamedTuple):
+    topic: str
+    partition: int
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterReassignments:
+    partitions: tuple[Reassignment, ...]
+    allow_replication_factor_change: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +272,10 @@ Command: TypeAlias = (
     | AlterConfigs
     | BrokersChanged
     | TakeOver
+    | UnregisterBroker
+    | BalanceLeaders
+    | AddMissingReplicas
+    | AlterReassignments
     | ControlledShutdown
     | AlterPartition
     | ElectLeaders

@@ -18,7 +18,6 @@ from barnabas.machines.controller.image import (
 from barnabas.machines.controller.records import (
     BrokerChanged,
     BrokerRemoved,
-    BrokersSeen,
     ConfigSet,
     FoldersAdopted,
     PartitionsAdded,
@@ -149,8 +148,6 @@ class ImageBuilder:
                 self._put_broker(broker)
             case BrokerRemoved(broker_id):
                 self._remove_broker(broker_id)
-            case BrokersSeen(brokers):
-                self.image = replace(self.image, brokers=_by_id(brokers))
 
     def apply_change(self, number: int, records: Iterable[Record]) -> None:
         """One entry of the change log."""

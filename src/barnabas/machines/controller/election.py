@@ -1,85 +1,110 @@
-"""Who leads a partition: pure functions from one state of a partition to the next.
+"""Who leads a partition: the strategies, as pure functions. `partition_change.py` applies what they choose.
 
-A new leader always comes with a new leader epoch, and every change with a new partition epoch. The last in-sync replica
-is never removed from the ISR: if it is gone, the partition waits for it without a leader, unless the topic allows
-unclean leader election.
+Only an in-sync replica that is active may lead; while the ISR is empty an eligible one (KIP-966), and if there is none
+of those either, the last known leader. Any other replica is chosen only where an unclean election is allowed.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container
+from enum import Enum
+from typing import NamedTuple
 
-from barnabas.machines.controller.image import NO_PARTITION_EPOCH, PartitionImage
+from barnabas.machines.controller.image import PartitionImage
 from barnabas.types import NO_LEADER
 
 
-def first_state(partition: int, replicas: Sequence[int], active: Container[int]) -> PartitionImage:
-    """A partition as it is created: every active replica is in sync, the first of them leads."""
-    in_sync = tuple(replica for replica in replicas if replica in active)
-    return PartitionImage(partition, tuple(replicas), in_sync, in_sync[0], leader_epoch=0, partition_epoch=0)
+class Election(Enum):
+    """Why a leader is chosen."""
+
+    OFFLINE = "offline"
+    """Its leader is gone, or it never had one."""
+    UNCLEAN = "offline, unclean allowed"
+    REASSIGNMENT = "reassignment"
+    """The leader may no longer be among the replicas."""
+    PREFERRED = "preferred"
+    CONTROLLED_SHUTDOWN = "controlled shutdown"
+    """The leader is about to stop, and no longer active."""
 
 
-def elect(
-    partition: PartitionImage,
-    active: Container[int],
-    *,
-    unclean: bool = False,
-    leaving: Container[int] = (),
-) -> PartitionImage | None:
-    """The state after brokers came, went or restarted; None if nothing changes.
+class Surroundings(NamedTuple):
+    """What the next state of a partition depends on besides the partition."""
 
-    `leaving` brokers (shutting down, or registered again since they led) give up their place in the ISR and the
-    leadership if another in-sync replica is active, and a leader among them without a replacement is elected again.
-    """
-    if partition.partition_epoch == NO_PARTITION_EPOCH:
-        if any(replica in active for replica in partition.replicas):
-            return first_state(partition.partition, partition.replicas, active)
-        return None
-    staying = tuple(each for each in partition.in_sync_replicas if each in active and each not in leaving)
-    returning = tuple(each for each in partition.in_sync_replicas if each in active)
-    in_sync = staying or returning
-    if partition.leader in in_sync and partition.leader not in leaving:
-        return _changed(partition, partition.leader, in_sync)
-    if in_sync:
-        return _changed(partition, _first(partition.replicas, in_sync), in_sync, elected=True)
-    candidate = _first(partition.replicas, active) if unclean else NO_LEADER
-    if candidate != NO_LEADER:
-        return _changed(partition, candidate, (candidate,), elected=True, recovering=True)
-    return _changed(partition, NO_LEADER, partition.in_sync_replicas)
+    active: Container[int]
+    """Brokers that may be elected: registered and not shutting down."""
+    stopping: Container[int] = ()
+    """Brokers that are shutting down: they go on leading what nobody else can lead."""
+    min_isr: int = 1
+    """As configured; it counts for no more than there are replicas."""
+    election: Election = Election.OFFLINE
+    leaving: Container[int] = ()
+    """Brokers that are gone, shutting down, or registered anew: out of the ISR, and no longer the leader they were."""
+    lost_records: Container[int] = ()
+    """Brokers that came back from an unclean stop, or without a directory."""
+    wiped: Container[int] = ()
+    """Those of them without a directory: not even the last known leader."""
 
 
-def elect_preferred(partition: PartitionImage, active: Container[int]) -> PartitionImage | None:
-    preferred = partition.preferred_leader
-    if preferred not in active or preferred not in partition.in_sync_replicas:
-        return None
-    return _changed(partition, preferred, partition.in_sync_replicas)
+class Choice(NamedTuple):
+    leader: int
+    unclean: bool = False
 
 
-def with_isr(partition: PartitionImage, in_sync_replicas: tuple[int, ...], recovering: bool) -> PartitionImage:
-    return partition._replace(
-        in_sync_replicas=in_sync_replicas,
-        leader_recovering=recovering,
-        partition_epoch=partition.partition_epoch + 1,
-    )
+def elect(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
+    """`target` has the ISR and the eligible replicas of the next state."""
+    return _STRATEGIES[around.election](partition, target, around)
 
 
-def _first(replicas: Sequence[int], among: Container[int]) -> int:
-    return next((replica for replica in replicas if replica in among), NO_LEADER)
+def _keep_or_first(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
+    """The leader stays if it may lead; else the first replica that may."""
+    if partition.leader not in around.leaving and _may_lead(partition.leader, target, around):
+        return Choice(partition.leader)
+    for replica in target.replicas:
+        if _may_lead(replica, target, around):
+            return Choice(replica)
+    if partition.leader in around.stopping and partition.leader in target.in_sync_replicas:
+        return Choice(partition.leader)
+    return _last_known_leader(partition, target, around)
 
 
-def _changed(
-    partition: PartitionImage,
-    leader: int,
-    in_sync_replicas: tuple[int, ...],
-    *,
-    elected: bool = False,
-    recovering: bool | None = None,
-) -> PartitionImage | None:
-    elected = elected or leader != partition.leader
-    if not elected and in_sync_replicas == partition.in_sync_replicas:
-        return None
-    return partition._replace(
-        leader=leader,
-        in_sync_replicas=in_sync_replicas,
-        leader_epoch=partition.leader_epoch + elected,
-        partition_epoch=partition.partition_epoch + 1,
-        leader_recovering=partition.leader_recovering if recovering is None else recovering,
-    )
+def _elect_unclean(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
+    choice = _keep_or_first(partition, target, around)
+    if choice.leader != NO_LEADER:
+        return choice
+    leader = next((replica for replica in target.replicas if replica in around.active), NO_LEADER)
+    return Choice(leader, unclean=leader != NO_LEADER)
+
+
+def _elect_preferred(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
+    if _may_lead(target.preferred_leader, target, around):
+        return Choice(target.preferred_leader)
+    return _keep_or_first(partition, target, around)
+
+
+_STRATEGIES: dict[Election, Callable[[PartitionImage, PartitionImage, Surroundings], Choice]] = {
+    Election.OFFLINE: _keep_or_first,
+    Election.UNCLEAN: _elect_unclean,
+    Election.REASSIGNMENT: _keep_or_first,
+    Election.PREFERRED: _elect_preferred,
+    Election.CONTROLLED_SHUTDOWN: _keep_or_first,
+}
+
+
+def _may_lead(replica: int, target: PartitionImage, around: Surroundings) -> bool:
+    candidates = target.in_sync_replicas or target.eligible_leader_replicas
+    return replica in candidates and replica in around.active
+
+
+def _last_known_leader(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
+    if target.in_sync_replicas or target.eligible_leader_replicas:
+        return Choice(NO_LEADER)
+    last = last_leader_of(partition)
+    if last in around.wiped or last not in around.active or last not in target.replicas:
+        return Choice(NO_LEADER)
+    return Choice(last, unclean=True)
+
+
+def last_leader_of(partition: PartitionImage) -> int:
+    if partition.leader != NO_LEADER:
+        return partition.leader
+    if partition.last_known_leader == NO_LEADER and len(partition.in_sync_replicas) == 1:
+        return partition.in_sync_replicas[0]  # written by a version that kept no last known leader
+    return partition.last_known_leader

@@ -109,7 +109,9 @@ class BrokerImage(NamedTuple):
     incarnation: str = ""
     """Chosen by the process at each start: tells its own registration from that of a predecessor."""
     previous_epoch: int = NO_BROKER_EPOCH
-    """The broker epoch that its last clean stop recorded; another one than its last means an unclean stop."""
+    """The broker epoch that its directories took part in before this one; of an old copy it is not the last one."""
+    unclean_stop: bool = False
+    """Its machine may have stopped with records that were not on the disk yet (a killed process loses none)."""
     is_fenced: bool = False
     """Known, but away."""
     in_controlled_shutdown: bool = False

@@ -1,7 +1,7 @@
 """The controller machine: commands in, records and replies out; the image is its durable state.
 
-`server/cluster.py` drives it: decide -> write the records to the store -> apply -> reply. A reply's token is the
-command itself. If a write fails, the driver loads the store again and passes the new image to `reset`.
+`server/cluster_membership.py` drives it: decide -> write the records to the store -> apply -> reply. A reply's token is
+the command itself. If a write fails, the driver loads the store again and passes the new image to `reset`.
 """
 
 from typing import Any
@@ -9,13 +9,22 @@ from typing import Any
 from barnabas.clock import Random
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.adoption import decide_adopt
+from barnabas.machines.controller.brokers import (
+    decide_brokers_changed,
+    decide_controlled_shutdown,
+    decide_unregister,
+)
 from barnabas.machines.controller.commands import (
+    AddMissingReplicas,
     AdoptTopics,
     AllocateProducerIds,
     AlterConfigs,
     AlterPartition,
+    AlterReassignments,
+    BalanceLeaders,
     BrokersChanged,
     Command,
+    ConfigResult,
     ConfigRules,
     ControlledShutdown,
     CreatePartitions,
@@ -24,33 +33,35 @@ from barnabas.machines.controller.commands import (
     ElectLeaders,
     IncrementalAlterConfigs,
     TakeOver,
+    UnregisterBroker,
 )
 from barnabas.machines.controller.configs import decide_alter_configs, decide_incremental_alter_configs
 from barnabas.machines.controller.delta import Delta, ImageBuilder
-from barnabas.machines.controller.election import elect
-from barnabas.machines.controller.image import CLUSTER_DEFAULT, ClusterImage, PartitionImage
-from barnabas.machines.controller.partitions import (
-    by_topic,
-    decide_alter_partition,
-    decide_create_partitions,
-    decide_elect_leaders,
-)
+from barnabas.machines.controller.elect_leaders import decide_elect_leaders
+from barnabas.machines.controller.image import ClusterImage
+from barnabas.machines.controller.isr_changes import decide_alter_partition
+from barnabas.machines.controller.leader_balance import decide_balance
+from barnabas.machines.controller.partition_index import PartitionIndex
+from barnabas.machines.controller.partitions import decide_create_partitions
+from barnabas.machines.controller.reassignment import decide_alter_reassignments, missing_replicas
 from barnabas.machines.controller.records import (
-    BrokersSeen,
+    ConfigSet,
+    PartitionsAdded,
     PartitionsChanged,
     ProducerIdsAllocated,
     Record,
     TopicCreated,
     TopicRemoved,
 )
+from barnabas.machines.controller.states import check_transition
 from barnabas.machines.controller.topic_name import collision_key, may_collide
 from barnabas.machines.controller.topics import TopicCreation, TopicDefaults, decide_delete
+from barnabas.machines.controller.view import MIN_ISR, View
 from barnabas.machines.decision import Decision
-from barnabas.types import NO_LEADER, TopicPartition
+from barnabas.types import NO_LEADER
 
 PRODUCER_ID_BLOCK_SIZE = 1000
 MAX_PRODUCER_ID = (1 << 63) - 1
-_UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 class ControllerMachine:
@@ -59,17 +70,17 @@ class ControllerMachine:
         self._rules = rules
         self._random = random
         self._collisions: dict[str, tuple[str, ...]] = {}
-        self._shutting_down: dict[int, int] = {}
         self._builder = ImageBuilder(ClusterImage())
+        self._index_or_none: PartitionIndex | None = None
 
     @property
     def image(self) -> ClusterImage:
         return self._builder.image
 
     def reset(self, image: ClusterImage) -> None:
-        """Start from the store's contents; soft state is discarded."""
+        """Start from the store's contents."""
         self._builder = ImageBuilder(image)
-        self._shutting_down = {}
+        self._index_or_none = None
         self._collisions = {}
         for name in image.topics:
             self._remember_name(name)
@@ -88,18 +99,40 @@ class ControllerMachine:
         return Decision(records=records, replies=((command, reply),))
 
     def apply(self, record: Record) -> None:
+        self._update_index(record)
         self._builder.apply(record)
         if isinstance(record, TopicCreated):
             self._remember_name(record.topic.name)
         elif isinstance(record, TopicRemoved):
             self._forget_name(record.name)
-        elif isinstance(record, BrokersSeen):
-            brokers = self.image.brokers
-            self._shutting_down = {
-                each: epoch
-                for each, epoch in self._shutting_down.items()
-                if each in brokers and brokers[each].epoch == epoch
-            }
+
+    @property
+    def _index(self) -> PartitionIndex:
+        """Made with the first decision: a broker that only follows needs none."""
+        if self._index_or_none is None:
+            self._index_or_none = PartitionIndex(self.image)
+        return self._index_or_none
+
+    def _update_index(self, record: Record) -> None:
+        index = self._index_or_none
+        if index is None:
+            return
+        match record:
+            case TopicCreated(topic, _):
+                for partition in topic.partitions:
+                    index.add(topic.name, partition)
+            case TopicRemoved(name, _):
+                for partition in self.image.topics[name].partitions:
+                    index.remove(name, partition)
+            case PartitionsAdded(name, partitions):
+                for partition in partitions:
+                    index.add(name, partition)
+            case PartitionsChanged(name, partitions):
+                before = self.image.topics[name].partitions
+                for partition in partitions:
+                    check_transition(before[partition.partition], partition)
+                    index.remove(name, before[partition.partition])
+                    index.add(name, partition)
 
     def on_written(self, change_number: int) -> None:
         """What was applied is in the change log, up to this entry."""
@@ -117,40 +150,55 @@ class ControllerMachine:
             assert len(set(partition.replicas)) == len(partition.replicas) > 0, where
             assert set(partition.in_sync_replicas) <= set(partition.replicas), where
             assert partition.leader in (NO_LEADER, *partition.in_sync_replicas), where
-            assert partition.in_sync_replicas or partition.partition_epoch < 0, where
+            eligible = set(partition.eligible_leader_replicas)
+            assert eligible <= set(partition.replicas) - set(partition.in_sync_replicas), where
+            assert partition.last_known_leader == NO_LEADER or not partition.in_sync_replicas, where
+            assert set(partition.adding_replicas) | set(partition.removing_replicas) <= set(partition.replicas), where
+            assert not set(partition.adding_replicas) & set(partition.removing_replicas), where
+            assert partition.leader == NO_LEADER or partition.leader in image.brokers, where
+        assert not set(image.brokers) & set(image.fenced_brokers)
+        if self._index_or_none is not None:
+            self._index_or_none.check(image)
         for key, names in self._collisions.items():
             assert names and all(name in image.topics and collision_key(name) == key for name in names), (key, names)
 
     def _decide(self, command: Command) -> tuple[tuple[Record, ...], Any]:
         image = self.image
+        view = View(image, self._index, self._rules)
         match command:
             case CreateTopics():
-                creation = TopicCreation(
-                    image, self._active(), self._collisions, self.defaults, self._rules, self._random
-                )
+                creation = TopicCreation(image, view.active, self._collisions, self.defaults, self._rules, self._random)
                 return creation.decide(command)
             case AdoptTopics():
                 return decide_adopt(image, command, self._rules, self._random)
             case DeleteTopics():
                 return decide_delete(image, command)
             case CreatePartitions():
-                return decide_create_partitions(image, command, self._active(), self.defaults, self._random)
+                return decide_create_partitions(image, command, view.active, self.defaults, self._random)
             case IncrementalAlterConfigs():
-                return decide_incremental_alter_configs(image, command, self._rules)
+                return self._change_configs(decide_incremental_alter_configs(image, command, self._rules))
             case AlterConfigs():
-                return decide_alter_configs(image, command, self._rules)
+                return self._change_configs(decide_alter_configs(image, command, self._rules))
             case AlterPartition():
-                return decide_alter_partition(image, command, self._shutting_down)
+                return decide_alter_partition(view, command)
             case ElectLeaders():
-                return decide_elect_leaders(image, command, self._active())
+                return decide_elect_leaders(view, command)
             case AllocateProducerIds(broker_id):
                 return self._allocate_producer_ids(broker_id)
-            case BrokersChanged():
-                return self._on_brokers_changed(command), None
-            case TakeOver(stale):
-                return self._elections(self._active(), stale=frozenset(stale)), None
+            case AlterReassignments():
+                return decide_alter_reassignments(view, command)
+            case BrokersChanged(brokers):
+                return decide_brokers_changed(view, brokers), None
+            case TakeOver(brokers):
+                return decide_brokers_changed(view, brokers, take_over=True), None
             case ControlledShutdown():
-                return self._shut_down(command)
+                return decide_controlled_shutdown(view, command)
+            case UnregisterBroker():
+                return decide_unregister(view, command)
+            case BalanceLeaders():
+                return decide_balance(view, command)
+            case AddMissingReplicas():
+                return missing_replicas(view, self.defaults.internal_replication_factors, view.active), None
 
     def _remember_name(self, name: str) -> None:
         if may_collide(name):
@@ -163,9 +211,6 @@ class ControllerMachine:
         if others:
             self._collisions[key] = others
 
-    def _active(self) -> dict[int, None]:
-        return {each: None for each in self.image.brokers if each not in self._shutting_down}
-
     def _allocate_producer_ids(self, broker_id: int) -> tuple[tuple[Record, ...], range]:
         first = self.image.next_producer_id
         if first > MAX_PRODUCER_ID - PRODUCER_ID_BLOCK_SIZE:
@@ -173,55 +218,15 @@ class ControllerMachine:
         record = ProducerIdsAllocated(broker_id, first, PRODUCER_ID_BLOCK_SIZE)
         return (record,), range(first, first + PRODUCER_ID_BLOCK_SIZE)
 
-    def _on_brokers_changed(self, command: BrokersChanged) -> tuple[Record, ...]:
-        before, now = self.image.brokers, {broker.node_id: broker for broker in command.brokers}
-        if before == now:
-            return ()
-        restarted = {each: None for each in now if each in before and before[each].epoch != now[each].epoch}
-        active = {each: None for each in now if each in restarted or each not in self._shutting_down}
-        return (BrokersSeen(command.brokers), *self._elections(active, restarted=restarted))
-
-    def _elections(
-        self,
-        active: dict[int, None],
-        *,
-        restarted: dict[int, None] | None = None,
-        stale: frozenset[TopicPartition] = frozenset(),
-    ) -> tuple[Record, ...]:
-        changed: list[tuple[str, PartitionImage]] = []
-        for topic, partition in self.image.all_partitions():
-            leaving: dict[int, None] | tuple[int, ...] = restarted or ()
-            if stale and (topic.name, partition.partition) in stale:
-                leaving = (partition.leader,)
-            elected = elect(partition, active, unclean=self._unclean_allowed(topic.name), leaving=leaving)
-            if elected is not None:
-                changed.append((topic.name, elected))
-        return by_topic(changed)
-
-    def _unclean_allowed(self, topic: str) -> bool:
-        image = self.image
-        value = image.topic_config(topic).get(_UNCLEAN_ELECTION) or image.config(CLUSTER_DEFAULT).get(_UNCLEAN_ELECTION)
-        return value is not None and value.strip().lower() == "true"
-
-    def _shut_down(self, command: ControlledShutdown) -> tuple[tuple[PartitionsChanged, ...], Any]:
-        """Soft state remembers who is leaving, so that no election picks it again."""
-        broker_id = command.broker_id
-        broker = self.image.brokers.get(broker_id)
-        if broker is None:
-            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {broker_id} does not exist.")
-        if command.broker_epoch not in (-1, broker.epoch):
-            raise KafkaError(ErrorCode.STALE_BROKER_EPOCH)
-        self._shutting_down[broker_id] = broker.epoch
-        active = self._active()
-        changed: list[tuple[str, PartitionImage]] = []
-        remaining: list[TopicPartition] = []
-        for topic, partition in self.image.all_partitions():
-            if broker_id not in partition.in_sync_replicas:
-                continue
-            if any(each in active for each in partition.in_sync_replicas):
-                elected = elect(partition, active, leaving=(broker_id,))
-                if elected is not None:
-                    changed.append((topic.name, elected))
-            elif partition.leader == broker_id:
-                remaining.append(TopicPartition(topic.name, partition.partition))
-        return by_topic(changed), tuple(remaining)
+    def _change_configs(
+        self, decided: tuple[tuple[ConfigSet, ...], tuple[ConfigResult, ...]]
+    ) -> tuple[tuple[Record, ...], tuple[ConfigResult, ...]]:
+        """Where min ISR falls, records are committed without the eligible replicas: they are none any more."""
+        records, reply = decided
+        if not any(MIN_ISR in {**self.image.config(each.resource), **each.config} for each in records):
+            return records, reply
+        builder = ImageBuilder(self.image)
+        for record in records:
+            builder.apply(record)
+        view = View(builder.image, self._index, self._rules)
+        return (*view.change_all(view.index.all_eligible(), view.active), *records), reply

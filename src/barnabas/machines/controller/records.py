@@ -1,7 +1,4 @@
-"""What the controller writes: one value per change, applied to the image and stored by `metadata`.
-
-`BrokersSeen` is an observation of what brokers wrote themselves; it changes the image only.
-"""
+"""What the controller writes: one value per change, applied to the image and stored by `metadata`."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
@@ -64,10 +61,6 @@ class BrokerRemoved(NamedTuple):
     broker_id: int
 
 
-class BrokersSeen(NamedTuple):
-    brokers: tuple[BrokerImage, ...]
-
-
 Record: TypeAlias = (
     TopicCreated
     | TopicRemoved
@@ -78,5 +71,4 @@ Record: TypeAlias = (
     | FoldersAdopted
     | BrokerChanged
     | BrokerRemoved
-    | BrokersSeen
 )

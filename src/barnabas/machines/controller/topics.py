@@ -18,8 +18,8 @@ from barnabas.machines.controller.commands import (
     TopicResult,
     TopicToDelete,
 )
-from barnabas.machines.controller.election import first_state
 from barnabas.machines.controller.image import ClusterImage, ConfigResource, PartitionImage, TopicImage
+from barnabas.machines.controller.partition_change import first_state
 from barnabas.machines.controller.records import TopicCreated, TopicRemoved
 from barnabas.machines.controller.topic_name import (
     CLUSTER_METADATA_TOPIC,
@@ -40,6 +40,8 @@ class TopicDefaults:
 
     num_partitions: int = 1
     replication_factor: int = 1
+    internal_replication_factors: tuple[tuple[str, int], ...] = ()
+    """Of internal topics; reached as soon as there are enough brokers."""
 
 
 class TopicCreation:
@@ -183,7 +185,7 @@ def check_assignment(image: ClusterImage, replicas: tuple[int, ...], replication
         raise _bad_assignment(f"{prefix} an empty replica list.")
     previous: int | None = None
     for broker in sorted(replicas):
-        if broker not in image.brokers:
+        if broker not in image.brokers and broker not in image.fenced_brokers:
             raise _bad_assignment(f"{prefix} broker {broker}, but no such broker is registered.")
         if broker == previous:
             raise _bad_assignment(f"{prefix} the broker {broker} more than once.")

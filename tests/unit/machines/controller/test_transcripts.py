@@ -5,6 +5,7 @@ Rewrite them after a wanted change with `REWRITE_TRANSCRIPTS=1 pytest <this file
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -14,8 +15,9 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller import commands
 from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, ResourceType
 from barnabas.machines.controller.machine import ControllerMachine
+from barnabas.machines.controller.records import BrokerChanged
 from barnabas.machines.controller.topics import TopicDefaults
-from barnabas.types import NO_TOPIC_ID, TopicPartition
+from barnabas.types import NO_LEADER, NO_TOPIC_ID, TopicPartition
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 
@@ -42,13 +44,39 @@ def partition_of(text: str) -> TopicPartition:
     return TopicPartition(topic, int(index))
 
 
+def broker_of(text: str) -> BrokerImage:
+    text, _, directories = text.partition(":")
+    text, unclean, _ = text.partition("!")
+    text, _, previous = text.partition("~")
+    text, _, epoch = text.partition("@")
+    number, _, rack = text.partition("/")
+    return BrokerImage(
+        int(number),
+        (),
+        rack or None,
+        int(epoch or 1),
+        directory_ids=tuple(directories.split(",")) if directories else (),
+        previous_epoch=int(previous or -1),
+        unclean_stop=bool(unclean),
+    )
+
+
 def show(topic: str, each: PartitionImage) -> str:
     listed = ",".join(map(str, each.replicas))
     in_sync = ",".join(map(str, each.in_sync_replicas))
-    recovering = " recovering" if each.leader_recovering else ""
+    more = " recovering" if each.leader_recovering else ""
+    for name, brokers in (
+        ("elr", each.eligible_leader_replicas),
+        ("adding", each.adding_replicas),
+        ("removing", each.removing_replicas),
+    ):
+        if brokers:
+            more += f" {name}={','.join(map(str, brokers))}"
+    if each.last_known_leader != NO_LEADER:
+        more += f" last={each.last_known_leader}"
     return (
         f"{topic}-{each.partition} leader={each.leader} epoch={each.leader_epoch}/{each.partition_epoch} "
-        f"replicas={listed} isr={in_sync}{recovering}"
+        f"replicas={listed} isr={in_sync}{more}"
     )
 
 
@@ -68,6 +96,9 @@ class Player:
         trace = self._replies(decision.replies[0][1])
         delta = self.machine.take_delta()
         trace += [f"deleted {topic.name}" for topic in delta.topics_deleted]
+        for broker in (each.broker for each in decision.records if isinstance(each, BrokerChanged)):
+            state = "fenced" if broker.is_fenced else "leaving" if broker.in_controlled_shutdown else "registered"
+            trace.append(f"  broker {broker.node_id} {state} epoch={broker.epoch}")
         trace += [f"  {show(topic.name, each)}" for topic, each in delta.partitions]
         for resource in delta.configs_changed:
             config = dict(sorted(delta.image.config(resource).items()))
@@ -79,6 +110,8 @@ class Player:
             return []
         if isinstance(reply, KafkaError):
             return [str(reply)]
+        if isinstance(reply, int):
+            return [f"moved {reply}"]
         if not isinstance(reply, tuple):
             return [f"{reply}"]
         return [self._reply(each) for each in reply]
@@ -92,12 +125,8 @@ class Player:
         return f"{name}: {error.name}" + (f" ({message})" if message else "")
 
     def _brokers(self, plain: list[str], options: dict[str, str]) -> commands.Command:
-        brokers = []
-        for word in plain:
-            word, _, epoch = word.partition("@")
-            number, _, rack = word.partition("/")
-            brokers.append(BrokerImage(int(number), (), rack or None, int(epoch or 1)))
-        return commands.BrokersChanged(tuple(brokers))
+        """brokers ID/RACK@EPOCH~PREVIOUS_EPOCH!:DIRECTORY,DIRECTORY ... (! for an unclean stop)"""
+        return commands.BrokersChanged(tuple(broker_of(word) for word in plain))
 
     def _create(self, plain: list[str], options: dict[str, str]) -> commands.Command:
         assignments = [part.split(":") for part in options.get("assign", "").split(";") if part]
@@ -150,7 +179,28 @@ class Player:
         return commands.ControlledShutdown(int(plain[0]), int(options.get("epoch", -1)))
 
     def _take_over(self, plain: list[str], options: dict[str, str]) -> commands.Command:
-        return commands.TakeOver(tuple(partition_of(word) for word in plain))
+        self.machine.reset(self.machine.image)
+        return commands.TakeOver(tuple(broker_of(word) for word in plain))
+
+    def _unregister(self, plain: list[str], options: dict[str, str]) -> commands.Command:
+        return commands.UnregisterBroker(int(plain[0]))
+
+    def _balance(self, plain: list[str], options: dict[str, str]) -> commands.Command:
+        return commands.BalanceLeaders(int(options.get("percentage", 10)))
+
+    def _add_missing_replicas(self, plain: list[str], options: dict[str, str]) -> commands.Command:
+        factors = tuple((name, int(factor)) for name, factor in options.items())
+        self.machine.defaults = replace(self.machine.defaults, internal_replication_factors=factors)
+        return commands.AddMissingReplicas()
+
+    def _reassign(self, plain: list[str], options: dict[str, str]) -> commands.Command:
+        """reassign TOPIC-PARTITION=REPLICAS ... (`cancel` for replicas) [same-factor]"""
+        wanted = []
+        for word, replicas in options.items():
+            where = partition_of(word)
+            moved = None if replicas == "cancel" else numbers(replicas)
+            wanted.append(commands.Reassignment(where.topic, where.partition, moved))
+        return commands.AlterReassignments(tuple(wanted), "same-factor" not in plain)
 
     def _elect(self, plain: list[str], options: dict[str, str]) -> commands.Command:
         election = commands.ElectionType[plain[0].upper()]
