@@ -138,6 +138,10 @@ class IncrementalFetchContext(FetchContext):
         self._expected_epoch = session.epoch
         self._with_records: list[PartitionKey] = []
 
+    @property
+    def session(self) -> "FetchSession":
+        return self._session
+
     def include(
         self,
         partition: FetchPartition,

@@ -8,7 +8,7 @@ uses topic ids or names, never both. The cost of opening depends on the partitio
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from barnabas.clock import Random
@@ -51,6 +51,8 @@ class FetchSession:
         "eviction_key",
         "id",
         "last_used_ms",
+        "news",
+        "on_removed",
         "partitions",
         "privileged",
         "uses_topic_ids",
@@ -69,6 +71,9 @@ class FetchSession:
         self.uses_topic_ids = uses_topic_ids
         self.partitions = partitions
         self.created_ms = now_ms
+        self.news: object = None
+        """Of a follower's session: what its partitions report to; kept here for whoever reads them."""
+        self.on_removed: Callable[[], None] | None = None
         self.last_used_ms = now_ms
         self.epoch = next_epoch(INITIAL_EPOCH)
         self.eviction_key = EvictionKey(privileged, len(partitions), session_id)
@@ -107,6 +112,11 @@ class FetchSessionCache:
 
     def __len__(self) -> int:
         return len(self._by_last_use)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a new session is made for certain."""
+        return len(self._by_last_use) < self._max_slots
 
     def get(self, session_id: int) -> FetchSession | None:
         return self._by_last_use.get(session_id)
@@ -161,6 +171,8 @@ class FetchSessionCache:
     def remove(self, session_id: int) -> FetchSession | None:
         session = self._by_last_use.pop(session_id, None)
         if session is not None:
+            if session.on_removed is not None:
+                session.on_removed()
             self.partition_count -= session.eviction_key.partition_count
             discard(self._evictable_by_all, session.eviction_key)
             discard(self._evictable_by_privileged, session.eviction_key)

@@ -7,10 +7,12 @@ high watermark, waking waiters) is one uninterrupted step and order is kept; onl
 from typing import TYPE_CHECKING
 
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.fetch_context import PartitionKey
 from barnabas.machines.partition import PartitionState
 from barnabas.metadata.image import PartitionImage
 from barnabas.net.timers import Timers
 from barnabas.server.commit_waiters import NO_DEADLINE, CommitWaiter, CommitWaiters, OnCommitted
+from barnabas.server.follower_session import FollowerSession
 from barnabas.server.purgatory import DelayedFetch, FetchPurgatory
 from barnabas.storage.append_checks import PreparedBatch
 from barnabas.storage.log import AppendInfo, AppendOrigin, Log
@@ -32,6 +34,7 @@ class HostedPartition:
         "_purgatory",
         "_waiters",
         "flush_running",
+        "follower_sessions",
         "is_internal",
         "log",
         "partition",
@@ -52,6 +55,8 @@ class HostedPartition:
         self.is_internal = self.topic in ("__consumer_offsets", "__transaction_state")
         self.waiting_fetches: dict[DelayedFetch, None] = {}
         self.waiting_followers: dict[DelayedFetch, None] = {}
+        self.follower_sessions: dict[FollowerSession, PartitionKey] = {}
+        """Of followers that are told what is new, and what they call this partition."""
         self.flush_running = False
         self._purgatory = purgatory
         self._flusher = flusher
@@ -169,7 +174,7 @@ class HostedPartition:
         else:
             self.fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if new_epoch:
-            self._purgatory.on_change(self)
+            self._on_changed()
 
     def on_config_changed(self) -> None:
         high_watermark = self.state.set_min_in_sync_replicas(self.log.config.min_insync_replicas)
@@ -196,11 +201,11 @@ class HostedPartition:
 
     def on_offline(self) -> None:
         self.fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
-        self._purgatory.on_change(self)
+        self._on_changed()
 
     def on_deleted(self) -> None:
         self.fail_waiters(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        self._purgatory.on_change(self)
+        self._on_changed()
 
     def on_flushed(self) -> None:
         """A flush ended well: what waited for it is readable and acknowledged."""
@@ -221,6 +226,9 @@ class HostedPartition:
                 self.complete_waiters()
             if self.waiting_fetches:
                 self._purgatory.on_progress(self.waiting_fetches, byte_count)
+        if self.follower_sessions:
+            for session, key in self.follower_sessions.items():
+                session.on_append(key, byte_count)
         if self.waiting_followers:
             self._purgatory.on_progress(self.waiting_followers, byte_count)
 
@@ -235,3 +243,15 @@ class HostedPartition:
                 self.complete_waiters()
             if self.waiting_fetches:
                 self._purgatory.on_progress(self.waiting_fetches, ANY_NUMBER_OF_BYTES)
+            self.on_watermark_moved()
+
+    def on_watermark_moved(self) -> None:
+        """The high watermark or the log start moved: followers are told."""
+        for session, key in self.follower_sessions.items():
+            session.on_watermark(key)
+
+    def _on_changed(self) -> None:
+        """Who leads, or whether there is such a partition: whoever waits must know at once."""
+        self._purgatory.on_change(self)
+        for session, key in list(self.follower_sessions.items()):
+            session.on_change(key)

@@ -81,7 +81,12 @@ class Housekeeping:
         by_age = self._wall_clock.is_believed()
         # Two rounds, since a full disk may refuse a new segment but not the removal of old ones.
         await self._for_each("rolling", lambda hosted: hosted.log.maybe_roll(now_ms))
-        await self._for_each("retention", lambda hosted: hosted.log.delete_old_segments(now_ms, by_age=by_age))
+
+        def delete(hosted: HostedPartition) -> None:
+            if hosted.log.delete_old_segments(now_ms, by_age=by_age):
+                hosted.on_watermark_moved()
+
+        await self._for_each("retention", delete)
 
     async def flush_overdue(self) -> None:
         now_ms = self._clock.now_ms()

@@ -50,6 +50,7 @@ def _delete(context: RequestContext, topic: str, item: DeleteRecordsPartition) -
     if not 0 <= offset <= log.high_watermark:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
     log.delete_records_before(offset)
+    hosted.on_watermark_moved()
     return DeleteRecordsPartitionResult(
         partition_index=item.partition_index, low_watermark=log.log_start_offset, error_code=ErrorCode.NONE
     )

@@ -8,10 +8,10 @@ metadata.
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from barnabas.errors import ErrorCode
-from barnabas.machines.fetch_context import FetchContext, FetchPartition, PartitionKey
+from barnabas.machines.fetch_context import FetchContext, FetchPartition, IncrementalFetchContext, PartitionKey
 from barnabas.machines.partition.follower import NO_BROKER_EPOCH
 from barnabas.net.deferred import Deferred, then
 from barnabas.net.reply import Parts
@@ -27,10 +27,15 @@ from barnabas.protocol.messages.fetch import (
     PartitionData,
 )
 from barnabas.server.dispatch import Handler
+from barnabas.server.follower_fetch import fetch_news
+from barnabas.server.follower_session import FollowerSession
 from barnabas.server.purgatory import DelayedFetch
 from barnabas.server.reading import FetchLimits, PartitionRead, read_partitions
 from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps, is_one_step
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
 
 FIRST_TOPIC_ID_VERSION = 13
 FIRST_REPLICA_STATE_VERSION = 15
@@ -44,7 +49,20 @@ Finish = Callable[[], FetchResponse | Deferred[FetchResponse]]
 
 def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
     if is_one_step(request.topics, _partition_count):
-        return _fetch(context, request, *_open(context, request, _wanted(request, context.version)))
+        wanted = _wanted(request, context.version)
+        session, limits = _open(context, request, wanted)
+        if isinstance(session, IncrementalFetchContext) and session.session.privileged:
+            return fetch_news(
+                context.broker,
+                session,
+                limits,
+                wanted,
+                _forgotten(request, context.version >= FIRST_TOPIC_ID_VERSION),
+                min_bytes=request.min_bytes,
+                max_wait_ms=request.max_wait_ms,
+                respond=partial(_respond, context, session),
+            )
+        return _fetch(context, request, session, limits)
     return then(context.in_slices(_fetch_in_slices(context, request)), lambda finish: finish())
 
 
@@ -54,7 +72,9 @@ def _fetch(
     if session.error is not ErrorCode.NONE:
         return FetchResponse(error_code=session.error, responses=[])
     reads, total = read_partitions(context.broker.replicas, session.partitions, limits)
-    if _is_enough(request, reads, total):
+    # A follower waits in its session, where it can tell of new partitions meanwhile: so it gets that first.
+    begins_session = limits.replica_id >= 0 and request.session_epoch == 0 and context.broker.fetch_sessions.has_room
+    if begins_session or _is_enough(request, reads, total):
         return _respond(context, session, reads)
     return _park(context, session, request, limits, reads, request.min_bytes - total)
 
@@ -113,7 +133,7 @@ def _open(
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return FetchContext((), error), FetchLimits(context.version, replica_id, 0, 0)
     if replica_id >= 0:
-        broker.fetch_purgatory.on_session_request(request.session_id)
+        _end_wait(broker, request.session_id)
     session = broker.fetch_sessions.open(
         request.session_id,
         request.session_epoch,
@@ -125,6 +145,14 @@ def _open(
     )
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
     return session, FetchLimits(context.version, replica_id, max_bytes, request.isolation_level, broker_epoch)
+
+
+def _end_wait(broker: "Broker", session_id: int) -> None:
+    """A follower sends another request in its session: the one that waits responds first, in its epoch."""
+    broker.fetch_purgatory.on_session_request(session_id)
+    session = broker.fetch_sessions.get(session_id)
+    if session is not None and isinstance(session.news, FollowerSession):
+        session.news.finish()
 
 
 def _may_replicate(context: RequestContext) -> bool:
