@@ -26,7 +26,7 @@ QUICK_GROUPS = {
     "group.consumer.min.heartbeat.interval.ms": "200",
     "group.consumer.heartbeat.interval.ms": "200",
     "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "1500",
+    "group.consumer.session.timeout.ms": "6000",
     "offsets.topic.num.partitions": "1",
 }
 

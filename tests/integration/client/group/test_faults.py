@@ -17,6 +17,8 @@ from confluent_kafka.admin import AdminClient
 from faulty_proxy import FaultyProxy
 from server_process import free_port
 
+from barnabas import Admin
+from barnabas.client.admin.types import ConfigResource
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.errors import CommitFailedError
 from barnabas.testing import Broker
@@ -82,12 +84,36 @@ def test_broken_connections_do_not_cause_a_rebalance(
 
 
 @both
+def test_heartbeats_go_on_during_a_long_callback(
+    proxy: FaultyProxy, join: Join, topic: str, options: dict[str, Any]
+) -> None:
+    heartbeat = "Heartbeat" if options is CLASSIC else "ConsumerGroupHeartbeat"
+    heard: list[int] = []
+
+    def wait_for_heartbeats() -> None:
+        before = proxy.requests.count(heartbeat)
+        proxy.wait_for(lambda: proxy.requests.count(heartbeat) >= before + 5)
+        heard.append(proxy.requests.count(heartbeat) - before)
+
+    first = join(address=proxy.bootstrap, **options)
+    poll_until_shared([first], topic, 4)
+    first.diary.on_revocation = wait_for_heartbeats
+    second = join(**options)
+    poll_until_shared([first, second], topic, 4)
+    first.diary.on_revocation = None
+    assert heard and not first.diary.of("lost")
+
+
+@both
 def test_a_frozen_member_loses_its_partitions_and_cannot_commit(
-    judge: AdminClient, proxy: FaultyProxy, join: Join, name: str, topic: str, options: dict[str, Any]
+    bootstrap: str, proxy: FaultyProxy, join: Join, name: str, topic: str, options: dict[str, Any]
 ) -> None:
     quick = {"request_timeout_ms": 800, "default_api_timeout_ms": 4000}
     if options is CLASSIC:
         quick["session_timeout_ms"] = 1000
+    else:
+        with Admin(bootstrap) as admin:
+            admin.alter_config(ConfigResource.group(name), {"consumer.session.timeout.ms": 1500})
     frozen = join(address=proxy.bootstrap, **options, **quick)
     poll_until_shared([frozen], topic, 4)
     other = join(**options)

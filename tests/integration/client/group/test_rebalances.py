@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -74,18 +73,6 @@ def test_offsets_are_committed_before_partitions_move(
 
 
 @both
-def test_heartbeats_go_on_during_a_long_callback(join: Join, topic: str, options: dict[str, Any]) -> None:
-    quick = {"session_timeout_ms": 1000, "heartbeat_interval_ms": 200} if "group_protocol" not in options else {}
-    first = join(**options, **quick)
-    poll_until_shared([first], topic, 4)
-    first.diary.on_revocation = lambda: time.sleep(1.8)
-    second = join(**options)
-    poll_until_shared([first, second], topic, 4)
-    first.diary.on_revocation = None
-    assert not first.diary.of("lost")
-
-
-@both
 def test_who_does_not_poll_leaves_and_comes_back(
     join: Join, topic: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -100,13 +87,6 @@ def test_who_does_not_poll_leaves_and_comes_back(
     assert "poll was not called" in caplog.text
     poll_until_shared([first, second], topic, 4)
     assert mine[1] in first.diary.of("lost")
-
-
-def test_a_long_poll_is_a_poll_all_the_while(join: Join, topic: str) -> None:
-    member = join(max_poll_interval_ms=400)
-    poll_until_shared([member], topic, 4)
-    member.poll(1.0)
-    assert not member.diary.of("lost") and len(member.partitions) == 4
 
 
 def test_a_static_member_comes_back_without_a_rebalance(join: Join, topic: str) -> None:
