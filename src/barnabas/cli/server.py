@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metadata",
         metavar="STORE",
-        help="where metadata is kept: a file, shared by the brokers of one host, or memory:",
+        help="where metadata is kept: etcd://HOST:PORT,.../PREFIX, zookeeper://HOST:PORT,.../CHROOT, or a file that the"
+        " brokers of one host share (default: a file of this broker)",
     )
     parser.add_argument("--log-level", default="INFO", choices=LEVELS)
     parser.add_argument("--daemon", action="store_true", help="run in the background; returns when the broker is ready")
@@ -147,20 +148,11 @@ def _acquire_pid_file(given: str | None, config: "BrokerConfig") -> "PidFile | N
 def _name_settings_without_effect(config: "BrokerConfig") -> None:
     import logging
 
-    from barnabas.config.broker import ZOOKEEPER_CONNECT, no_effect
+    from barnabas.config.broker import no_effect
 
-    log = logging.getLogger("barnabas")
-    names = [each for each in no_effect(config.given) if not each.startswith(f"{ZOOKEEPER_CONNECT}:")]
+    names = no_effect(config.given)
     if names:
-        log.warning("settings without effect here: %s", ", ".join(sorted(names)))
-    if ZOOKEEPER_CONNECT in config.given:
-        log.warning(
-            "%s=%s: no ZooKeeper is used and no cluster is joined. This broker keeps the metadata in a file of its own"
-            " and is a cluster of one, whatever other brokers have the same line; brokers of one host share a metadata"
-            " file by --metadata FILE. Topics that ZooKeeper knows are taken over from the log directories",
-            ZOOKEEPER_CONNECT,
-            config.given[ZOOKEEPER_CONNECT],
-        )
+        logging.getLogger("barnabas").warning("settings without effect here: %s", ", ".join(names))
 
 
 async def _serve(config: "BrokerConfig", metadata: str | None, on_ready: Callable[[str], None]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from barnabas.config.areas.controller import ControllerSettings
-from barnabas.config.areas.effect import NO_PLUGINS, NO_TIERS, NO_ZOOKEEPER, ONE_LISTENER
+from barnabas.config.areas.effect import NO_PLUGINS, NO_TIERS, ONE_LISTENER
 from barnabas.config.areas.groups import GroupsSettings
 from barnabas.config.areas.log import LogSettings
 from barnabas.config.areas.metrics import MetricsSettings
@@ -22,6 +22,7 @@ from barnabas.config.areas.ssl import SslSettings
 from barnabas.config.areas.transactions import TransactionsSettings
 from barnabas.config.faults import ConfigFaults, bad_value, read_values, unknown_name
 from barnabas.config.listeners import Listener, parse_connection_overrides, parse_listeners, parse_protocol_map
+from barnabas.config.metadata_engine import MetadataEngineConfig, read_engine_config
 from barnabas.config.table import settings_table
 
 LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.(.+)")
@@ -32,30 +33,6 @@ PLUGIN_PREFIXES = {
     "metrics.context.": NO_PLUGINS,
     "metrics.jmx.": NO_PLUGINS,
 }
-ZOOKEEPER_CONNECT = "zookeeper.connect"
-ZOOKEEPER_SETTINGS = (
-    ZOOKEEPER_CONNECT,
-    "zookeeper.clientCnxnSocket",
-    "zookeeper.connection.timeout.ms",
-    "zookeeper.max.in.flight.requests",
-    "zookeeper.metadata.migration.enable",
-    "zookeeper.session.timeout.ms",
-    "zookeeper.set.acl",
-    "zookeeper.ssl.cipher.suites",
-    "zookeeper.ssl.client.enable",
-    "zookeeper.ssl.crl.enable",
-    "zookeeper.ssl.enabled.protocols",
-    "zookeeper.ssl.endpoint.identification.algorithm",
-    "zookeeper.ssl.keystore.location",
-    "zookeeper.ssl.keystore.password",
-    "zookeeper.ssl.keystore.type",
-    "zookeeper.ssl.ocsp.enable",
-    "zookeeper.ssl.protocol",
-    "zookeeper.ssl.truststore.location",
-    "zookeeper.ssl.truststore.password",
-    "zookeeper.ssl.truststore.type",
-)
-"""Settings of Kafka before version 4. Kafka 4.1 has none of them, so DescribeConfigs does not list them."""
 
 
 @settings_table
@@ -75,6 +52,7 @@ class BrokerConfig(
     """The settings as they were given, which distinguishes a static value from a default in DescribeConfigs."""
     started_with: "BrokerConfig | None" = None
     """The settings at startup, if they were changed at run time (see `dynamic`)."""
+    metadata_engine: MetadataEngineConfig = MetadataEngineConfig()
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
@@ -84,9 +62,11 @@ class BrokerConfig(
 
         values, faults = read_values(cls.settings, given)
         faults += [fault for name, text in given.items() for fault in _extra_faults(name, text)]
+        engine, engine_faults = read_engine_config(given)
+        faults += engine_faults
         if "broker.id" in given and "node.id" not in given and values.get("broker_id", -1) >= 0:
             values["node_id"] = values["broker_id"]
-        config = cls(**values, given=dict(given))
+        config = cls(**values, given=dict(given), metadata_engine=engine)
         faults += broker_rules(config)
         if faults:
             raise ConfigFaults(faults)
@@ -140,11 +120,11 @@ class BrokerConfig(
 def _extra_faults(name: str, text: str) -> list[str]:
     """Faults of names that are not plain settings: after a listener prefix the rest is checked; plugin names pass."""
     settings = BrokerConfig.settings
-    if name in settings or name in ZOOKEEPER_SETTINGS or name.startswith(tuple(PLUGIN_PREFIXES)):
+    if name in settings or name in MetadataEngineConfig.settings or name.startswith(tuple(PLUGIN_PREFIXES)):
         return []
     match = LISTENER_PREFIX.fullmatch(name)
     if match is None:
-        return [unknown_name(name, (*settings, *ZOOKEEPER_SETTINGS))]
+        return [unknown_name(name, (*settings, *MetadataEngineConfig.settings))]
     setting = settings.get(match[1])
     try:
         if setting is not None:
@@ -158,12 +138,11 @@ def no_effect(given: Mapping[str, str]) -> list[str]:
     """`name: reason` for each of the given settings that has no effect, sorted by name."""
     found = []
     for name in sorted(given):
-        setting = BrokerConfig.settings.get(name)
+        setting = BrokerConfig.settings.get(name) or MetadataEngineConfig.settings.get(name)
         reason = setting.no_effect if setting is not None else ""
         if setting is None:
             plugin = next((why for prefix, why in PLUGIN_PREFIXES.items() if name.startswith(prefix)), "")
             reason = ONE_LISTENER if LISTENER_PREFIX.fullmatch(name) else plugin
-            reason = NO_ZOOKEEPER if name in ZOOKEEPER_SETTINGS else reason
         if reason:
             found.append(f"{name}: {reason}")
     return found

@@ -2,9 +2,13 @@
 
 import ssl
 from dataclasses import dataclass, field
+from typing import Self
+
+from barnabas.config.metadata_engine import MetadataEngineConfig
 
 DEFAULT_SESSION_TIMEOUT_MS = 2_500
 DEFAULT_CALL_TIMEOUT_MS = 6_000
+DEFAULT_CONNECT_TIMEOUT_MS = 15_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class EngineOptions:
     session_timeout_ms: int = DEFAULT_SESSION_TIMEOUT_MS
     """How long a broker may be silent before the others take it for dead."""
     call_timeout_ms: int = DEFAULT_CALL_TIMEOUT_MS
+    connect_timeout_ms: int = DEFAULT_CONNECT_TIMEOUT_MS
+    """How long `open` waits for the engine."""
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: EngineTls | None = None
@@ -38,6 +44,41 @@ class EngineOptions:
     """ZooKeeper's nodes may be changed by this login alone (zookeeper.set.acl)."""
     multi_limit: int | None = None
     """Operations of a transaction, where the engine's own default is not in force (etcd's --max-txn-ops)."""
+
+    @classmethod
+    def of(cls, config: MetadataEngineConfig) -> Self:
+        """Those of Kafka for ZooKeeper override ours, where they are given."""
+        connect_ms = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
+        return cls(
+            session_timeout_ms=config.zookeeper_session_timeout_ms or config.barnabas_metadata_session_timeout_ms,
+            call_timeout_ms=config.barnabas_metadata_request_timeout_ms,
+            connect_timeout_ms=connect_ms or config.barnabas_metadata_connection_timeout_ms,
+            username=config.barnabas_metadata_username,
+            password=config.barnabas_metadata_password,
+            tls=_tls_of(config),
+            restrict_access=config.zookeeper_set_acl,
+            multi_limit=config.barnabas_metadata_transaction_max_operations,
+        )
+
+
+def _tls_of(config: MetadataEngineConfig) -> EngineTls | None:
+    if config.zookeeper_ssl_client_enable:
+        store = config.zookeeper_ssl_keystore_location
+        return EngineTls(
+            ca_file=config.zookeeper_ssl_truststore_location,
+            certificate_file=store,
+            key_file=store,
+            key_password=config.zookeeper_ssl_keystore_password,
+            verify_hostname=bool(config.zookeeper_ssl_endpoint_identification_algorithm),
+        )
+    if not config.barnabas_metadata_ssl_enable:
+        return None
+    return EngineTls(
+        ca_file=config.barnabas_metadata_ssl_ca_location,
+        certificate_file=config.barnabas_metadata_ssl_certificate_location,
+        key_file=config.barnabas_metadata_ssl_key_location,
+        key_password=config.barnabas_metadata_ssl_key_password,
+    )
 
 
 Address = tuple[str, int]

@@ -74,9 +74,44 @@ class MetadataRepository:
         return tree.decode_cluster_id(node.data)
 
     def register_broker(self, broker: BrokerImage, now_ms: int) -> None:
-        """Raises NodeExistsError while another session holds the id."""
+        """Raises NodeExistsError while another session holds the id.
+
+        One with the same log directories is replaced: they are locked by this process, so that one is dead, and its
+        session would only last until its time-out.
+        """
         path = tree.broker_path(broker.node_id)
-        self._write_own([Create(path, tree.encode_broker(broker, now_ms), ephemeral=True)])
+        registration = [Create(path, tree.encode_broker(broker, now_ms), ephemeral=True)]
+        try:
+            self._write_own(registration)
+        except NodeExistsError:
+            if not self._remove_predecessor(path, broker):
+                raise
+            self._write_own(registration)
+
+    def _remove_predecessor(self, path: str, broker: BrokerImage) -> bool:
+        node, controller = self.store.get_many([path, tree.CONTROLLER])
+        if node is None:
+            return True
+        registered = tree.decode_broker(broker.node_id, node.data, node.created)
+        if set(broker.directory_ids).isdisjoint(registered.directory_ids):
+            return False
+        logger.info("broker %d replaces its own registration of before", broker.node_id)
+        # One by one: an engine may refuse to delete a node and create it again in the same transaction.
+        self._delete_unless_gone(path, node.version)
+        if controller is not None and controller.owner == node.owner:
+            self._delete_unless_gone(tree.CONTROLLER, controller.version)
+        return True
+
+    def _delete_unless_gone(self, path: str, version: int) -> None:
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                self.store.delete(path, version)
+                return
+            except NoNodeError:
+                return
+            except OutcomeUnknownError:
+                continue
+        raise StoreUnavailableError(f"{path} could not be deleted")
 
     def is_registered(self, broker_id: NodeId) -> bool:
         node = self.store.get(tree.broker_path(broker_id))

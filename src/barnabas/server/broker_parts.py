@@ -15,6 +15,7 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.errors import StorageError
 from barnabas.machines.controller.topics import TopicDefaults
 from barnabas.machines.fetch_session import FetchSessionCache
+from barnabas.metadata.engine_options import EngineOptions
 from barnabas.metadata.registry import file_at, store_at
 from barnabas.metadata.store import MetadataStore
 from barnabas.net.timers import Timers
@@ -92,8 +93,8 @@ def make_parts(
     network: Network | None = None,
     files: Files | None = None,
 ) -> BrokerParts:
-    """`metadata` is a location of `metadata/registry`, by default a file in the first log directory. `store` overrides
-    it.
+    """`metadata` is a location of `metadata/registry`, by default that of the settings, or else a file in the first log
+    directory. `store` overrides it.
 
     Raises UnknownStoreError for a location that names no store.
     """
@@ -120,7 +121,8 @@ def make_parts(
         on_offline=on_offline,
         on_roll=on_roll,
     )
-    metadata = metadata or Path(log_directories.directories[0].path, METADATA_FILE)
+    engine = config.metadata_engine
+    metadata = metadata or engine.location or Path(log_directories.directories[0].path, METADATA_FILE)
     reserves = DiskReserves(node_id, log_directories, file_at(metadata) if store is None else None)
     replicas = Replicas(
         node_id,
@@ -133,7 +135,7 @@ def make_parts(
         config.replica_lag_time_max_ms,
     )
     cluster = ClusterMembership(
-        store or store_at(metadata),
+        store or store_at(metadata, EngineOptions.of(engine)),
         broker_id=node_id,
         rules=settings.rules,
         defaults=topic_defaults(config),

@@ -112,11 +112,12 @@ class ClusterMembership:
         rack: str | None = None,
         cluster_id: str | None = None,
         before_joining: Callable[[ClusterImage], Awaitable[None]] | None = None,
+        directory_ids: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """Register, stand for controller, load the image and elect the leaders that are missing.
 
         `cluster_id` is the one of the data directories, if they have one. `before_joining` is awaited with the topics'
-        settings known, but before this broker is registered: it opens the logs.
+        settings known, but before this broker is registered: it opens the logs. `directory_ids` are asked for then.
         """
         loop = asyncio.get_running_loop()
         self._broker = BrokerImage(self.broker_id, tuple(endpoints), rack)
@@ -125,6 +126,7 @@ class ClusterMembership:
             cluster_id = await self._in_thread(self._open_store)
             if before_joining is not None:
                 await before_joining(await self._in_thread(self._repository.load, cluster_id))
+            self._broker = self._broker._replace(directory_ids=tuple(directory_ids()))
             await self._join(cluster_id)
         except BaseException:
             await self._close()

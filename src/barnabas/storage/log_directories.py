@@ -74,6 +74,12 @@ class LogDirectories:
                 return directory.properties.cluster_id
         return None
 
+    @property
+    def directory_ids(self) -> tuple[str, ...]:
+        """Of the directories in use; a directory that was wiped has a new one."""
+        used = (each.properties for each in self.directories if not each.is_offline)
+        return tuple(properties.directory_id for properties in used if properties is not None)
+
     def identify(self, node_id: int, cluster_id: str) -> None:
         """Claims new directories for this node; StorageError for one of another node or cluster."""
         for directory in self.directories:

@@ -9,7 +9,7 @@ from barnabas.machines.controller import commands
 from barnabas.machines.controller.records import BrokerChanged, BrokerRemoved, PartitionsChanged
 from barnabas.metadata.image import ConfigResource
 from barnabas.metadata.repository import ControllerMovedError, MetadataRepository
-from barnabas.metadata.store import ConflictError, MetadataStoreError, Operation
+from barnabas.metadata.store import ConflictError, MetadataStoreError, NodeExistsError, Operation
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from barnabas.types import topic_id_text
 
@@ -111,6 +111,23 @@ def test_whoever_was_never_elected_can_write_nothing(controller: LoneController)
     records = controller.machine.decide(create("t"), 0).records
     with pytest.raises(ControllerMovedError):
         MetadataRepository(other).write(records, controller.machine.image)
+
+
+def test_a_restarted_broker_replaces_its_dead_predecessor_at_once() -> None:
+    """Its session has not timed out yet, but it has the same log directories, which the new process has locked."""
+    tree = MemoryTree()
+    broker = BROKER._replace(directory_ids=("AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAw"))
+    dead = LoneController(MemoryStore(tree), broker)
+    store = MemoryStore(tree)
+    store.open()
+    repository = MetadataRepository(store)
+    for other in (BROKER, broker._replace(directory_ids=("AAAAAAAAAAAAAAAAAAAABA",))):
+        with pytest.raises(NodeExistsError):
+            repository.register_broker(other, 7)
+    repository.register_broker(broker._replace(directory_ids=broker.directory_ids[:1]), 7)
+    assert repository.is_registered(0) and store.get("/controller") is None
+    [registered] = repository.load_brokers()
+    assert registered.epoch > dead.machine.image.brokers[0].epoch
 
 
 def test_a_topic_on_its_way_out_is_not_loaded(controller: LoneController) -> None:

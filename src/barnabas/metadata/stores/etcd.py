@@ -55,6 +55,7 @@ class EtcdStore:
         self.on_session_state: SessionListener = ignore_session_state
         self._prefix = prefix
         self._ttl_s = max(1, options.session_timeout_ms // 1000)
+        self._connect_timeout_s = options.connect_timeout_ms / 1000
         self._hosts = EtcdHosts(addresses, options)
         self._client = EtcdClient(self._hosts)
         self._lock = threading.Lock()
@@ -70,7 +71,7 @@ class EtcdStore:
         if self._session is not None:
             self._session.end()
         session = EtcdSession(self._hosts, self._on_state, self._watches.fire_all)
-        session.begin(self._ttl_s, self._timeout_s)
+        session.begin(self._ttl_s, self._connect_timeout_s)
         self._session = session
         if self._watch is None:
             self._watch = EtcdWatch(self._hosts, self._prefix, self._watches)

@@ -74,7 +74,7 @@ class ZooKeeperStore:
         if self._connection is not None:
             self._connection.close()
         connection = ZooKeeperConnection(self._addresses, self._prefix, self._options, self._watches, self._on_state)
-        connection.open(self._timeout_s)
+        connection.open(self._options.connect_timeout_ms / 1000)
         self._connection = connection
         self._parents = Parents(self._prefix, connection.acl, lambda requests: self._read(requests)[0])
 

@@ -70,8 +70,9 @@ class ZooKeeperConnection:
         self._watches = watches
         self._on_state = on_state
         self._closing = False
+        self._hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
         self.client = KazooClient(
-            hosts=",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses),
+            hosts=self._hosts,
             timeout=options.session_timeout_ms / 1000,
             connection_retry=_RETRY,
             auth_data=_login(options),
@@ -85,7 +86,7 @@ class ZooKeeperConnection:
         try:
             self.client.start(timeout_s)
         except KazooTimeoutError as error:
-            raise StoreUnavailableError("no ZooKeeper server can be reached") from error
+            raise StoreUnavailableError(f"none of the ZooKeeper servers {self._hosts} can be reached") from error
         except AuthFailedError as error:
             raise MetadataStoreError("ZooKeeper rejects the login") from error
         self.session_id = int(self.client.client_id[0])
