@@ -10,6 +10,7 @@ NodeId = NewType("NodeId", int)
 """A broker's id (node.id). These types only tell ids apart for the type checker."""
 ProducerId = NewType("ProducerId", int)
 LeaderEpoch = NewType("LeaderEpoch", int)
+GroupId = NewType("GroupId", str)
 
 NO_TOPIC_ID: TopicId = bytes(16)
 NO_LEADER = -1

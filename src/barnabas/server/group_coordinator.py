@@ -28,7 +28,7 @@ from barnabas.server.coordinator_shard import CoordinatorShard
 from barnabas.server.replicas import Replicas
 from barnabas.server.request import RequestContext
 from barnabas.server.runtime import CoordinatorRuntime
-from barnabas.types import LeaderEpoch, NodeId
+from barnabas.types import GroupId, LeaderEpoch, NodeId
 
 CODEC = CoordinatorCodec(
     [
@@ -96,9 +96,9 @@ class GroupCoordinator:
     def submit_each(
         self,
         context: RequestContext,
-        group_ids: Sequence[str],
-        command: Callable[[tuple[str, ...]], object],
-        fail: Callable[[tuple[str, ...], ErrorCode], list[Item]],
+        group_ids: Sequence[GroupId],
+        command: Callable[[tuple[GroupId, ...]], object],
+        fail: Callable[[tuple[GroupId, ...], ErrorCode], list[Item]],
         merge: Callable[[list[Item]], Response],
     ) -> Response | Deferred[Response]:
         """For requests that name many groups: `merge` gets all responses in order.
@@ -120,12 +120,12 @@ class GroupCoordinator:
 
     def _submit_some(
         self,
-        group_ids: Sequence[str],
-        command: Callable[[tuple[str, ...]], object],
-        fail: Callable[[tuple[str, ...], ErrorCode], list[Item]],
+        group_ids: Sequence[GroupId],
+        command: Callable[[tuple[GroupId, ...]], object],
+        fail: Callable[[tuple[GroupId, ...], ErrorCode], list[Item]],
     ) -> list[Item] | Deferred[list[Item]]:
         """Each shard is asked once."""
-        by_partition: dict[int, list[str]] = {}
+        by_partition: dict[int, list[GroupId]] = {}
         for group_id in dict.fromkeys(group_ids):
             by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
         shares = [tuple(some) for some in by_partition.values()]

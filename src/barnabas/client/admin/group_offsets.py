@@ -21,7 +21,7 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages import offset_commit as commit_messages
 from barnabas.protocol.messages import offset_delete as delete_messages
 from barnabas.protocol.messages import offset_fetch as fetch_messages
-from barnabas.types import TopicPartition
+from barnabas.types import GroupId, TopicPartition
 
 GROUP = CoordinatorKind.GROUP
 BY_NAME = 9
@@ -105,7 +105,7 @@ class GroupOffsetAdmin:
 
         async def send_to(node_id: int, requested: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
             request = commit_messages.OffsetCommitRequest(
-                group_id=group_id,
+                group_id=GroupId(group_id),
                 topics=[
                     commit_messages.OffsetCommitRequestTopic(
                         name=topic, partitions=[_committed(key, wanted[key]) for key in keys]
@@ -126,7 +126,7 @@ class GroupOffsetAdmin:
 
         async def send_to(node_id: int, requested: list[TopicPartition]) -> Mapping[TopicPartition, bool | KafkaError]:
             request = delete_messages.OffsetDeleteRequest(
-                group_id=group_id,
+                group_id=GroupId(group_id),
                 topics=[
                     delete_messages.OffsetDeleteRequestTopic(
                         name=topic,
@@ -170,7 +170,7 @@ def _fetch_request(
     groups = []
     for group_id in requested:
         partitions = wanted[group_id]
-        group = fetch_messages.OffsetFetchRequestGroup(group_id=group_id, topics=None)
+        group = fetch_messages.OffsetFetchRequestGroup(group_id=GroupId(group_id), topics=None)
         if partitions is not None:
             group.topics = [
                 fetch_messages.OffsetFetchRequestTopics(name=topic, partition_indexes=[key.partition for key in keys])
@@ -183,7 +183,7 @@ def _fetch_request(
 def _old_fetch_request(
     group_id: str, partitions: list[TopicPartition] | None, require_stable: bool
 ) -> fetch_messages.OffsetFetchRequest:
-    request = fetch_messages.OffsetFetchRequest(group_id=group_id, topics=None, require_stable=require_stable)
+    request = fetch_messages.OffsetFetchRequest(group_id=GroupId(group_id), topics=None, require_stable=require_stable)
     if partitions is not None:
         request.topics = [
             fetch_messages.OffsetFetchRequestTopic(name=topic, partition_indexes=[key.partition for key in keys])

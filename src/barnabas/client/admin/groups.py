@@ -22,6 +22,7 @@ from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
+from barnabas.types import GroupId
 
 GROUP = CoordinatorKind.GROUP
 DEFAULT_REASON = "member was removed by an admin"
@@ -116,7 +117,9 @@ class GroupAdmin:
     async def _describe_consumer_groups(
         self, node_id: int, group_ids: list[str], operations: bool, deadline: Deadline
     ) -> dict[str, GroupDescription | KafkaError]:
-        request = ConsumerGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=operations)
+        request = ConsumerGroupDescribeRequest(
+            group_ids=list(map(GroupId, group_ids)), include_authorized_operations=operations
+        )
         try:
             response = await self.requests.send(node_id, request, deadline)
         except UnsupportedVersionError as error:
@@ -127,7 +130,7 @@ class GroupAdmin:
     async def _describe_classic_groups(
         self, node_id: int, group_ids: list[str], operations: bool, deadline: Deadline
     ) -> dict[str, GroupDescription | KafkaError]:
-        request = DescribeGroupsRequest(groups=group_ids, include_authorized_operations=operations)
+        request = DescribeGroupsRequest(groups=list(map(GroupId, group_ids)), include_authorized_operations=operations)
         response = await self.requests.send(node_id, request, deadline, min_version=3 if operations else 0)
         coordinator = self.requests.node(node_id)
         return {group.group_id: described_classic_group(group, coordinator) for group in response.groups}
@@ -144,7 +147,9 @@ class GroupAdmin:
         deadline = self.requests.deadline(timeout)
 
         async def send_to(node_id: int, requested: list[str]) -> Mapping[str, bool | KafkaError]:
-            response = await self.requests.send(node_id, DeleteGroupsRequest(groups_names=requested), deadline)
+            response = await self.requests.send(
+                node_id, DeleteGroupsRequest(groups_names=list(map(GroupId, requested))), deadline
+            )
             return {
                 each.group_id: admin_error(each.error_code, group=each.group_id) if each.error_code else True
                 for each in response.results
@@ -210,7 +215,7 @@ class GroupAdmin:
                 MemberIdentity(member_id=each.member_id, group_instance_id=each.group_instance_id, reason=reason)
                 for each in requested
             ]
-            request = LeaveGroupRequest(group_id=group_id, members=identities)
+            request = LeaveGroupRequest(group_id=GroupId(group_id), members=identities)
             response = await self.requests.send(node_id, request, deadline, min_version=3)
             check(response.error_code, group=group_id)
             by_instance = {each.group_instance_id: each for each in response.members if each.group_instance_id}

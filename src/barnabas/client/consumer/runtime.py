@@ -23,7 +23,7 @@ from barnabas.client.io_thread import IoThread
 from barnabas.client.options import ConsumerOptions
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
-from barnabas.types import TopicPartition
+from barnabas.types import GroupId, TopicPartition
 
 logger = logging.getLogger("barnabas.client.consumer")
 
@@ -168,7 +168,7 @@ class ConsumerRuntime:
 
 def group_options_of(options: ConsumerOptions, group_id: str) -> GroupOptions:
     return GroupOptions(
-        group_id=group_id,
+        group_id=GroupId(group_id),
         group_protocol=options.group_protocol,
         group_instance_id=options.group_instance_id,
         group_remote_assignor=options.group_remote_assignor,

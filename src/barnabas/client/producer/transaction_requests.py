@@ -24,7 +24,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from barnabas.types import TopicPartition
+from barnabas.types import GroupId, TopicPartition
 
 logger = logging.getLogger(__name__)
 _LAST_V1 = 4
@@ -104,7 +104,7 @@ class TransactionRequests:
             request, _partition_codes, max_version=_LAST_ADD_PARTITIONS, backoff=backoff, busy_pause_ms=busy_pause_ms
         )
 
-    async def add_offsets(self, producer: tuple[int, int], group_id: str, wanted: Callable[[], bool]) -> None:
+    async def add_offsets(self, producer: tuple[int, int], group_id: GroupId, wanted: Callable[[], bool]) -> None:
         request = AddOffsetsToTxnRequest(
             transactional_id=self._transactional_id,
             producer_id=producer[0],
@@ -124,7 +124,7 @@ class TransactionRequests:
     ) -> None:
         request = TxnOffsetCommitRequest(
             transactional_id=self._transactional_id,
-            group_id=group.group_id,
+            group_id=GroupId(group.group_id),
             producer_id=producer[0],
             producer_epoch=producer[1],
             generation_id=group.generation_id,

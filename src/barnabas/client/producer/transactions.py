@@ -32,7 +32,7 @@ from barnabas.client.producer.transaction_requests import GroupMetadata, Transac
 from barnabas.client.producer.transaction_state import TransactionState, TransactionStatus, is_fatal, needs_new_epoch
 from barnabas.client.retry import retry_backoff
 from barnabas.errors import KafkaError
-from barnabas.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from barnabas.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, GroupId, TopicPartition
 
 logger = logging.getLogger(__name__)
 S = TransactionStatus
@@ -265,7 +265,7 @@ class Transactions:
         self._sending_offsets = asyncio.current_task()
         try:
             if not self._v2:
-                await self._requests.add_offsets(self._identity.producer, group.group_id, self._is_wanted)
+                await self._requests.add_offsets(self._identity.producer, GroupId(group.group_id), self._is_wanted)
             self._started = True
             await self._requests.commit_offsets(
                 self._identity.producer, offsets, group, v2=self._v2, wanted=self._is_wanted

@@ -11,6 +11,7 @@ from barnabas.machines.group.registry import GroupRegistry
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult
 from barnabas.protocol.messages.describe_groups import DescribedGroup
 from barnabas.protocol.messages.list_groups import ListedGroup
+from barnabas.types import GroupId
 
 GROUP_NOT_FOUND_SINCE = 6
 """From this version on DescribeGroups reports a missing group by an error (KIP-1043); before, by state Dead only."""
@@ -42,7 +43,7 @@ class Administration:
     def describe(self, command: DescribeGroups, token: Token, outcome: Outcome) -> None:
         outcome.reply(token, [self._describe(group_id, command.version) for group_id in command.group_ids])
 
-    def _describe(self, group_id: str, version: int) -> DescribedGroup:
+    def _describe(self, group_id: GroupId, version: int) -> DescribedGroup:
         group = self._registry.get(group_id)
         if not isinstance(group, ClassicGroup):
             described = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)

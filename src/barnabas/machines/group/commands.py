@@ -28,6 +28,7 @@ from barnabas.protocol.messages.offset_delete import OffsetDeleteRequest
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from barnabas.types import GroupId
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +90,13 @@ class ListGroups:
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroups:
-    group_ids: tuple[str, ...]
+    group_ids: tuple[GroupId, ...]
     version: int
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroups:
-    group_ids: tuple[str, ...]
+    group_ids: tuple[GroupId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +109,4 @@ class ConsumerGroupHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupDescribe:
-    group_ids: tuple[str, ...]
+    group_ids: tuple[GroupId, ...]

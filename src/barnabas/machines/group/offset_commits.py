@@ -33,7 +33,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from barnabas.types import NO_TIMESTAMP, NO_TOPIC_ID
+from barnabas.types import NO_TIMESTAMP, NO_TOPIC_ID, GroupId
 
 GROUP_NOT_FOUND_SINCE = 9
 """From this version on OffsetCommit reports a missing group as such; before, as an old generation."""
@@ -154,7 +154,7 @@ class OffsetCommits:
 
     def _records(
         self,
-        group_id: str,
+        group_id: GroupId,
         topic: str,
         topic_id: bytes,
         partitions: Sequence[CommittedPartition],

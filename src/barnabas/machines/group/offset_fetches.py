@@ -18,6 +18,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from barnabas.types import GroupId
 
 NO_OFFSET = -1
 
@@ -59,7 +60,7 @@ class OffsetFetches:
         outcome.reply(token, OffsetFetchResponseGroup(group_id=group_id, topics=topics))
 
     def _partitions(
-        self, group_id: str, topic: str, partitions: Iterable[int], known: TopicOffsets, command: OffsetFetch
+        self, group_id: GroupId, topic: str, partitions: Iterable[int], known: TopicOffsets, command: OffsetFetch
     ) -> list[OffsetFetchResponsePartitions]:
         responses = []
         may_be_unstable = command.require_stable and self._offsets.has_open_transactions(group_id)

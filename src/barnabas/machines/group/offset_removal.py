@@ -14,7 +14,7 @@ from barnabas.machines.group.part import Commands, Records, Timers
 from barnabas.machines.group.registry import Group, GroupRegistry
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.machines.group.stored_offset import StoredOffset, read_stored
-from barnabas.types import NO_TIMESTAMP, TopicId
+from barnabas.types import NO_TIMESTAMP, GroupId, TopicId
 
 EXPIRY_TIMER = "offset-expiry"
 DELETION_TIMER = "offset-deletion"
@@ -31,7 +31,7 @@ class OffsetRemoval:
         self._settings = settings
         self._topic_names: Mapping[TopicId, str] = {}
         self._deleted_topics: dict[str, None] = {}
-        self._not_looked_at: list[str] = []
+        self._not_looked_at: list[GroupId] = []
         """Groups left in the current round of expiry, the next one last."""
 
     def commands(self) -> Commands:

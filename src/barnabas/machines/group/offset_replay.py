@@ -15,7 +15,7 @@ from barnabas.machines.group.classic.group import ClassicGroup
 from barnabas.machines.group.offsets import Offsets, TopicOffsets
 from barnabas.machines.group.registry import GroupRegistry
 from barnabas.machines.group.stored_offset import CommittedOffset, StoredOffset, store_offset, store_plain
-from barnabas.types import NO_TIMESTAMP
+from barnabas.types import NO_TIMESTAMP, GroupId
 
 _KEY_TYPES = (0, 1)
 """Old versions of Kafka wrote type 0; it is read the same way."""
@@ -77,7 +77,7 @@ def read_value(value: bytes, record_offset: int) -> StoredOffset | None:
     return None
 
 
-def read_names(start: bytes) -> tuple[str, str] | None:
+def read_names(start: bytes) -> tuple[GroupId, str] | None:
     """Group and topic of a key without its last part, the partition."""
     try:
         record_type, length = _KEY_START.unpack_from(start)
@@ -86,6 +86,6 @@ def read_names(start: bytes) -> tuple[str, str] | None:
         topic_length = _INT16.unpack_from(start, group_end)[0] if length >= 0 else -1
         if record_type not in _KEY_TYPES or topic_length < 0 or topic_start + topic_length != len(start):
             return None
-        return str(start[_KEY_START.size : group_end], "utf-8"), str(start[topic_start:], "utf-8")
+        return GroupId(str(start[_KEY_START.size : group_end], "utf-8")), str(start[topic_start:], "utf-8")
     except (struct.error, UnicodeDecodeError):
         return None

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from barnabas.machines.coordinator import ApplyContext, CoordinatorRecord
 from barnabas.machines.group.stored_offset import CommittedOffset, StoredOffset, read_stored, store_offset
 from barnabas.protocol.messages.offset_commit_record import OffsetCommitKey, OffsetCommitValue
+from barnabas.types import GroupId
 
 TopicOffsets = dict[int, StoredOffset]
 GroupOffsets = dict[str, TopicOffsets]
 
 
-def tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
+def tombstone(group_id: GroupId, topic: str, partition: int) -> CoordinatorRecord:
     return CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
 
 
@@ -22,33 +23,33 @@ class Offsets:
     __slots__ = ("_committed", "_open", "_pending")
 
     def __init__(self) -> None:
-        self._committed: dict[str, GroupOffsets] = {}
-        self._pending: dict[int, dict[str, GroupOffsets]] = {}
+        self._committed: dict[GroupId, GroupOffsets] = {}
+        self._pending: dict[int, dict[GroupId, GroupOffsets]] = {}
         """Producer id -> group -> topic -> partition."""
-        self._open: dict[str, dict[int, None]] = {}
+        self._open: dict[GroupId, dict[int, None]] = {}
         """Group -> producer ids with pending offsets for it."""
 
-    def of_group(self, group_id: str) -> GroupOffsets:
+    def of_group(self, group_id: GroupId) -> GroupOffsets:
         return self._committed.get(group_id, {})
 
-    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+    def get(self, group_id: GroupId, topic: str, partition: int) -> CommittedOffset | None:
         stored = self._committed.get(group_id, {}).get(topic, {}).get(partition)
         return None if stored is None else read_stored(stored)
 
-    def has(self, group_id: str, topic: str, partition: int) -> bool:
+    def has(self, group_id: GroupId, topic: str, partition: int) -> bool:
         """Whether there is an offset, committed or pending."""
         return self.get(group_id, topic, partition) is not None or self.is_pending(group_id, topic, partition)
 
-    def has_open_transactions(self, group_id: str) -> bool:
+    def has_open_transactions(self, group_id: GroupId) -> bool:
         return group_id in self._open
 
-    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+    def is_pending(self, group_id: GroupId, topic: str, partition: int) -> bool:
         for producer_id in self._open.get(group_id, ()):
             if partition in self._pending[producer_id][group_id].get(topic, ()):
                 return True
         return False
 
-    def partitions_of(self, group_id: str, topic: str | None = None) -> Iterator[tuple[str, int]]:
+    def partitions_of(self, group_id: GroupId, topic: str | None = None) -> Iterator[tuple[str, int]]:
         """Every partition that the group has an offset for, committed or pending, each once."""
         committed = self._committed.get(group_id, {})
         seen: dict[tuple[str, int], None] = {}
@@ -58,7 +59,7 @@ class Offsets:
                 seen.update(dict.fromkeys((name, partition) for partition in store.get(name, ())))
         return iter(seen)
 
-    def group_ids(self) -> list[str]:
+    def group_ids(self) -> list[GroupId]:
         """Groups with committed or pending offsets."""
         return list({**self._committed, **self._open})
 
@@ -82,7 +83,7 @@ class Offsets:
             groups = self._committed
         groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = store_offset(committed)
 
-    def topic_offsets(self, group_id: str, topic: str) -> TopicOffsets:
+    def topic_offsets(self, group_id: GroupId, topic: str) -> TopicOffsets:
         """The table of the topic's committed offsets. Only for replay, and the caller adds an offset to it."""
         return self._committed.setdefault(group_id, {}).setdefault(topic, {})
 
@@ -97,14 +98,14 @@ class Offsets:
             if committed:
                 self._take_over(group_id, topics)
 
-    def _take_over(self, group_id: str, pending: GroupOffsets) -> None:
+    def _take_over(self, group_id: GroupId, pending: GroupOffsets) -> None:
         for topic, partitions in pending.items():
             for partition, offset in partitions.items():
                 known = self.get(group_id, topic, partition)
                 if known is None or known.record_offset < read_stored(offset).record_offset:
                     self._committed.setdefault(group_id, {}).setdefault(topic, {})[partition] = offset
 
-    def _remove(self, group_id: str, topic: str, partition: int) -> None:
+    def _remove(self, group_id: GroupId, topic: str, partition: int) -> None:
         _discard(self._committed, group_id, topic, partition)
         for producer_id in list(self._open.get(group_id, ())):
             groups = self._pending[producer_id]
@@ -125,7 +126,7 @@ class Offsets:
         assert all(self._open.values())
 
 
-def _discard(groups: dict[str, GroupOffsets], group_id: str, topic: str, partition: int) -> None:
+def _discard(groups: dict[GroupId, GroupOffsets], group_id: GroupId, topic: str, partition: int) -> None:
     """Without leaving empty dictionaries behind."""
     topics = groups.get(group_id)
     if topics is None or topic not in topics:

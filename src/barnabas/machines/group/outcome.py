@@ -6,7 +6,7 @@ sets it and the table of `GroupShard.expire`. A colon in the id of a group is wr
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import (
@@ -17,25 +17,25 @@ from barnabas.machines.coordinator import (
     ProducerIdAndEpoch,
     Token,
 )
+from barnabas.types import GroupId
 
 
 class TimerName(NamedTuple):
     kind: str
-    group_id: str = ""
+    group_id: GroupId = GroupId("")
     member_id: str = ""
 
 
-def timer_key(kind: str, group_id: str, member_id: str | None = None) -> str:
-    if ":" in group_id or "%" in group_id:
-        group_id = group_id.replace("%", "%25").replace(":", "%3A")
-    return f"{kind}:{group_id}" if member_id is None else f"{kind}:{group_id}:{member_id}"
+def timer_key(kind: str, group: GroupId | Literal[""], member_id: str | None = None) -> str:
+    name = group.replace("%", "%25").replace(":", "%3A") if ":" in group or "%" in group else group
+    return f"{kind}:{name}" if member_id is None else f"{kind}:{name}:{member_id}"
 
 
 def read_timer_key(key: str) -> TimerName:
-    name = TimerName(*key.split(":", 2))
-    if "%" in name.group_id:
-        return name._replace(group_id=name.group_id.replace("%3A", ":").replace("%25", "%"))
-    return name
+    kind, group, *member_id = key.split(":", 2)
+    if "%" in group:
+        group = group.replace("%3A", ":").replace("%25", "%")
+    return TimerName(kind, GroupId(group), *member_id)
 
 
 class Outcome:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import CoordinatorRecord
+from barnabas.types import GroupId
 
 
 class GroupType(Enum):
@@ -22,7 +23,7 @@ class GroupType(Enum):
 
 class Group(Protocol):
     @property
-    def group_id(self) -> str: ...
+    def group_id(self) -> GroupId: ...
 
     @property
     def group_type(self) -> GroupType: ...
@@ -69,16 +70,16 @@ class GroupRegistry:
     __slots__ = ("_groups",)
 
     def __init__(self) -> None:
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[GroupId, Group] = {}
 
-    def get(self, group_id: str) -> Group | None:
+    def get(self, group_id: GroupId) -> Group | None:
         return self._groups.get(group_id)
 
     def put(self, group: Group) -> None:
         """Also replaces a group of another type."""
         self._groups[group.group_id] = group
 
-    def remove(self, group_id: str) -> None:
+    def remove(self, group_id: GroupId) -> None:
         self._groups.pop(group_id, None)
 
     def __iter__(self) -> Iterator[Group]:

@@ -2,6 +2,7 @@
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, INT64, STRING, TEXT, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -18,7 +19,7 @@ class AlterShareGroupOffsetsRequestTopic:
 
 @message(api_key=ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions=(0, 0), flexible=0)
 class AlterShareGroupOffsetsRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     topics: list[AlterShareGroupOffsetsRequestTopic] = field(array(AlterShareGroupOffsetsRequestTopic))
 
 

@@ -5,11 +5,12 @@ All versions are flexible. v1 member type, classic or consumer (KIP-1099).
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import BOOL, INT8, INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @message(api_key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1), flexible=0)
 class ConsumerGroupDescribeRequest:
-    group_ids: list[str] = field(array(STRING))
+    group_ids: list[GroupId] = field(array(STRING))
     include_authorized_operations: bool = field(BOOL)
 
 
@@ -44,7 +45,7 @@ class Member:
 class DescribedGroup:
     error_code: int = field(INT16)
     error_message: str | None = field(TEXT, nullable=0, default=None)
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     group_state: str = field(STRING)
     group_epoch: int = field(INT32)
     assignment_epoch: int = field(INT32)

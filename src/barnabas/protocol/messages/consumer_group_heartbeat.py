@@ -6,6 +6,7 @@ are flexible. v1 subscription by regular expression; the member generates its ow
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -16,7 +17,7 @@ class TopicPartitions:
 
 @message(api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1), flexible=0)
 class ConsumerGroupHeartbeatRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     member_id: str = field(STRING)
     member_epoch: int = field(INT32)
     instance_id: str | None = field(STRING, nullable=0, default=None)

@@ -6,11 +6,12 @@ with a null value removes. Keys are not flexible, values are.
 """
 
 from barnabas.protocol.schema import BYTES, INT8, INT32, INT64, STRING, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @message(record_type=3, versions=(0, 0), flexible=None)
 class ConsumerGroupMetadataKey:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
 
 
 @message(record_type=3, versions=(0, 0), flexible=0)
@@ -21,7 +22,7 @@ class ConsumerGroupMetadataValue:
 
 @message(record_type=4, versions=(0, 0), flexible=None)
 class ConsumerGroupPartitionMetadataKey:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
 
 
 @struct
@@ -45,7 +46,7 @@ class ConsumerGroupPartitionMetadataValue:
 
 @message(record_type=5, versions=(0, 0), flexible=None)
 class ConsumerGroupMemberMetadataKey:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     member_id: str = field(STRING)
 
 
@@ -77,7 +78,7 @@ class ConsumerGroupMemberMetadataValue:
 
 @message(record_type=6, versions=(0, 0), flexible=None)
 class ConsumerGroupTargetAssignmentMetadataKey:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
 
 
 @message(record_type=6, versions=(0, 0), flexible=0)
@@ -87,7 +88,7 @@ class ConsumerGroupTargetAssignmentMetadataValue:
 
 @message(record_type=7, versions=(0, 0), flexible=None)
 class ConsumerGroupTargetAssignmentMemberKey:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     member_id: str = field(STRING)
 
 
@@ -104,7 +105,7 @@ class ConsumerGroupTargetAssignmentMemberValue:
 
 @message(record_type=8, versions=(0, 0), flexible=None)
 class ConsumerGroupCurrentMemberAssignmentKey:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     member_id: str = field(STRING)
 
 
@@ -125,7 +126,7 @@ class ConsumerGroupCurrentMemberAssignmentValue:
 
 @message(record_type=16, versions=(0, 0), flexible=None)
 class ConsumerGroupRegularExpressionKey:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     regular_expression: str = field(STRING)
 
 

@@ -2,6 +2,7 @@
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -11,7 +12,7 @@ class DeleteShareGroupOffsetsRequestTopic:
 
 @message(api_key=ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions=(0, 0), flexible=0)
 class DeleteShareGroupOffsetsRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     topics: list[DeleteShareGroupOffsetsRequestTopic] = field(array(DeleteShareGroupOffsetsRequestTopic))
 
 

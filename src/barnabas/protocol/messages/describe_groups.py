@@ -6,11 +6,12 @@ with a message (KIP-1043).
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import BOOL, BYTES, INT16, INT32, STRING, TEXT, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @message(api_key=ApiKey.DESCRIBE_GROUPS, versions=(0, 6), flexible=5)
 class DescribeGroupsRequest:
-    groups: list[str] = field(array(STRING))
+    groups: list[GroupId] = field(array(STRING))
     include_authorized_operations: bool = field(BOOL, since=3)
 
 
@@ -28,7 +29,7 @@ class DescribedGroupMember:
 class DescribedGroup:
     error_code: int = field(INT16)
     error_message: str | None = field(TEXT, since=6, nullable=6, default=None)
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     group_state: str = field(STRING)
     protocol_type: str = field(STRING)
     protocol_data: str = field(STRING)

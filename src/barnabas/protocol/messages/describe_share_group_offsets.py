@@ -2,6 +2,7 @@
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, INT64, STRING, TEXT, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -12,7 +13,7 @@ class DescribeShareGroupOffsetsRequestTopic:
 
 @struct
 class DescribeShareGroupOffsetsRequestGroup:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = field(
         array(DescribeShareGroupOffsetsRequestTopic), nullable=0
     )
@@ -43,7 +44,7 @@ class DescribeShareGroupOffsetsResponseTopic:
 
 @struct
 class DescribeShareGroupOffsetsResponseGroup:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     topics: list[DescribeShareGroupOffsetsResponseTopic] = field(array(DescribeShareGroupOffsetsResponseTopic))
     error_code: int = field(INT16)
     error_message: str | None = field(TEXT, nullable=0, default=None)

@@ -4,11 +4,12 @@ v1 rebalance timeout; v2 time of the last change of state; v3 static members (KI
 """
 
 from barnabas.protocol.schema import BYTES, INT32, INT64, STRING, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @message(record_type=2, versions=(0, 0), flexible=None)
 class GroupMetadataKey:
-    group: str = field(STRING)
+    group: GroupId = field(STRING)
 
 
 @struct

@@ -7,6 +7,7 @@ assignment.
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import BOOL, BYTES, INT16, INT32, STRING, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -17,7 +18,7 @@ class JoinGroupRequestProtocol:
 
 @message(api_key=ApiKey.JOIN_GROUP, versions=(0, 9), flexible=6)
 class JoinGroupRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     session_timeout_ms: int = field(INT32)
     rebalance_timeout_ms: int = field(INT32, since=1, default=-1, ignorable=True)
     member_id: str = field(STRING)

@@ -5,6 +5,7 @@ v1 throttle time; v3 a list of members, static ones too (KIP-345); v4 flexible; 
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, STRING, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -16,7 +17,7 @@ class MemberIdentity:
 
 @message(api_key=ApiKey.LEAVE_GROUP, versions=(0, 5), flexible=4)
 class LeaveGroupRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     member_id: str = field(STRING, until=2)
     members: list[MemberIdentity] = field(array(MemberIdentity), since=3)
 

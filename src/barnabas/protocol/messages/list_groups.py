@@ -5,6 +5,7 @@ v1 throttle time; v3 flexible; v4 filter by state (KIP-518); v5 filter by type (
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, STRING, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @message(api_key=ApiKey.LIST_GROUPS, versions=(0, 5), flexible=3)
@@ -15,7 +16,7 @@ class ListGroupsRequest:
 
 @struct
 class ListedGroup:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     protocol_type: str = field(STRING)
     group_state: str = field(STRING, since=4, ignorable=True)
     group_type: str = field(STRING, since=5, ignorable=True)

@@ -6,6 +6,7 @@ v9 consumer group protocol, STALE_MEMBER_EPOCH (KIP-848); v10 topic ids instead 
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, INT64, STRING, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -25,7 +26,7 @@ class OffsetCommitRequestTopic:
 
 @message(api_key=ApiKey.OFFSET_COMMIT, versions=(2, 10), flexible=8)
 class OffsetCommitRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     generation_id_or_member_epoch: int = field(INT32, default=-1)
     member_id: str = field(STRING)
     group_instance_id: str | None = field(STRING, since=7, nullable=7, default=None)

@@ -4,11 +4,12 @@ v1 of the value had an expiry time; v3 leader epoch; v4 flexible, topic id (KIP-
 """
 
 from barnabas.protocol.schema import INT32, INT64, STRING, UUID, field, message
+from barnabas.types import GroupId
 
 
 @message(record_type=1, versions=(0, 0), flexible=None)
 class OffsetCommitKey:
-    group: str = field(STRING)
+    group: GroupId = field(STRING)
     topic: str = field(STRING)
     partition: int = field(INT32)
 

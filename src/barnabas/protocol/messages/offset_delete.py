@@ -2,6 +2,7 @@
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, STRING, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -17,7 +18,7 @@ class OffsetDeleteRequestTopic:
 
 @message(api_key=ApiKey.OFFSET_DELETE, versions=(0, 0), flexible=None)
 class OffsetDeleteRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     topics: list[OffsetDeleteRequestTopic] = field(array(OffsetDeleteRequestTopic))
 
 

@@ -7,6 +7,7 @@ topic ids instead of names.
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import BOOL, INT16, INT32, INT64, STRING, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -24,7 +25,7 @@ class OffsetFetchRequestTopics:
 
 @struct
 class OffsetFetchRequestGroup:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     member_id: str | None = field(STRING, since=9, nullable=9, default=None, ignorable=True)
     member_epoch: int = field(INT32, since=9, default=-1, ignorable=True)
     topics: list[OffsetFetchRequestTopics] | None = field(array(OffsetFetchRequestTopics), nullable=8)
@@ -32,7 +33,7 @@ class OffsetFetchRequestGroup:
 
 @message(api_key=ApiKey.OFFSET_FETCH, versions=(1, 10), flexible=6)
 class OffsetFetchRequest:
-    group_id: str = field(STRING, until=7)
+    group_id: GroupId = field(STRING, until=7)
     topics: list[OffsetFetchRequestTopic] | None = field(array(OffsetFetchRequestTopic), until=7, nullable=2)
     groups: list[OffsetFetchRequestGroup] = field(array(OffsetFetchRequestGroup), since=8)
     require_stable: bool = field(BOOL, since=7)
@@ -71,7 +72,7 @@ class OffsetFetchResponseTopics:
 
 @struct
 class OffsetFetchResponseGroup:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     topics: list[OffsetFetchResponseTopics] = field(array(OffsetFetchResponseTopics))
     error_code: int = field(INT16)
 

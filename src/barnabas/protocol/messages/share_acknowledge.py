@@ -5,6 +5,7 @@ v0 was for early access and is gone.
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT8, INT16, INT32, INT64, STRING, TEXT, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -28,7 +29,7 @@ class AcknowledgeTopic:
 
 @message(api_key=ApiKey.SHARE_ACKNOWLEDGE, versions=(1, 1), flexible=0)
 class ShareAcknowledgeRequest:
-    group_id: str | None = field(STRING, nullable=1, default=None)
+    group_id: GroupId | None = field(STRING, nullable=1, default=None)
     member_id: str | None = field(STRING, nullable=1)
     share_session_epoch: int = field(INT32)
     topics: list[AcknowledgeTopic] = field(array(AcknowledgeTopic))

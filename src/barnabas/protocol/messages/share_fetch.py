@@ -19,6 +19,7 @@ from barnabas.protocol.schema import (
     message,
     struct,
 )
+from barnabas.types import GroupId
 
 
 @struct
@@ -48,7 +49,7 @@ class ForgottenTopic:
 
 @message(api_key=ApiKey.SHARE_FETCH, versions=(1, 1), flexible=0)
 class ShareFetchRequest:
-    group_id: str | None = field(STRING, nullable=1, default=None)
+    group_id: GroupId | None = field(STRING, nullable=1, default=None)
     member_id: str | None = field(STRING, nullable=1)
     share_session_epoch: int = field(INT32)
     max_wait_ms: int = field(INT32)

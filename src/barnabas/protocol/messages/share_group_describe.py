@@ -5,11 +5,12 @@ v0 was for early access and is gone.
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import BOOL, INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @message(api_key=ApiKey.SHARE_GROUP_DESCRIBE, versions=(1, 1), flexible=0)
 class ShareGroupDescribeRequest:
-    group_ids: list[str] = field(array(STRING))
+    group_ids: list[GroupId] = field(array(STRING))
     include_authorized_operations: bool = field(BOOL)
 
 
@@ -40,7 +41,7 @@ class Member:
 class DescribedGroup:
     error_code: int = field(INT16)
     error_message: str | None = field(TEXT, nullable=1, default=None)
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     group_state: str = field(STRING)
     group_epoch: int = field(INT32)
     assignment_epoch: int = field(INT32)

@@ -5,11 +5,12 @@ v0 was for early access and is gone.
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, STRING, TEXT, UUID, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @message(api_key=ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1), flexible=0)
 class ShareGroupHeartbeatRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     member_id: str = field(STRING)
     member_epoch: int = field(INT32)
     rack_id: str | None = field(STRING, nullable=1, default=None)

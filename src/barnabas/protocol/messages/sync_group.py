@@ -5,6 +5,7 @@ v1 throttle time; v3 static members (KIP-345); v4 flexible; v5 protocol type and
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import BYTES, INT16, INT32, STRING, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -15,7 +16,7 @@ class SyncGroupRequestAssignment:
 
 @message(api_key=ApiKey.SYNC_GROUP, versions=(0, 5), flexible=4)
 class SyncGroupRequest:
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     generation_id: int = field(INT32)
     member_id: str = field(STRING)
     group_instance_id: str | None = field(STRING, since=3, nullable=3, default=None)

@@ -6,6 +6,7 @@ TRANSACTION_ABORTABLE (KIP-890); v5 adds the group to the transaction implicitly
 
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.schema import INT16, INT32, INT64, STRING, array, field, message, struct
+from barnabas.types import GroupId
 
 
 @struct
@@ -25,7 +26,7 @@ class TxnOffsetCommitRequestTopic:
 @message(api_key=ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5), flexible=3)
 class TxnOffsetCommitRequest:
     transactional_id: str = field(STRING)
-    group_id: str = field(STRING)
+    group_id: GroupId = field(STRING)
     producer_id: int = field(INT64)
     producer_epoch: int = field(INT16)
     generation_id: int = field(INT32, since=3, default=-1)

@@ -15,6 +15,7 @@ from barnabas.protocol.messages.consumer_group_describe import (
 from barnabas.server.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.types import GroupId
 
 
 def handle_consumer_group_describe(
@@ -33,7 +34,7 @@ def handle_consumer_group_describe(
     return context.broker.groups.submit_each(context, request.group_ids, ConsumerGroupDescribe, _failed, merge)
 
 
-def _failed(group_ids: tuple[str, ...], error: ErrorCode) -> list[DescribedGroup]:
+def _failed(group_ids: tuple[GroupId, ...], error: ErrorCode) -> list[DescribedGroup]:
     return [
         DescribedGroup(
             error_code=error,

@@ -7,6 +7,7 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.types import GroupId
 
 
 def handle_delete_groups(
@@ -18,7 +19,7 @@ def handle_delete_groups(
     )
 
 
-def _failed(group_ids: tuple[str, ...], error: ErrorCode) -> list[DeletableGroupResult]:
+def _failed(group_ids: tuple[GroupId, ...], error: ErrorCode) -> list[DeletableGroupResult]:
     return [DeletableGroupResult(group_id=group_id, error_code=error) for group_id in group_ids]
 
 

@@ -12,6 +12,7 @@ from barnabas.protocol.messages.describe_groups import DescribedGroup, DescribeG
 from barnabas.server.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.types import GroupId
 
 
 def handle_describe_groups(
@@ -30,7 +31,7 @@ def handle_describe_groups(
     )
 
 
-def _failed(group_ids: tuple[str, ...], error: ErrorCode) -> list[DescribedGroup]:
+def _failed(group_ids: tuple[GroupId, ...], error: ErrorCode) -> list[DescribedGroup]:
     return [
         DescribedGroup(
             error_code=error, group_id=group_id, group_state="", protocol_type="", protocol_data="", members=[]

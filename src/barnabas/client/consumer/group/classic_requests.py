@@ -11,7 +11,7 @@ from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from barnabas.types import TopicPartition
+from barnabas.types import GroupId, TopicPartition
 
 MAX_REASON_LENGTH = 255
 
@@ -55,7 +55,7 @@ class ClassicRequests:
 
     def sync(self, identity: GroupMetadata, protocol: str | None, assignments: Mapping[str, bytes]) -> SyncGroupRequest:
         return SyncGroupRequest(
-            group_id=identity.group_id,
+            group_id=GroupId(identity.group_id),
             generation_id=identity.generation_id,
             member_id=identity.member_id,
             group_instance_id=identity.group_instance_id,
@@ -69,7 +69,7 @@ class ClassicRequests:
 
     def heartbeat(self, identity: GroupMetadata) -> HeartbeatRequest:
         return HeartbeatRequest(
-            group_id=identity.group_id,
+            group_id=GroupId(identity.group_id),
             generation_id=identity.generation_id,
             member_id=identity.member_id,
             group_instance_id=identity.group_instance_id,

@@ -21,7 +21,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from barnabas.types import TopicPartition
+from barnabas.types import GroupId, TopicPartition
 
 MAX_VERSION = 9
 GROUPS_VERSION = 8
@@ -43,7 +43,7 @@ def commit_request(identity: GroupMetadata, offsets: Mapping[TopicPartition, Off
             )
         )
     return OffsetCommitRequest(
-        group_id=identity.group_id,
+        group_id=GroupId(identity.group_id),
         generation_id_or_member_epoch=identity.generation_id,
         member_id=identity.member_id,
         group_instance_id=identity.group_instance_id,
@@ -61,7 +61,7 @@ def commit_errors(response: OffsetCommitResponse) -> dict[TopicPartition, int]:
 
 
 def fetch_request(
-    group_id: str,
+    group_id: GroupId,
     member: GroupMetadata | None,
     partitions: Collection[TopicPartition],
     version: int,

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from barnabas.types import GroupId
+
 if TYPE_CHECKING:
     from barnabas.client.consumer.group.assignors import Assignor
 
@@ -14,7 +16,7 @@ CONSUMER = "consumer"
 class GroupOptions:
     """The group options of one consumer."""
 
-    group_id: str
+    group_id: GroupId
     group_protocol: str = CLASSIC
     group_instance_id: str | None = None
     group_remote_assignor: str | None = None

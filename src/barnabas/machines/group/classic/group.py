@@ -17,6 +17,7 @@ from barnabas.machines.group.classic.protocols import (
 from barnabas.machines.group.classic.state import VALID_PREVIOUS, ClassicGroupState
 from barnabas.machines.group.registry import GroupType
 from barnabas.protocol.messages.group_metadata_record import GroupMetadataKey, GroupMetadataValue
+from barnabas.types import GroupId
 
 GROUP_METADATA_VALUE_VERSION = 3
 """Kafka 4.1 writes this one, the last that is not flexible."""
@@ -47,7 +48,7 @@ class ClassicGroup:
         "subscribed_topics",
     )
 
-    def __init__(self, group_id: str, state_timestamp: int) -> None:
+    def __init__(self, group_id: GroupId, state_timestamp: int) -> None:
         self.group_id = group_id
         self.stored: GroupMetadataValue | None = None
         self.state = State.EMPTY

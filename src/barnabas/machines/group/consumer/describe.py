@@ -7,12 +7,13 @@ from barnabas.machines.group.consumer.group import ConsumerGroup
 from barnabas.machines.group.consumer.member import ConsumerMember
 from barnabas.machines.group.consumer.topics import by_name
 from barnabas.protocol.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
+from barnabas.types import GroupId
 
 CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
 
-def describe_missing(group_id: str, exists: bool) -> DescribedGroup:
+def describe_missing(group_id: GroupId, exists: bool) -> DescribedGroup:
     what = "is not a consumer group" if exists else "not found"
     return DescribedGroup(
         group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=f"Group {group_id} {what}."

@@ -18,7 +18,7 @@ from barnabas.machines.group.classic.protocols import CONSUMER_PROTOCOL_TYPE
 from barnabas.machines.group.consumer.member import ConsumerMember
 from barnabas.machines.group.consumer.records import group_tombstones, partition_metadata_tombstone
 from barnabas.machines.group.registry import GroupType
-from barnabas.types import TopicId
+from barnabas.types import GroupId, TopicId
 
 MEMBER_EPOCH_SINCE = 9
 """OffsetCommit carries a member epoch from this version on."""
@@ -46,7 +46,7 @@ class ConsumerGroup:
         "targets",
     )
 
-    def __init__(self, group_id: str) -> None:
+    def __init__(self, group_id: GroupId) -> None:
         self.group_id = group_id
         self.epoch = 0
         self.metadata_hash = 0

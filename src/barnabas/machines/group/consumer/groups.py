@@ -20,6 +20,7 @@ from barnabas.machines.group.outcome import Outcome, TimerName
 from barnabas.machines.group.registry import GroupRegistry
 from barnabas.machines.group.settings import GroupSettings
 from barnabas.protocol.messages import consumer_group_records as messages
+from barnabas.types import GroupId
 
 NO_ASSIGNMENT_EPOCH = -1
 """Of a group whose target has been removed, on the way to its own removal."""
@@ -99,7 +100,7 @@ class ConsumerGroups:
 
     # Records
 
-    def _group_for(self, group_id: str, value: object | None) -> ConsumerGroup | None:
+    def _group_for(self, group_id: GroupId, value: object | None) -> ConsumerGroup | None:
         """With a value, the group is made if need be, also in place of one that offsets alone have made."""
         group = self._registry.get(group_id)
         if isinstance(group, ConsumerGroup):

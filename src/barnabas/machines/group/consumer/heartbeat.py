@@ -36,6 +36,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from barnabas.types import GroupId
 
 Refused = KafkaError
 """Raised while nothing has been written or changed yet; becomes the answer."""
@@ -119,7 +120,7 @@ class ConsumerHeartbeats:
         if is_new:
             self._registry.remove(group.group_id)
 
-    def _find_group(self, group_id: str, joins: bool) -> ConsumerGroup:
+    def _find_group(self, group_id: GroupId, joins: bool) -> ConsumerGroup:
         group = self._registry.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group

@@ -4,16 +4,17 @@ from barnabas.machines.assignors.broker import Partitions
 from barnabas.machines.coordinator import CoordinatorRecord
 from barnabas.machines.group.consumer.member import ConsumerMember
 from barnabas.protocol.messages import consumer_group_records as messages
+from barnabas.types import GroupId
 
 
-def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
+def epoch_record(group_id: GroupId, epoch: int, metadata_hash: int) -> CoordinatorRecord:
     return CoordinatorRecord(
         messages.ConsumerGroupMetadataKey(group_id=group_id),
         messages.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
     )
 
 
-def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
+def member_record(group_id: GroupId, member: ConsumerMember) -> CoordinatorRecord:
     classic = None
     if member.classic is not None:
         classic = messages.ClassicMemberMetadata(
@@ -38,7 +39,7 @@ def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
     )
 
 
-def target_record(group_id: str, member_id: str, target: Partitions) -> CoordinatorRecord:
+def target_record(group_id: GroupId, member_id: str, target: Partitions) -> CoordinatorRecord:
     return CoordinatorRecord(
         messages.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
         messages.ConsumerGroupTargetAssignmentMemberValue(
@@ -50,14 +51,14 @@ def target_record(group_id: str, member_id: str, target: Partitions) -> Coordina
     )
 
 
-def target_epoch_record(group_id: str, epoch: int) -> CoordinatorRecord:
+def target_epoch_record(group_id: GroupId, epoch: int) -> CoordinatorRecord:
     return CoordinatorRecord(
         messages.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
         messages.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch),
     )
 
 
-def current_assignment_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
+def current_assignment_record(group_id: GroupId, member: ConsumerMember) -> CoordinatorRecord:
     return CoordinatorRecord(
         messages.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
         messages.ConsumerGroupCurrentMemberAssignmentValue(
@@ -70,7 +71,7 @@ def current_assignment_record(group_id: str, member: ConsumerMember) -> Coordina
     )
 
 
-def regex_record(group_id: str, regex: str, topics: tuple[str, ...], wall_ms: int) -> CoordinatorRecord:
+def regex_record(group_id: GroupId, regex: str, topics: tuple[str, ...], wall_ms: int) -> CoordinatorRecord:
     """A version of 0 makes Kafka, should it take over this log, resolve the expression anew."""
     return CoordinatorRecord(
         messages.ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex),
@@ -78,17 +79,17 @@ def regex_record(group_id: str, regex: str, topics: tuple[str, ...], wall_ms: in
     )
 
 
-def regex_tombstone(group_id: str, regex: str) -> CoordinatorRecord:
+def regex_tombstone(group_id: GroupId, regex: str) -> CoordinatorRecord:
     return CoordinatorRecord(
         messages.ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), None
     )
 
 
-def partition_metadata_tombstone(group_id: str) -> CoordinatorRecord:
+def partition_metadata_tombstone(group_id: GroupId) -> CoordinatorRecord:
     return CoordinatorRecord(messages.ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
+def member_tombstones(group_id: GroupId, member_id: str) -> list[CoordinatorRecord]:
     """In this order: Kafka refuses to replay a member's end while something is still assigned to it."""
     return [
         CoordinatorRecord(
@@ -101,7 +102,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     ]
 
 
-def group_tombstones(group_id: str, member_ids: list[str], regexes: list[str]) -> list[CoordinatorRecord]:
+def group_tombstones(group_id: GroupId, member_ids: list[str], regexes: list[str]) -> list[CoordinatorRecord]:
     records = [record for member_id in member_ids for record in member_tombstones(group_id, member_id)]
     records += [regex_tombstone(group_id, regex) for regex in regexes]
     records.append(CoordinatorRecord(messages.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None))
