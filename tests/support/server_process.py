@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Self
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+PROCESS_CPU_CLOCK = 2
+"""With the pid, the number of another process's CPU clock, as clock_getcpuclockid makes it."""
 METADATA_V1_NO_TOPICS = struct.pack(">hhih5si", 3, 1, 7, 5, b"ready", 0)
 
 
@@ -101,9 +103,8 @@ class ServerProcess:
         return self.process is not None and self.process.poll() is None
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads since it started."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+        """User and system time of all its threads since it started, to the nanosecond."""
+        return time.clock_gettime((~self.pid << 3) | PROCESS_CPU_CLOCK)
 
     def resident_bytes(self) -> int:
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
