@@ -25,7 +25,7 @@ QUICK = {
 
 
 class BrokerCluster:
-    """Brokers are numbered from 1 on. The first one that starts is the controller."""
+    """Brokers are numbered from 1 on, each in its own rack: r1, r2, ... The first one that starts is the controller."""
 
     def __init__(self, directory: Path, count: int, settings: Mapping[str, str] | None = None) -> None:
         self._directory = directory
@@ -47,7 +47,7 @@ class BrokerCluster:
 
     async def start(self, node_id: int, **settings: str) -> Broker:
         given = {name.replace("_", "."): value for name, value in settings.items()}
-        own = {"node.id": str(node_id), "log.dirs": str(self._directory / str(node_id))}
+        own = {"node.id": str(node_id), "log.dirs": str(self._directory / str(node_id)), "broker.rack": f"r{node_id}"}
         config = BrokerConfig.parse(QUICK | self._settings | own | given)
         broker = self.brokers[node_id] = Broker(make_parts(config, store=MemoryStore(self.tree)))
         await broker.start()

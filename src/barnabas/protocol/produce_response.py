@@ -18,6 +18,8 @@ from barnabas.protocol.compiler import decode
 from barnabas.protocol.headers import encode_response
 from barnabas.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
@@ -44,6 +46,16 @@ class PartitionSuccess(NamedTuple):
     log_start_offset: int
 
 
+class LeaderHint(NamedTuple):
+    """Who leads a partition, and where (KIP-951)."""
+
+    node_id: int
+    leader_epoch: int
+    host: str
+    port: int
+    rack: str | None
+
+
 class PartitionFailure(NamedTuple):
     topic: str | TopicId
     partition: int
@@ -51,6 +63,8 @@ class PartitionFailure(NamedTuple):
     message: str | None
     record_errors: Sequence[tuple[int, str]] = ()
     """(index in the batch, message) of each record that was refused (KIP-467)."""
+    leader: LeaderHint | None = None
+    """From v10 on, where this broker is not the leader."""
 
 
 PartitionOutcome = PartitionSuccess | PartitionFailure
@@ -75,6 +89,7 @@ def produce_response_in_slices(outcomes: list[PartitionOutcome]) -> Generator[No
         if not response.responses or _topic_of(response.responses[-1]) != outcome.topic:
             response.responses.append(_topic_response(outcome.topic))
         response.responses[-1].partition_responses.append(_partition_response(outcome))
+        _add_endpoint(response, outcome)
         yield
     return response
 
@@ -107,6 +122,13 @@ def _topic_response(topic: str | TopicId) -> TopicProduceResponse:
     return TopicProduceResponse(name=topic, partition_responses=[])
 
 
+def _add_endpoint(response: ProduceResponse, outcome: PartitionOutcome) -> None:
+    leader = outcome.leader if isinstance(outcome, PartitionFailure) else None
+    if leader is not None and all(each.node_id != leader.node_id for each in response.node_endpoints):
+        endpoint = NodeEndpoint(node_id=leader.node_id, host=leader.host, port=leader.port, rack=leader.rack)
+        response.node_endpoints.append(endpoint)
+
+
 def _partition_response(outcome: PartitionOutcome) -> PartitionProduceResponse:
     if isinstance(outcome, PartitionFailure):
         return PartitionProduceResponse(
@@ -118,6 +140,11 @@ def _partition_response(outcome: PartitionOutcome) -> PartitionProduceResponse:
                 for index, text in outcome.record_errors
             ],
             error_message=outcome.message,
+            current_leader=(
+                LeaderIdAndEpoch()
+                if outcome.leader is None
+                else LeaderIdAndEpoch(leader_id=outcome.leader.node_id, leader_epoch=outcome.leader.leader_epoch)
+            ),
         )
     return PartitionProduceResponse(
         index=outcome.partition,

@@ -4,6 +4,7 @@ Produce and Fetch come here after the request is decoded. All of it runs on the 
 high watermark, waking waiters) is one uninterrupted step and order is kept; only fsync leaves the loop.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -31,6 +32,7 @@ ANY_NUMBER_OF_BYTES = 1 << 62
 class HostedPartition:
     __slots__ = (
         "_flusher",
+        "_low_watermark_watchers",
         "_purgatory",
         "_waiters",
         "flush_running",
@@ -58,6 +60,7 @@ class HostedPartition:
         self.follower_sessions: dict[FollowerSession, PartitionKey] = {}
         """Of followers that are told what is new, and what they call this partition."""
         self.flush_running = False
+        self._low_watermark_watchers: list[Callable[[], None]] = []
         self._purgatory = purgatory
         self._flusher = flusher
         self._waiters = CommitWaiters(timers)
@@ -175,6 +178,7 @@ class HostedPartition:
             self.fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if new_epoch:
             self._on_changed()
+        self._tell_low_watermark()
 
     def on_config_changed(self) -> None:
         high_watermark = self.state.set_min_in_sync_replicas(self.log.config.min_insync_replicas)
@@ -188,6 +192,33 @@ class HostedPartition:
         high_watermark = self.state.on_follower_fetch(replica_id, fetch_offset, now_ms, broker_epoch, eligible)
         if high_watermark > self.log.state.high_watermark:
             self._on_committed(high_watermark)
+
+    # --- records that were deleted on request ---
+
+    def delete_records_before(self, offset: int) -> None:
+        """As leader. A request to delete waits until the followers have done the same."""
+        self.log.delete_records_before(offset)
+        self.on_watermark_moved()
+
+    def low_watermark(self, is_alive: Callable[[int], bool]) -> int:
+        """The lowest log start offset of the replicas that are there."""
+        starts = [each.log_start_offset for node_id, each in self.state.followers.items() if is_alive(node_id)]
+        return min([self.log.log_start_offset, *starts])
+
+    def on_follower_log_start(self, replica_id: int, log_start_offset: int) -> None:
+        follower = self.state.followers[replica_id]
+        if log_start_offset != follower.log_start_offset:
+            follower.log_start_offset = log_start_offset
+            self._tell_low_watermark()
+
+    def when_low_watermark_changes(self, on_change: Callable[[], None]) -> None:
+        """Called once, also when leadership or replicas change."""
+        self._low_watermark_watchers.append(on_change)
+
+    def _tell_low_watermark(self) -> None:
+        watchers, self._low_watermark_watchers = self._low_watermark_watchers, []
+        for on_change in watchers:
+            on_change()
 
     def on_isr_change_rejected(self) -> None:
         self._on_committed(self.state.on_isr_change_rejected())
@@ -204,6 +235,7 @@ class HostedPartition:
         self._on_changed()
 
     def on_deleted(self) -> None:
+        self._tell_low_watermark()
         self.fail_waiters(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self._on_changed()
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.machines.fetch_context import FetchPartition
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.replica_selection import NO_PREFERENCE, SelectReplica
 from barnabas.server.replicas import Replicas
 from barnabas.storage.file_slice import FileSlice
 
@@ -19,6 +20,7 @@ logger = logging.getLogger(__name__)
 READ_COMMITTED = 1
 CONSUMER = -1
 FIRST_ZSTD_VERSION = 10
+FIRST_ANY_REPLICA_VERSION = 11
 
 
 class FetchLimits(NamedTuple):
@@ -30,6 +32,8 @@ class FetchLimits(NamedTuple):
     isolation_level: int
     broker_epoch: int = -1
     """Of the follower, if it is one."""
+    select_replica: SelectReplica | None = None
+    """For a consumer that had better read elsewhere."""
 
     @property
     def from_consumer(self) -> bool:
@@ -46,6 +50,12 @@ class PartitionRead(NamedTuple):
     records: FileSlice | None = None
     aborted: list[tuple[int, int]] | None = None
     diverging_epoch: tuple[int, int] | None = None
+    preferred_replica: int = NO_PREFERENCE
+    """Where a consumer had better read (KIP-392)."""
+
+    @property
+    def redirects(self) -> bool:
+        return self.diverging_epoch is not None or self.preferred_replica != NO_PREFERENCE
 
     @property
     def record_bytes(self) -> int:
@@ -80,9 +90,17 @@ def _read(
     hosted: HostedPartition | None = None
     try:
         hosted = replicas.find(wanted.topic, wanted.partition)
-        hosted.check_leader_epoch(wanted.current_leader_epoch)
         if limits.replica_id >= 0:
+            hosted.check_leader_epoch(wanted.current_leader_epoch)
             return _read_as_follower(replicas, hosted, wanted, limits, bytes_left, min_one_message, again)
+        if not hosted.state.is_leader and limits.version >= FIRST_ANY_REPLICA_VERSION:
+            hosted.state.check_replica_epoch(wanted.current_leader_epoch)
+        else:
+            hosted.check_leader_epoch(wanted.current_leader_epoch)
+        if limits.select_replica is not None:
+            preferred = limits.select_replica(hosted, wanted.fetch_offset)
+            if preferred != NO_PREFERENCE:
+                return _redirected(hosted, wanted, preferred)
         if limits.version < FIRST_ZSTD_VERSION and hosted.log.config.compression_type == "zstd":
             return PartitionRead(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         return _read_log(hosted, wanted, limits, bytes_left, min_one_message)
@@ -99,6 +117,19 @@ def _read(
         return PartitionRead(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
+def _redirected(hosted: HostedPartition, wanted: FetchPartition, preferred_replica: int) -> PartitionRead:
+    log = hosted.log
+    return PartitionRead(
+        wanted,
+        ErrorCode.NONE,
+        hosted,
+        log.high_watermark,
+        log.last_stable_offset,
+        log.log_start_offset,
+        preferred_replica=preferred_replica,
+    )
+
+
 def _read_as_follower(
     replicas: Replicas,
     hosted: HostedPartition,
@@ -112,6 +143,7 @@ def _read_as_follower(
     read = _read_log(hosted, wanted, limits, bytes_left, min_one_message)
     if not again and read.diverging_epoch is None:
         replicas.on_follower_fetch(hosted, limits.replica_id, limits.broker_epoch, wanted.fetch_offset)
+        hosted.on_follower_log_start(limits.replica_id, wanted.fetcher_log_start_offset)
         read = read._replace(high_watermark=hosted.log.high_watermark)
     return read
 

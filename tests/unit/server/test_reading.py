@@ -236,3 +236,27 @@ def test_an_incremental_session_sends_what_is_new(client: RawClient) -> None:
     assert [data.partition_index for data in answer.responses[0].partitions] == [1]
     request.session_epoch = 5
     assert client.ask(request, 18).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def lookup_error(client: RawClient, timestamp: int, version: int, replica_id: int = -1) -> str:
+    partition = listing.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    topic = listing.ListOffsetsTopic(name="t", partitions=[partition])
+    answer = client.ask(listing.ListOffsetsRequest(replica_id=replica_id, topics=[topic]), version)
+    return code(answer.topics[0].partitions[0])
+
+
+def test_offsets_after_an_election_wait_for_the_high_watermark(barnabas_broker: Broker, client: RawClient) -> None:
+    client.create_topic("t")
+    client.produce("t", batch(b"one", timestamp=1000))
+    state = barnabas_broker._running().replicas.find("t", 0).state
+    latest_time, earliest = -1, -2
+    assert lookup_error(client, latest_time, 7) == "NONE"
+    # As after an election: what the leader before had committed is not known to be committed yet.
+    state.leader_epoch_start_offset = 2
+    assert lookup_error(client, latest_time, 5) == "OFFSET_NOT_AVAILABLE"
+    assert lookup_error(client, latest_time, 4) == "LEADER_NOT_AVAILABLE"
+    assert lookup_error(client, 2000, 7) == "OFFSET_NOT_AVAILABLE", "there may be a record of that time"
+    assert lookup_error(client, 500, 7) == lookup_error(client, earliest, 7) == "NONE"
+    assert lookup_error(client, latest_time, 7, replica_id=2) == "NONE", "a follower reads to the end"
+    client.produce("t", batch(b"two"))
+    assert lookup_error(client, latest_time, 7) == "NONE"

@@ -16,7 +16,7 @@ from barnabas.metadata.image import ConfigResource, Delta, ResourceType
 from barnabas.records import ControlType, EndTxnMarker, build_end_marker
 from barnabas.server import coordinator_loader
 from barnabas.server.java_hash import partition_for, string_hash
-from barnabas.storage.log import Log
+from barnabas.storage.log_appender import LogAppender
 
 
 def run(test):
@@ -231,7 +231,7 @@ def test_a_failed_append_drops_the_machine_and_loads_anew(tmp_path: Path, error:
             harness.lead()
             harness.ask(Put("a", 1))
             parked = harness.ask(Park(1 << 60))
-            with patch.object(Log, "append_as_leader", side_effect=error):
+            with patch.object(LogAppender, "append_as_leader", side_effect=error):
                 assert harness.ask(Put("a", 2)) == told
             assert harness.ask(Get("a")) == "COORDINATOR_LOAD_IN_PROGRESS"
             assert await parked == others

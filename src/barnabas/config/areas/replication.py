@@ -1,9 +1,12 @@
 """Broker identity, replication, leadership and purgatories."""
 
-from barnabas.config.areas.effect import EXACT_TIMERS, NO_MOVES, NO_PEERS, NO_PLUGINS, NO_QUORUM, ONE_FETCHER
-from barnabas.config.checks import at_least, each_of
+from barnabas.config.areas.effect import EXACT_TIMERS, NO_MOVES, NO_PEERS, NO_QUORUM, ONE_FETCHER
+from barnabas.config.checks import at_least, each_of, either, one_of
 from barnabas.config.setting import CLUSTER_WIDE, HIGH, boolean, int32, int64, string, string_list
 from barnabas.config.table import SettingsTable, settings_area
+
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
 
 
 @settings_area
@@ -90,7 +93,9 @@ class ReplicationSettings(SettingsTable):
         importance=HIGH,
     )
     replica_selector_class: str | None = string(
-        None, "Class that selects the replica a consumer should read from.", no_effect=NO_PLUGINS
+        None,
+        "How the replica that a consumer reads from is selected: by rack, or always the leader.",
+        either(one_of(RACK_AWARE_SELECTOR, LEADER_SELECTOR), None),
     )
     replica_socket_receive_buffer_bytes: int = int32(
         65_536,

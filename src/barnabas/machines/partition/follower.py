@@ -5,10 +5,19 @@ NO_BROKER_EPOCH = -1
 
 
 class Follower:
-    __slots__ = ("_fetched_ms", "_leader_end_at_fetch", "broker_epoch", "caught_up_ms", "joins", "log_end_offset")
+    __slots__ = (
+        "_fetched_ms",
+        "_leader_end_at_fetch",
+        "broker_epoch",
+        "caught_up_ms",
+        "joins",
+        "log_end_offset",
+        "log_start_offset",
+    )
 
     def __init__(self, caught_up_ms: int) -> None:
         self.log_end_offset = -1
+        self.log_start_offset = -1
         self.broker_epoch = NO_BROKER_EPOCH
         self.caught_up_ms = caught_up_ms
         self.joins = False

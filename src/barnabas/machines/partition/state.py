@@ -32,6 +32,7 @@ class PartitionState:
         "leader",
         "leader_epoch",
         "leader_epoch_start_offset",
+        "leader_high_watermark",
         "log_end_offset",
         "min_in_sync_replicas",
         "partition_epoch",
@@ -49,6 +50,8 @@ class PartitionState:
         self.high_watermark = 0
         self.log_end_offset = 0
         self.leader_epoch_start_offset = 0
+        self.leader_high_watermark = 0
+        """As a follower last heard of it: how far it is behind."""
         self.min_in_sync_replicas = 1
         """As it applies: no more can be required than there are replicas, or one replica could never be written to."""
         self._configured_min_isr = 1
@@ -119,12 +122,17 @@ class PartitionState:
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Raises unless this broker leads in the epoch that the client expects (any, if it gives none)."""
+        if current_leader_epoch != NO_LEADER_EPOCH:
+            self.check_replica_epoch(current_leader_epoch)
+        if not self.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def check_replica_epoch(self, current_leader_epoch: int) -> None:
+        """The same for a reader that any replica may serve (KIP-392)."""
         if current_leader_epoch != NO_LEADER_EPOCH and current_leader_epoch != self.leader_epoch:
             if current_leader_epoch < self.leader_epoch:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
             raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
-        if not self.is_leader:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_min_in_sync_replicas(self) -> None:
         """Before an append with acks all. The committed ISR counts: a proposed one may be rejected."""
@@ -190,6 +198,7 @@ class PartitionState:
 
     def on_leader_high_watermark(self, high_watermark: int, log_end_offset: int) -> int:
         """A follower received the leader's high watermark; its own never exceeds its log end."""
+        self.leader_high_watermark = high_watermark
         self.log_end_offset = log_end_offset
         self.high_watermark = max(self.high_watermark, min(high_watermark, log_end_offset))
         return self.high_watermark

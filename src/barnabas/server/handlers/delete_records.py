@@ -1,8 +1,13 @@
 """DeleteRecords (key 21), v0-v2: move a partition's log start offset forward (KIP-107).
 
--1 means up to the high watermark. Refused for topics that are only compacted, as in Kafka (POLICY_VIOLATION).
+-1 means up to the high watermark. Responds once all replicas that are there have deleted the same. Refused for topics
+that are only compacted, as in Kafka (POLICY_VIOLATION).
 The new start is in the checkpoint before the response, so that a crash does not bring the records back.
 """
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.net.deferred import Deferred
@@ -15,6 +20,7 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from barnabas.server.dispatch import Handler
+from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.request import RequestContext
 
 UP_TO_HIGH_WATERMARK = -1
@@ -26,21 +32,49 @@ def handle_delete_records(context: RequestContext, request: DeleteRecordsRequest
 
 async def _delete_records(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     response = DeleteRecordsResponse(throttle_time_ms=0, topics=[])
+    waiting: list[tuple[DeleteRecordsPartitionResult, HostedPartition, int]] = []
     for topic in request.topics:
         topic_response = DeleteRecordsTopicResult(name=topic.name, partitions=[])
         response.topics.append(topic_response)
         for item in topic.partitions:
             try:
-                topic_response.partitions.append(_delete(context, topic.name, item))
+                hosted, offset = _delete(context, topic.name, item)
+                result = DeleteRecordsPartitionResult(partition_index=item.partition_index, low_watermark=-1)
+                waiting.append((result, hosted, offset))
             except KafkaError as error:
-                topic_response.partitions.append(_failed(item, error.code))
+                result = _failed(item, error.code)
             except StorageError:
-                topic_response.partitions.append(_failed(item, ErrorCode.KAFKA_STORAGE_ERROR))
+                result = _failed(item, ErrorCode.KAFKA_STORAGE_ERROR)
+            topic_response.partitions.append(result)
     await context.broker.housekeeping.checkpoint_log_start_offsets()
+    deadline_ms = context.broker.clock.monotonic_ms() + context.expires_after(request.timeout_ms)
+    for result, hosted, offset in waiting:
+        result.error_code = await _replicated(context, hosted, offset, deadline_ms)
+        if result.error_code == ErrorCode.NONE:
+            result.low_watermark = hosted.low_watermark(_is_alive(context))
     return response
 
 
-def _delete(context: RequestContext, topic: str, item: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def _is_alive(context: RequestContext) -> Callable[[int], bool]:
+    return context.broker.cluster.image.brokers.__contains__
+
+
+async def _replicated(context: RequestContext, hosted: HostedPartition, offset: int, deadline_ms: int) -> ErrorCode:
+    """Once no replica that is there has records below the offset."""
+    while hosted.low_watermark(_is_alive(context)) < offset:
+        if not hosted.state.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        left_ms = deadline_ms - context.broker.clock.monotonic_ms()
+        if left_ms <= 0:
+            return ErrorCode.REQUEST_TIMED_OUT
+        changed = asyncio.Event()
+        hosted.when_low_watermark_changes(changed.set)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(changed.wait(), left_ms / 1000)
+    return ErrorCode.NONE
+
+
+def _delete(context: RequestContext, topic: str, item: DeleteRecordsPartition) -> tuple[HostedPartition, int]:
     hosted = context.broker.replicas.find(topic, item.partition_index)
     hosted.state.check_leader()
     log = hosted.log
@@ -49,11 +83,8 @@ def _delete(context: RequestContext, topic: str, item: DeleteRecordsPartition) -
     offset = log.high_watermark if item.offset == UP_TO_HIGH_WATERMARK else item.offset
     if not 0 <= offset <= log.high_watermark:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    log.delete_records_before(offset)
-    hosted.on_watermark_moved()
-    return DeleteRecordsPartitionResult(
-        partition_index=item.partition_index, low_watermark=log.log_start_offset, error_code=ErrorCode.NONE
-    )
+    hosted.delete_records_before(offset)
+    return hosted, offset
 
 
 def _failed(item: DeleteRecordsPartition, error: ErrorCode) -> DeleteRecordsPartitionResult:

@@ -4,7 +4,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Generator
 
-from barnabas.errors import ErrorCode
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_log_dirs import (
@@ -18,7 +18,10 @@ from barnabas.protocol.messages.describe_log_dirs import (
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
 from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps
+from barnabas.storage.log import Log
 from barnabas.storage.log_directory import LogDirectory
+
+UNKNOWN_LAG = -1
 
 
 def handle_describe_log_dirs(
@@ -38,7 +41,7 @@ def _describe_all(
             yield
     response = DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=[])
     for directory in context.broker.log_directories.directories:
-        response.results.append((yield from _describe(directory, wanted)))
+        response.results.append((yield from _describe(context, directory, wanted)))
     return response
 
 
@@ -51,7 +54,7 @@ def _some_partitions(topic: DescribableLogDirTopic, start: int, end: int) -> Des
 
 
 def _describe(
-    directory: LogDirectory, wanted: set[tuple[str, int]] | None
+    context: RequestContext, directory: LogDirectory, wanted: set[tuple[str, int]] | None
 ) -> Generator[None, None, DescribeLogDirsResult]:
     if directory.failure is not None:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path, topics=[])
@@ -61,7 +64,10 @@ def _describe(
             yield
         if wanted is None or (topic, partition) in wanted:
             row = DescribeLogDirsPartition(
-                partition_index=partition, partition_size=log.size_in_bytes, offset_lag=0, is_future_key=False
+                partition_index=partition,
+                partition_size=log.size_in_bytes,
+                offset_lag=_lag(context, log),
+                is_future_key=False,
             )
             topics[topic].append(row)
     volume = shutil.disk_usage(directory.path)
@@ -72,6 +78,15 @@ def _describe(
         total_bytes=volume.total,
         usable_bytes=volume.free,
     )
+
+
+def _lag(context: RequestContext, log: Log) -> int:
+    """How many committed records a follower has not copied yet; -1 for a log that belongs to no partition here."""
+    try:
+        state = context.broker.replicas.find(*log.topic_partition).state
+    except KafkaError:
+        return UNKNOWN_LAG
+    return 0 if state.is_leader else max(0, state.leader_high_watermark - log.log_end_offset)
 
 
 def fail_describe_log_dirs(

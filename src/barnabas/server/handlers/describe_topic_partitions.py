@@ -1,7 +1,7 @@
 """DescribeTopicPartitions (key 75), v0: partitions of topics in pages, with a cursor (KIP-966).
 
-Topics come in the order of their names. There are no eligible leader replicas here, so both lists of them are empty. A
-request that contradicts itself fails as a whole, as in Kafka: each topic of it with INVALID_REQUEST.
+Topics come in the order of their names. A request that contradicts itself fails as a whole, as in Kafka: each topic of
+it with INVALID_REQUEST.
 """
 
 from collections.abc import Generator, Iterable
@@ -81,8 +81,8 @@ def _describe(
                 leader_epoch=each.leader_epoch,
                 replica_nodes=list(each.replicas),
                 isr_nodes=list(each.in_sync_replicas),
-                eligible_leader_replicas=[],
-                last_known_elr=[],
+                eligible_leader_replicas=list(each.eligible_leader_replicas),
+                last_known_elr=[each.last_known_leader] if each.last_known_leader != NO_LEADER else [],
                 offline_replicas=[replica for replica in each.replicas if replica not in reachable],
             )
             for each in partitions

@@ -2,14 +2,15 @@
 
 Incremental sessions (v7, KIP-227), leader epochs (v9, KIP-320), diverging epochs (v12, KIP-595), topic ids (v13,
 KIP-516). A fetch that finds fewer than min_bytes waits in the purgatory, unless a partition is in error: the client is
-reported at once. Differences from Kafka: no tiered storage; leader hints (v16, KIP-951) are not sent, clients request
-metadata.
+reported at once. A consumer may be sent to a replica in its rack (v11, KIP-392), and is told who leads where this
+broker does not (v16, KIP-951). Differs from Kafka: no tiered storage.
 """
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from barnabas.config.areas.replication import RACK_AWARE_SELECTOR
 from barnabas.errors import ErrorCode
 from barnabas.machines.fetch_context import FetchContext, FetchPartition, IncrementalFetchContext, PartitionKey
 from barnabas.machines.partition.follower import NO_BROKER_EPOCH
@@ -24,13 +25,17 @@ from barnabas.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.follower_fetch import fetch_news
 from barnabas.server.follower_session import FollowerSession
+from barnabas.server.leader_hints import leader_hint
 from barnabas.server.purgatory import DelayedFetch
-from barnabas.server.reading import FetchLimits, PartitionRead, read_partitions
+from barnabas.server.reading import CONSUMER, FetchLimits, PartitionRead, read_partitions
+from barnabas.server.replica_selection import NO_PREFERENCE, SelectReplica, select_by_rack
 from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps, is_one_step
 
@@ -39,6 +44,8 @@ if TYPE_CHECKING:
 
 FIRST_TOPIC_ID_VERSION = 13
 FIRST_REPLICA_STATE_VERSION = 15
+FIRST_LEADER_VERSION = 16
+HINTED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 PARKED_BYTES = 2000
 PARKED_PARTITION_BYTES = 500
 """What a waiting fetch holds, roughly: its request and session, and an entry per partition."""
@@ -102,7 +109,7 @@ def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generato
         return partial(_park, context, session, request, limits, reads, request.min_bytes - total)
     topics_read: Topics = {}
     for start in range(0, len(reads), PARTITIONS_PER_STEP):
-        _add(topics_read, session, reads[start : start + PARTITIONS_PER_STEP])
+        _add(context, topics_read, session, reads[start : start + PARTITIONS_PER_STEP])
         yield
     return partial(_finish, context, session, topics_read)
 
@@ -117,7 +124,7 @@ def _some_partitions(topic: FetchTopic, start: int, end: int) -> FetchTopic:
 
 def _is_enough(request: FetchRequest, reads: Sequence[PartitionRead], total: int) -> bool:
     enough = total >= request.min_bytes or request.max_wait_ms <= 0 or not reads
-    return enough or any(read.error or read.diverging_epoch for read in reads)
+    return enough or any(read.error or read.redirects for read in reads)
 
 
 def _open(
@@ -144,7 +151,14 @@ def _open(
         now_ms=broker.clock.monotonic_ms(),
     )
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
-    return session, FetchLimits(context.version, replica_id, max_bytes, request.isolation_level, broker_epoch)
+    select = _selection(context, request) if request.rack_id and replica_id == CONSUMER else None
+    return session, FetchLimits(context.version, replica_id, max_bytes, request.isolation_level, broker_epoch, select)
+
+
+def _selection(context: RequestContext, request: FetchRequest) -> SelectReplica | None:
+    if context.broker.config.replica_selector_class != RACK_AWARE_SELECTOR:
+        return None
+    return partial(select_by_rack, context.broker.cluster.image, request.rack_id, context.listener.name)
 
 
 def _end_wait(broker: "Broker", session_id: int) -> None:
@@ -189,11 +203,11 @@ def _park(
 
 def _respond(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
     topics: Topics = {}
-    _add(topics, session, reads)
+    _add(context, topics, session, reads)
     return _finish(context, session, topics)
 
 
-def _add(topics: Topics, session: FetchContext, reads: Sequence[PartitionRead]) -> None:
+def _add(context: RequestContext, topics: Topics, session: FetchContext, reads: Sequence[PartitionRead]) -> None:
     included = [
         read
         for read in reads
@@ -203,20 +217,49 @@ def _add(topics: Topics, session: FetchContext, reads: Sequence[PartitionRead]) 
             read.high_watermark,
             read.log_start_offset,
             read.record_bytes,
-            redirects=read.diverging_epoch is not None,
+            redirects=read.redirects,
         )
     ]
     for read in included:
         topic = read.wanted.topic
         if topic not in topics:
             topics[topic] = _topic_response(topic)
-        topics[topic].partitions.append(_partition_data(read))
+        data = _partition_data(read)
+        if read.error in HINTED and context.version >= FIRST_LEADER_VERSION:
+            _add_leader(context, read, data)
+        topics[topic].partitions.append(data)
 
 
 def _finish(context: RequestContext, session: FetchContext, topics: Topics) -> FetchResponse:
     error, session_id = session.finish(context.broker.clock.monotonic_ms())
     responses = list(topics.values()) if error is ErrorCode.NONE else []
-    return FetchResponse(error_code=error, session_id=session_id, responses=responses)
+    response = FetchResponse(error_code=error, session_id=session_id, responses=responses)
+    if context.version >= FIRST_LEADER_VERSION:
+        response.node_endpoints = _leaders(context, responses)
+    return response
+
+
+def _add_leader(context: RequestContext, read: PartitionRead, data: PartitionData) -> None:
+    wanted = read.wanted
+    hint = leader_hint(context.broker.cluster.image, wanted.topic, wanted.partition, context.listener.name)
+    if hint is not None:
+        data.current_leader = LeaderIdAndEpoch(leader_id=hint.node_id, leader_epoch=hint.leader_epoch)
+
+
+def _leaders(context: RequestContext, responses: Sequence[FetchableTopicResponse]) -> list[NodeEndpoint]:
+    """The addresses of the leaders that partitions in error name."""
+    named = {
+        data.current_leader.leader_id: None
+        for topic in responses
+        for data in topic.partitions
+        if data.error_code and data.current_leader.leader_id >= 0
+    }
+    found = [context.broker.cluster.image.brokers.get(node_id) for node_id in named]
+    return [
+        NodeEndpoint(node_id=broker.node_id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+        for broker in found
+        if broker is not None and (endpoint := broker.endpoint(context.listener.name)) is not None
+    ]
 
 
 def _topic_response(topic: str | bytes) -> FetchableTopicResponse:
@@ -235,6 +278,8 @@ def _partition_data(read: PartitionRead) -> PartitionData:
         aborted_transactions=None,
         records=b"" if read.records is None else read.records,
     )
+    if read.preferred_replica != NO_PREFERENCE:
+        data.preferred_read_replica = read.preferred_replica
     if read.aborted is not None:
         data.aborted_transactions = [
             AbortedTransaction(producer_id=producer_id, first_offset=first_offset)

@@ -3,6 +3,8 @@
 -1 latest (high watermark, or last stable offset for read_committed), -2 earliest, -3 the record with the largest
 timestamp (v7, KIP-734), -4 earliest local (v8, equal to earliest: nothing is tiered), -5 latest tiered (v9: none, so
 offset -1 as in Kafka without tiers); otherwise the first record at or after a time. v4 leader epochs (KIP-320).
+After an election OFFSET_NOT_AVAILABLE (v5, before: LEADER_NOT_AVAILABLE) until the high watermark has reached the start
+of the leader's epoch (KIP-207).
 A look-up by time reads one batch. Where that takes long, it is done in a thread, and the connection is not read
 meanwhile.
 """
@@ -31,6 +33,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4,
 READ_COMMITTED = 1
 CONSUMER = -1
 FIRST_LEADER_EPOCH_VERSION = 4
+FIRST_NOT_AVAILABLE_VERSION = 5
 NEVER = (1 << 63) - 1
 _FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
@@ -74,7 +77,7 @@ def _list(
             try:
                 found = _look_up(context, request, topic.name, partition)
             except KafkaError as error:
-                found = _failed(partition, error.code)
+                found = _refused(context, partition, error.code)
             except TakesLongerError:
                 slow.append(SlowLookUp(topic_response, len(topic_response.partitions), partition))
                 found = _failed(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # its place; replaced below
@@ -91,7 +94,7 @@ async def _look_up_rest(
             try:
                 topic.partitions[index] = await _look_up_in_thread(context, request, topic.name, partition)
             except KafkaError as error:
-                topic.partitions[index] = _failed(partition, error.code)
+                topic.partitions[index] = _refused(context, partition, error.code)
     return response
 
 
@@ -140,12 +143,19 @@ def _without_records(
         return _failed(partition, ErrorCode.UNSUPPORTED_VERSION)
     log = hosted.log
     if timestamp == LATEST:
+        _check_high_watermark(request, hosted)
         return _found(partition, -1, _bound(request, hosted), hosted.state.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return _found(partition, -1, log.log_start_offset, log.leader_epochs.epoch_for_offset(log.log_start_offset))
     if timestamp == LATEST_TIERED:
         return _found(partition, -1, -1, -1)
     return None
+
+
+def _check_high_watermark(request: ListOffsetsRequest, hosted: HostedPartition) -> None:
+    """A new leader may know less of what is committed than the one before: offsets must not go back (KIP-207)."""
+    if request.replica_id == CONSUMER and hosted.log.high_watermark < hosted.state.leader_epoch_start_offset:
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
 
 
 def _bound(request: ListOffsetsRequest, hosted: HostedPartition) -> int:
@@ -162,6 +172,7 @@ def _from_hit(
     hit: TimestampOffset | None,
 ) -> ListOffsetsPartitionResponse:
     if hit is None or hit.offset >= _bound(request, hosted):
+        _check_high_watermark(request, hosted)
         return _found(partition, -1, -1, -1)
     return _found(partition, hit.timestamp, hit.offset, hit.leader_epoch)
 
@@ -180,6 +191,14 @@ def _found(partition: ListOffsetsPartition, timestamp: int, offset: int, epoch: 
         offset=offset,
         leader_epoch=epoch,
     )
+
+
+def _refused(
+    context: RequestContext, partition: ListOffsetsPartition, error: ErrorCode
+) -> ListOffsetsPartitionResponse:
+    if error is ErrorCode.OFFSET_NOT_AVAILABLE and context.version < FIRST_NOT_AVAILABLE_VERSION:
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+    return _failed(partition, error)
 
 
 def _failed(partition: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -1,7 +1,7 @@
 """Produce (key 0), v3-v13: append batches to partitions.
 
 Listed from v0, as Kafka does, because librdkafka takes a lower bound above 0 for a broker without batches.
-v9 flexible; v10 leader hints (KIP-951: not sent, a client that meets NOT_LEADER_OR_FOLLOWER refreshes its metadata);
+v9 flexible; v10 with NOT_LEADER_OR_FOLLOWER comes who leads, and where (KIP-951);
 v11 TRANSACTION_ABORTABLE, v12 the broker adds partitions to the transaction (KIP-890); v13 topic ids (KIP-516).
 The request is decoded by hand and each batch written at once, in the order of the frame. Where the records of a batch
 take long to check, that is done in a thread; a request with very many batches gives way to others every few
@@ -30,6 +30,7 @@ from barnabas.protocol.produce_request import (
     decode_produce_in_slices,
 )
 from barnabas.protocol.produce_response import (
+    LeaderHint,
     PartitionFailure,
     PartitionOutcome,
     PartitionSuccess,
@@ -41,6 +42,7 @@ from barnabas.records.conversion import InvalidRecordsError, TakesLongerError
 from barnabas.records.header import ATTRIBUTES_OFFSET, COMPRESSION_MASK, HEADER_SIZE, TRANSACTIONAL_MASK
 from barnabas.server.dispatch import Handler
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.leader_hints import leader_hint
 from barnabas.server.record_work import held
 from barnabas.server.request import RequestContext
 from barnabas.server.transactional_writes import TransactionalWrites, is_transactional
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FIRST_ZSTD_VERSION = 7
+FIRST_LEADER_VERSION = 10
 PARKED_PARTITION_BYTES = 500
 """What a request that waits for replicas or a flush holds for each partition, roughly."""
 TURN_MS = 4
@@ -113,7 +116,7 @@ def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview)
     except TakesLongerError:
         return None
     except Exception as error:
-        failure = _failure(topic, partition, error)
+        failure = _failure(Refusals(broker, connection.listener.name, version), topic, partition, error)
         return encode_produce_response([failure], version, correlation_id)
     return encode_one(one, first_offset, append_time_ms, log_start_offset)
 
@@ -217,7 +220,7 @@ async def _append_with_thread(
             # Its client has gone and may have sent the batch again on another connection, with others behind it.
             raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "the connection was closed")
     except Exception as error:
-        return _failure(item.topic, item.partition, error)
+        return _failure(_refusals(context), item.topic, item.partition, error)
     return _append(context, request, item, progress, writes, prepared)
 
 
@@ -249,7 +252,7 @@ def _append(
     except TakesLongerError:
         raise
     except Exception as error:
-        return _failure(topic, partition, error)
+        return _failure(_refusals(context), topic, partition, error)
     first_offset, last_offset, append_time_ms, log_start_offset, _ = info
     if acks and hosted.must_wait(last_offset, acks):
         progress.waiting.append((index, hosted, last_offset))
@@ -257,11 +260,29 @@ def _append(
     return tuple.__new__(PartitionSuccess, (topic, partition, first_offset, append_time_ms, log_start_offset))
 
 
-def _failure(topic: str | bytes, partition: int, error: Exception) -> PartitionFailure:
+class Refusals(NamedTuple):
+    """What a response needs to say who leads a partition instead."""
+
+    broker: "Broker"
+    listener: str
+    version: int
+
+    def leader(self, topic: str | bytes, partition: int, error: ErrorCode) -> LeaderHint | None:
+        if error is not ErrorCode.NOT_LEADER_OR_FOLLOWER or self.version < FIRST_LEADER_VERSION:
+            return None
+        return leader_hint(self.broker.cluster.image, topic, partition, self.listener)
+
+
+def _refusals(context: RequestContext) -> Refusals:
+    return Refusals(context.broker, context.listener.name, context.version)
+
+
+def _failure(refusals: Refusals, topic: str | bytes, partition: int, error: Exception) -> PartitionFailure:
     if isinstance(error, InvalidRecordsError):
         return PartitionFailure(topic, partition, error.code, error.message, error.record_errors)
     if isinstance(error, KafkaError):
-        return PartitionFailure(topic, partition, error.code, error.message)
+        leader = refusals.leader(topic, partition, error.code)
+        return PartitionFailure(topic, partition, error.code, error.message, leader=leader)
     if isinstance(error, StorageError):
         return PartitionFailure(topic, partition, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
     logger.error("append to %s-%d failed", topic, partition, exc_info=error)
@@ -316,7 +337,9 @@ def _respond_when_committed(
         nonlocal open_count
         open_count -= 1
         if error is not ErrorCode.NONE:
-            outcomes[index] = PartitionFailure(outcomes[index].topic, outcomes[index].partition, error, error.text)
+            topic, partition = outcomes[index].topic, outcomes[index].partition
+            leader = _refusals(context).leader(topic, partition, error)
+            outcomes[index] = PartitionFailure(topic, partition, error, error.text, leader=leader)
         if not open_count:
             response.complete(outcomes)
 

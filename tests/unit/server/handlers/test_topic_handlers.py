@@ -5,6 +5,7 @@ Every answer is also encoded in its version, so that no field is left in a state
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
@@ -395,6 +396,23 @@ def test_topics_are_described_by_name() -> None:
         (partition,) = known.partitions
         assert (partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (1, [1], [1])
         assert (partition.eligible_leader_replicas, partition.last_known_elr) == ([], [])
+
+    run(scenario)
+
+
+def test_eligible_and_last_known_leaders_are_described() -> None:
+    async def scenario(caller: Caller) -> None:
+        await caller.controller.create_topics([NewTopic("a", 1)])
+        image = caller.cluster.image
+        topic = image.topics["a"]
+        lost = topic.partitions[0]._replace(
+            leader=-1, replicas=(1, 2, 3), eligible_leader_replicas=(3,), last_known_leader=2
+        )
+        caller.cluster.image = replace(image, topics={"a": topic._replace(partitions=(lost,))})
+        request = describe.DescribeTopicPartitionsRequest(topics=[describe.TopicRequest(name="a")])
+        (partition,) = (await caller.call(describe_topic_partitions.HANDLER, request)).topics[0].partitions
+        assert (partition.leader_id, partition.offline_replicas) == (-1, [2, 3])
+        assert (partition.eligible_leader_replicas, partition.last_known_elr) == ([3], [2])
 
     run(scenario)
 
