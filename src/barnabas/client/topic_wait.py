@@ -11,7 +11,7 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.client.cluster import ClusterClient
+    from barnabas.client.cluster_client import ClusterClient
 
 T = TypeVar("T")
 

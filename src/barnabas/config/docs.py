@@ -4,7 +4,7 @@ A test compares the committed pages with the output.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from barnabas.config.broker import BrokerConfig
@@ -37,21 +37,21 @@ def topic_page() -> str:
     ]
     for setting in _documented(TopicConfig.settings):
         synonyms = ", ".join(f"`{synonym.name}`" for synonym in setting.synonyms)
-        rows.append(_row(*_facts(setting), synonyms, _effect(setting), setting.doc))
+        rows.append(table_row(*_facts(setting), synonyms, _effect(setting), setting.doc))
     return TOPIC_HEAD + "\n" + "\n".join(rows) + "\n"
 
 
 def broker_page() -> str:
     rows = ["| name | type | default | allowed | dynamic | effect | description |", "|---|---|---|---|---|---|---|"]
     for setting in _documented(BrokerConfig.settings):
-        rows.append(_row(*_facts(setting), setting.update.value, _effect(setting), setting.doc))
+        rows.append(table_row(*_facts(setting), setting.update.value, _effect(setting), setting.doc))
     return BROKER_HEAD + "\n" + "\n".join(rows) + "\n" + ENGINE_HEAD + "\n" + "\n".join(_engine_rows()) + "\n"
 
 
 def _engine_rows() -> list[str]:
     rows = ["| name | type | default | allowed | effect | description |", "|---|---|---|---|---|---|"]
     for setting in _documented(MetadataEngineConfig.settings):
-        rows.append(_row(*_facts(setting), _effect(setting), setting.doc))
+        rows.append(table_row(*_facts(setting), _effect(setting), setting.doc))
     return rows
 
 
@@ -73,17 +73,22 @@ def _effect(setting: Setting) -> str:
     return f"none: {setting.no_effect}" if setting.no_effect else "yes"
 
 
-def _row(*cells: str) -> str:
+def table_row(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def main(arguments: list[str]) -> int:
+def write_pages(pages: Mapping[str, Callable[[], str]], module: str, arguments: list[str]) -> int:
+    """Write each page to its file in the folder that is the only argument."""
     if len(arguments) != 1:
-        print("usage: python -m barnabas.config.docs FOLDER", file=sys.stderr)
+        print(f"usage: python -m {module} FOLDER", file=sys.stderr)
         return 2
-    for name, page in PAGES.items():
+    for name, page in pages.items():
         (Path(arguments[0]) / name).write_text(page(), encoding="utf-8")
     return 0
+
+
+def main(arguments: list[str]) -> int:
+    return write_pages(PAGES, "barnabas.config.docs", arguments)
 
 
 if __name__ == "__main__":

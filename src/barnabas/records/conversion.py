@@ -32,7 +32,7 @@ from barnabas.records.header import (
     read_header,
     set_max_timestamp,
 )
-from barnabas.records.reader import iter_records, payload_view, read_payload
+from barnabas.records.reader import payload_view
 from barnabas.records.record_walk import renumber, walk_records
 from barnabas.records.walk_result import (
     FAULT_TEXTS,
@@ -109,10 +109,6 @@ def check_batch_header(header: BatchHeader) -> None:
         )
 
 
-def has_null_keys(batch: Buffer) -> bool:
-    return any(record.key is None for record in iter_records(batch))
-
-
 def check_records(batch: Buffer, checks: RecordChecks, on_loop: bool = False) -> CheckedRecords:
     """Proves count, sizes and structure; raises InvalidRecordsError for what is wrong, with the records' numbers."""
     header = read_header(batch)
@@ -184,19 +180,6 @@ def _refuse(walk: RecordsWalk, earliest: int, latest: int) -> NoReturn:
     )
     code = ErrorCode.INVALID_TIMESTAMP if bad_timestamps else ErrorCode.INVALID_RECORD
     raise InvalidRecordsError(code, errors, walk.refused_count)
-
-
-def recompress(
-    batch: Buffer,
-    codec: CompressionType,
-    level: int | None = None,
-    max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES,
-) -> bytearray:
-    """The same batch with its records under another codec. The records are not decoded, so not checked either."""
-    header = read_header(batch)
-    payload = read_payload(batch, header, max_output_bytes)
-    attributes = header.attributes & ~COMPRESSION_MASK | codec
-    return assemble(header._replace(attributes=attributes), compress(codec, payload, level))
 
 
 def convert_for_append(

@@ -8,7 +8,7 @@ from memory_network import HOST, MemoryNetwork, run_in_memory
 from net_harness import Answer, Handler, framed
 
 import barnabas
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection as ClientConnection
 from barnabas.client.errors import UnreachableError

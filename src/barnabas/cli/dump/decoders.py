@@ -25,14 +25,6 @@ OLD_OFFSET_COMMIT_TYPE: Final = 0
 """Offset keys of type 0, which Kafka wrote long ago, are read like those of type 1."""
 
 
-def text_decoder(record: Record) -> tuple[str | None, str | None]:
-    return _text(record.key), _text(record.value)
-
-
-def integer_decoder(record: Record) -> tuple[str | None, str | None]:
-    return _number(record.key), _number(record.value)
-
-
 def by_class(key_class: str | None, value_class: str | None) -> Decoder:
     """The decoders that Kafka's tool takes as class names. Raises KeyError for a class that is none of these."""
     decode_key, decode_value = _FIELD_DECODERS[_last(key_class)], _FIELD_DECODERS[_last(value_class)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command
-from barnabas.cli.kafka.failures import Refused
+from barnabas.cli.command import Command, Refused
 from barnabas.cli.kafka.flags import integer
 from barnabas.cli.kafka.subcommands import admin_of_options, tool_main, with_admin
 

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failures import FailureReport, Refused, with_admin
+from barnabas.cli.command import Refused
+from barnabas.cli.kafka.failures import FailureReport, with_admin
 from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, integer, long
 
 if TYPE_CHECKING:

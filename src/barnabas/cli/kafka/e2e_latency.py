@@ -8,8 +8,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.command import Refused
 from barnabas.cli.exit_status import FAILED
-from barnabas.cli.kafka.failures import FailureReport, Refused, reported
+from barnabas.cli.kafka.failures import FailureReport, reported
 from barnabas.cli.kafka.flags import BOOTSTRAP_SERVER, COMMAND_CONFIG, COMMAND_PROPERTY, Flag, Options, Tool, WrongUse
 
 if TYPE_CHECKING:

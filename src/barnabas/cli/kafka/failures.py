@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.cli.command import Refused
 from barnabas.cli.exit_status import FAILED, Failure
 from barnabas.cli.kafka.flags import Options, WrongUse
 
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
     from barnabas.client.admin import Admin
 
 Call = Callable[[Options], int | None]
-
-
-class Refused(Exception):
-    """What a tool reports and ends with."""
 
 
 def plain_failure(error: Exception) -> Failure | None:

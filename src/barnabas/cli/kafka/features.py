@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command, no_arguments
+from barnabas.cli.command import Command, Refused, no_arguments
 from barnabas.cli.exit_status import FAILED
-from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.releases import (
     METADATA,
     feature_levels,

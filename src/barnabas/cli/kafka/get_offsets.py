@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failures import FailureReport, Refused, with_admin
+from barnabas.cli.command import Refused
+from barnabas.cli.kafka.failures import FailureReport, with_admin
 from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, integer, long, refuse
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command
-from barnabas.cli.kafka.failures import Refused
+from barnabas.cli.command import Command, Refused
 from barnabas.cli.kafka.subcommands import admin_of_options, tool_main
 from barnabas.cli.kafka.tables import print_table
 

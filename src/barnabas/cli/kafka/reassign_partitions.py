@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.cli.command import Refused
 from barnabas.cli.exit_status import FAILED
-from barnabas.cli.kafka.failures import FailureReport, Refused, with_admin
+from barnabas.cli.kafka.failures import FailureReport, with_admin
 from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, refuse
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from barnabas.cli.command import Refused
 from barnabas.cli.kafka.connection import kafka_text
-from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.flags import Options
 from barnabas.cli.kafka.reassignment_log_dirs import failures, log_dirs_of, move_log_dirs, move_state
 from barnabas.cli.kafka.reassignment_plan import (

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from barnabas.cli.command import Refused
 from barnabas.cli.kafka.connection import kafka_text
-from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.reassignment_plan import Replica, plural
 from barnabas.client.admin import Admin, AdminError
 from barnabas.errors import ErrorCode, KafkaError

@@ -5,7 +5,7 @@ For `kafka-features.sh` and `kafka-storage.sh`; facts of Kafka 4.1.
 
 from __future__ import annotations
 
-from barnabas.cli.kafka.failures import Refused
+from barnabas.cli.command import Refused
 
 METADATA = "metadata.version"
 FIRST_LEVEL = 7

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from barnabas.cli.command import Refused, UsageError
 from barnabas.cli.exit_status import FAILED, OK, run_program
 from barnabas.cli.kafka.failures import plain_failure
 from barnabas.cli.kafka.flags import KAFKA_VERSION, WrongUse
@@ -58,7 +59,6 @@ def _run(words: list[str]) -> int:
         print(HELP if words[0] == "--help" else KAFKA_VERSION)
         return OK
     options = parsed(words)
-    from barnabas.cli.command import Refused, UsageError
     from barnabas.cli.server import start
 
     directory = os.environ.get("LOG_DIR")

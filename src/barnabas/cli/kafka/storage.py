@@ -11,9 +11,8 @@ import base64
 import uuid
 from pathlib import Path
 
-from barnabas.cli.command import Command, no_arguments
+from barnabas.cli.command import Command, Refused, no_arguments
 from barnabas.cli.exit_status import FAILED
-from barnabas.cli.kafka.failures import Refused
 from barnabas.cli.kafka.releases import print_dependencies, print_mapping
 from barnabas.cli.kafka.subcommands import tool_main
 

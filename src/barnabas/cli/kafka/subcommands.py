@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from barnabas.cli.command import Command
+from barnabas.cli.command import Command, Refused
 from barnabas.cli.exit_status import FAILED, run_program
-from barnabas.cli.kafka.failures import Refused, plain_failure
+from barnabas.cli.kafka.failures import plain_failure
 from barnabas.cli.kafka.flags import KAFKA_VERSION, java_words
 
 if TYPE_CHECKING:

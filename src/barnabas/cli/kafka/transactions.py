@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command
-from barnabas.cli.kafka.failures import Refused
+from barnabas.cli.command import Command, Refused
 from barnabas.cli.kafka.flags import integer, long, short
 from barnabas.cli.kafka.subcommands import tool_main, with_admin
 from barnabas.cli.kafka.tables import print_table

@@ -17,7 +17,7 @@ from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.topics import TopicAdmin
 from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.users import UserAdmin
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.environment import environment
 from barnabas.client.options import AdminOptions
 from barnabas.client.unclosed import end_when_collected

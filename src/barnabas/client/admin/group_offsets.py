@@ -12,7 +12,7 @@ from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic, named_partition
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import GroupOffsets
-from barnabas.client.cluster import CoordinatorKind
+from barnabas.client.cluster_client import CoordinatorKind
 from barnabas.client.consumer.arguments import offsets_of
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.retry import Deadline

@@ -13,7 +13,7 @@ from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.group_responses import described_classic_group, described_consumer_group, listed_group
 from barnabas.client.admin.requests import AdminRequests, several
 from barnabas.client.admin.types import GroupDescription, GroupListing, GroupState, GroupType, MemberToRemove
-from barnabas.client.cluster import CoordinatorKind
+from barnabas.client.cluster_client import CoordinatorKind
 from barnabas.client.errors import UnsupportedVersionError
 from barnabas.client.retry import Deadline
 from barnabas.errors import ErrorCode, KafkaError

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from barnabas.client.admin.attempts import Attempts, K, Outcome, ResponseLost, V
 from barnabas.client.admin.errors import admin_error
-from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.cluster_client import ClusterClient, CoordinatorKind
 from barnabas.client.errors import ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.node_connections import coordinator_id, is_coordinator_id

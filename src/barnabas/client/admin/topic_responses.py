@@ -1,7 +1,5 @@
 """Responses about topics, converted to the types of the admin client."""
 
-from collections.abc import Iterable
-
 from barnabas.client.admin.errors import admin_error
 from barnabas.client.admin.types import (
     ConfigEntry,
@@ -17,6 +15,9 @@ from barnabas.protocol.messages.create_topics import CreatableTopicResult
 from barnabas.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsResponseTopic
 from barnabas.protocol.messages.metadata import MetadataResponseTopic
 from barnabas.types import NO_TOPIC_ID, TopicId, topic_id_text
+
+Eligible = dict[int, tuple[tuple[int, ...] | None, tuple[int, ...] | None]]
+"""By partition: eligible leader replicas, and those known last."""
 
 
 def created_topic(topic: CreatableTopicResult, if_not_exists: bool) -> CreatedTopic | KafkaError:
@@ -58,55 +59,43 @@ def listed_topic(topic: MetadataResponseTopic) -> TopicListing:
 def described_by_pages(
     topic: DescribeTopicPartitionsResponseTopic, with_operations: bool
 ) -> TopicDescription | KafkaError:
-    if topic.error_code:
-        return admin_error(topic.error_code, topic=topic.name)
-    partitions = (
-        PartitionDescription(
-            partition=each.partition_index,
-            leader=_or_none(each.leader_id),
-            leader_epoch=_or_none(each.leader_epoch),
-            replicas=tuple(each.replica_nodes),
-            isr=tuple(each.isr_nodes),
-            offline_replicas=tuple(each.offline_replicas),
-            eligible_leader_replicas=_ids(each.eligible_leader_replicas),
-            last_known_eligible_leader_replicas=_ids(each.last_known_elr),
-        )
+    eligible = {
+        each.partition_index: (_ids(each.eligible_leader_replicas), _ids(each.last_known_elr))
         for each in topic.partitions
-    )
-    return TopicDescription(
-        name=topic.name or "",
-        topic_id=_topic_id(topic.topic_id),
-        is_internal=topic.is_internal,
-        partitions=_in_order(partitions),
-        authorized_operations=authorized_operations(topic.topic_authorized_operations) if with_operations else None,
-    )
+    }
+    return _described(topic, with_operations, eligible)
 
 
 def described_by_metadata(topic: MetadataResponseTopic) -> TopicDescription | KafkaError:
+    return _described(topic, True, {})
+
+
+def _described(
+    topic: DescribeTopicPartitionsResponseTopic | MetadataResponseTopic, with_operations: bool, eligible: Eligible
+) -> TopicDescription | KafkaError:
     if topic.error_code:
         return admin_error(topic.error_code, topic=topic.name)
-    partitions = (
-        PartitionDescription(
+    partitions = []
+    for each in topic.partitions:
+        eligible_leaders, last_known_leaders = eligible.get(each.partition_index, (None, None))
+        partition = PartitionDescription(
             partition=each.partition_index,
             leader=_or_none(each.leader_id),
             leader_epoch=_or_none(each.leader_epoch),
             replicas=tuple(each.replica_nodes),
             isr=tuple(each.isr_nodes),
             offline_replicas=tuple(each.offline_replicas),
+            eligible_leader_replicas=eligible_leaders,
+            last_known_eligible_leader_replicas=last_known_leaders,
         )
-        for each in topic.partitions
-    )
+        partitions.append(partition)
     return TopicDescription(
         name=topic.name or "",
         topic_id=_topic_id(topic.topic_id),
         is_internal=topic.is_internal,
-        partitions=_in_order(partitions),
-        authorized_operations=authorized_operations(topic.topic_authorized_operations),
+        partitions=tuple(sorted(partitions, key=lambda each: each.partition)),
+        authorized_operations=authorized_operations(topic.topic_authorized_operations) if with_operations else None,
     )
-
-
-def _in_order(partitions: Iterable[PartitionDescription]) -> tuple[PartitionDescription, ...]:
-    return tuple(sorted(partitions, key=lambda each: each.partition))
 
 
 def _topic_id(topic_id: TopicId) -> str | None:

@@ -18,7 +18,7 @@ from barnabas.client.admin.types import (
     TransactionListing,
     TransactionState,
 )
-from barnabas.client.cluster import CoordinatorKind
+from barnabas.client.cluster_client import CoordinatorKind
 from barnabas.client.retry import Deadline
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import describe_producers as producer_messages

@@ -13,7 +13,7 @@ them to the I/O thread, where `runtime` lives. This file puts the parts together
 import functools
 import logging
 
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.collector import Collector
 from barnabas.client.consumer.commit_calls import CommitCalls
 from barnabas.client.consumer.commits import Commits

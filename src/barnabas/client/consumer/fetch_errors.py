@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.client.consumer.fetch_response import FetchedPartition
 from barnabas.client.consumer.partition_state import PartitionState

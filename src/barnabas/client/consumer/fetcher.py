@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from barnabas.client.background import Background
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
 from barnabas.client.consumer.fetch_errors import FetchErrors
 from barnabas.client.consumer.fetch_request import LARGEST_BYTES, ResponseSize, fetch_request, session_partition

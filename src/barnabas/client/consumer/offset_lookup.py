@@ -9,7 +9,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple, Protocol
 
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import ClientTimeoutError, UnknownTopicError, UnreachableError, error_for
 from barnabas.client.retry import Backoff, Deadline
 from barnabas.errors import ErrorCode, KafkaError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 from barnabas.client.background import Background, as_failure
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.last_errors import LastErrors
 from barnabas.client.consumer.offset_lookup import EpochRequest, OffsetLookup
 from barnabas.client.consumer.offsets import OffsetAndMetadata, OffsetReset

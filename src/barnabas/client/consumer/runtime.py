@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from barnabas.client.background import Background
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.fetch_buffer import FetchBuffer
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.group import GroupOptions, OffsetCommitter, RebalanceEvent, make_membership

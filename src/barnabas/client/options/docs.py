@@ -5,7 +5,6 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 from barnabas.client.options.admin import AdminOptions
@@ -14,6 +13,7 @@ from barnabas.client.options.option import Option
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.options.refused import COMMON_REFUSED, IGNORED_IN_FILES
 from barnabas.client.options.spelled_elsewhere import SPELLED_ELSEWHERE
+from barnabas.config.docs import table_row, write_pages
 from barnabas.config.setting import Kind, Setting
 
 HEAD = """# Client options
@@ -63,7 +63,7 @@ def _table(options: Iterable[Option]) -> str:
     rows = ["| option | type | default | allowed | what it is |", "|---|---|---|---|---|"]
     for option in sorted(options, key=lambda each: (each.importance.name != "HIGH", each.name)):
         allowed = option.check.allowed if option.check is not None else ""
-        rows.append(_row(f"`{option.field}`", _kind(option), _default(option), allowed, option.doc))
+        rows.append(table_row(f"`{option.field}`", _kind(option), _default(option), allowed, option.doc))
     return "\n".join(rows) + "\n"
 
 
@@ -88,7 +88,7 @@ def _default(option: Option) -> str:
 def _elsewhere() -> str:
     rows = ["| there (librdkafka, kafka-python, aiokafka) | here |", "|---|---|"]
     for name, here in SPELLED_ELSEWHERE.items():
-        rows.append(_row(f"`{name}`", here if " " in here else f"`{here.replace('.', '_')}`"))
+        rows.append(table_row(f"`{name}`", here if " " in here else f"`{here.replace('.', '_')}`"))
     return "\n".join(rows) + "\n"
 
 
@@ -98,22 +98,13 @@ def _refused() -> str:
     for name, instead in COMMON_REFUSED.items():
         advice.setdefault(instead, []).append(name)
     rows = ["| option | instead |", "|---|---|"]
-    rows += [_row(" ".join(f"`{name}`" for name in names), instead) for instead, names in advice.items()]
+    rows += [table_row(" ".join(f"`{name}`" for name in names), instead) for instead, names in advice.items()]
     ignored = "`from_config` ignores these, with one warning: " + " ".join(f"`{n}`" for n in sorted(IGNORED_IN_FILES))
     return "\n".join(rows) + f"\n\n{ignored}, and options of another kind of client.\n"
 
 
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print("usage: python -m barnabas.client.options.docs FOLDER", file=sys.stderr)
-        return 2
-    for name, page in PAGES.items():
-        (Path(arguments[0]) / name).write_text(page(), encoding="utf-8")
-    return 0
+    return write_pages(PAGES, "barnabas.client.options.docs", arguments)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Mapping
 
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.arguments import offsets_of
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.environment import environment

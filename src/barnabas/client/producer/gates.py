@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from barnabas.client.background import Background
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import UnsupportedVersionError, error_for
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.accumulator import Accumulator

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.client.background import Background
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.metadata import MetadataCache, Node
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.producer.batch import ProducerBatch

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
-from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.cluster_client import ClusterClient, CoordinatorKind
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.errors import AbortableTransactionError, CommitFailedError, error_code, error_for
 from barnabas.client.options.producer import ProducerOptions

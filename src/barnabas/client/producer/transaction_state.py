@@ -48,7 +48,7 @@ _FATAL: Final = {
 _NEW_EPOCH: Final = {ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 
 
-class TransactionState:
+class TransactionProgress:
     """The current status and the error that led to it."""
 
     __slots__ = ("error", "status")

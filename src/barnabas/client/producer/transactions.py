@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from barnabas.client.background import Background
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.offsets import OffsetAndMetadata
 from barnabas.client.errors import (
     AbortableTransactionError,
@@ -29,7 +29,7 @@ from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.pending_call import PendingCall
 from barnabas.client.producer.queues import PartitionQueue
 from barnabas.client.producer.transaction_requests import GroupMetadata, TransactionRequests
-from barnabas.client.producer.transaction_state import TransactionState, TransactionStatus, is_fatal, needs_new_epoch
+from barnabas.client.producer.transaction_state import TransactionProgress, TransactionStatus, is_fatal, needs_new_epoch
 from barnabas.client.retry import retry_backoff
 from barnabas.errors import KafkaError
 from barnabas.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, GroupId, TopicPartition
@@ -63,7 +63,7 @@ class Transactions:
         `flush` waits for were not delivered yet.
         """
         assert options.transactional_id is not None
-        self.state = TransactionState()
+        self.state = TransactionProgress()
         self._options = options
         self._cluster = cluster
         self._accumulator = accumulator

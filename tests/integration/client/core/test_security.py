@@ -13,7 +13,7 @@ from certificates import KEY_PASSWORD, Certificates, why_no_certificates
 from kafka_process import QuickKafka
 from server_process import free_port
 
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import AuthenticationError, UnreachableError
 from barnabas.client.options import AdminOptions
 from barnabas.client.retry import Backoff, Deadline, retrying

@@ -12,7 +12,7 @@ from fake_cluster import FakeCluster, lost
 from barnabas.client.admin import AdminError
 from barnabas.client.admin.core import AdminCore
 from barnabas.client.admin.types import ConfigResource, NewTopic, OffsetSpec
-from barnabas.client.cluster import CoordinatorKind
+from barnabas.client.cluster_client import CoordinatorKind
 from barnabas.client.errors import ClientTimeoutError, UnknownTopicError, UnreachableError, UnsupportedVersionError
 from barnabas.client.node_connections import coordinator_id
 from barnabas.client.options import AdminOptions

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from faulty_proxy import FaultyProxy
 
-from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.cluster_client import ClusterClient, CoordinatorKind
 from barnabas.client.errors import (
     ClientTimeoutError,
     ClosedError,

@@ -8,7 +8,7 @@ import inspect
 import pytest
 from fake_cluster import FakeCluster, lost
 
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import UnreachableError
 from barnabas.protocol import ApiKey, encode
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

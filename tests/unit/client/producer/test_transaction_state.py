@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from barnabas.client.errors import AbortableTransactionError, FencedError, IllegalStateError
-from barnabas.client.producer.transaction_state import TransactionState
+from barnabas.client.producer.transaction_state import TransactionProgress
 from barnabas.client.producer.transaction_state import TransactionStatus as S
 from barnabas.errors import ErrorCode, KafkaError
 
 
-def in_transaction() -> TransactionState:
-    state = TransactionState()
+def in_transaction() -> TransactionProgress:
+    state = TransactionProgress()
     for status in (S.INITIALIZING, S.READY, S.IN_TRANSACTION):
         state.move_to(status)
     return state
@@ -35,7 +35,7 @@ def test_initialized_again_between_transactions_only() -> None:
 @pytest.mark.parametrize("status", [S.READY, S.COMMITTING, S.ABORTING, S.IN_TRANSACTION])
 def test_nothing_fits_before_the_start(status: S) -> None:
     with pytest.raises(IllegalStateError, match="not initialized"):
-        TransactionState().move_to(status)
+        TransactionProgress().move_to(status)
 
 
 def test_an_abortable_error_allows_an_abort_only() -> None:

@@ -1,10 +1,11 @@
 """Access rules, as Kafka numbers and names them."""
 
 from dataclasses import dataclass
-from enum import IntEnum
+
+from barnabas.client.admin.types.enums import KafkaEnum
 
 
-class ResourceType(IntEnum):
+class ResourceType(KafkaEnum):
     """What an access rule is about."""
 
     UNKNOWN = 0
@@ -16,12 +17,8 @@ class ResourceType(IntEnum):
     DELEGATION_TOKEN = 6
     USER = 7
 
-    @classmethod
-    def _missing_(cls, value: object) -> "ResourceType":
-        return cls.UNKNOWN
 
-
-class PatternType(IntEnum):
+class PatternType(KafkaEnum):
     """MATCH and ANY are for filters: every rule that applies to a name, and every rule of that very name."""
 
     UNKNOWN = 0
@@ -30,12 +27,8 @@ class PatternType(IntEnum):
     LITERAL = 3
     PREFIXED = 4
 
-    @classmethod
-    def _missing_(cls, value: object) -> "PatternType":
-        return cls.UNKNOWN
 
-
-class AclOperation(IntEnum):
+class AclOperation(KafkaEnum):
     """What an access rule allows or denies."""
 
     UNKNOWN = 0
@@ -55,22 +48,14 @@ class AclOperation(IntEnum):
     DESCRIBE_TOKENS = 14
     TWO_PHASE_COMMIT = 15
 
-    @classmethod
-    def _missing_(cls, value: object) -> "AclOperation":
-        return cls.UNKNOWN
 
-
-class AclPermission(IntEnum):
+class AclPermission(KafkaEnum):
     """Whether an access rule allows or denies; ANY is for filters."""
 
     UNKNOWN = 0
     ANY = 1
     DENY = 2
     ALLOW = 3
-
-    @classmethod
-    def _missing_(cls, value: object) -> "AclPermission":
-        return cls.UNKNOWN
 
 
 OPERATIONS_NOT_REPORTED = -(2**31)

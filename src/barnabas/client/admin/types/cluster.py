@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from barnabas.client.admin.types.enums import KafkaEnum
+
 
 class FeatureRange(NamedTuple):
     """The lowest and the highest level or version, both included."""
@@ -65,16 +67,12 @@ class QuorumInfo:
     nodes: Mapping[int, Mapping[str, str]]
 
 
-class ScramMechanism(IntEnum):
+class ScramMechanism(KafkaEnum):
     """The hash of a SCRAM credential."""
 
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
-
-    @classmethod
-    def _missing_(cls, value: object) -> "ScramMechanism":
-        return cls.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

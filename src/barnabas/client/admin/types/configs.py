@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import NamedTuple
 
+from barnabas.client.admin.types.enums import KafkaEnum
 
-class ConfigResourceType(IntEnum):
+
+class ConfigResourceType(KafkaEnum):
     """What has settings: a topic, a broker, a group, a client's metrics."""
 
     UNKNOWN = 0
@@ -15,10 +16,6 @@ class ConfigResourceType(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
-
-    @classmethod
-    def _missing_(cls, value: object) -> "ConfigResourceType":
-        return cls.UNKNOWN
 
 
 class ConfigResource(NamedTuple):
@@ -44,7 +41,7 @@ class ConfigResource(NamedTuple):
         return f"{word} {self.name}" if self.name else f"all {word}s"
 
 
-class ConfigSource(IntEnum):
+class ConfigSource(KafkaEnum):
     """Where the value of a setting comes from."""
 
     UNKNOWN = 0
@@ -57,12 +54,8 @@ class ConfigSource(IntEnum):
     DYNAMIC_CLIENT_METRICS_CONFIG = 7
     DYNAMIC_GROUP_CONFIG = 8
 
-    @classmethod
-    def _missing_(cls, value: object) -> "ConfigSource":
-        return cls.UNKNOWN
 
-
-class ConfigType(IntEnum):
+class ConfigType(KafkaEnum):
     """The type of the value of a setting."""
 
     UNKNOWN = 0
@@ -75,10 +68,6 @@ class ConfigType(IntEnum):
     LIST = 7
     CLASS = 8
     PASSWORD = 9
-
-    @classmethod
-    def _missing_(cls, value: object) -> "ConfigType":
-        return cls.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

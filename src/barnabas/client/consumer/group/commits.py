@@ -9,7 +9,7 @@ leaves out what a later commit has stored: offsets do not go back.
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.group import commit_texts
 from barnabas.client.consumer.group.commit_order import CommitOrder
 from barnabas.client.consumer.group.coordinator_link import CoordinatorLink

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from barnabas.client.cluster import ClusterClient, CoordinatorKind
+from barnabas.client.cluster_client import ClusterClient, CoordinatorKind
 from barnabas.client.consumer.group.options import GroupOptions
 from barnabas.client.node_connections import coordinator_id
 from barnabas.client.retry import Backoff, Deadline, retrying

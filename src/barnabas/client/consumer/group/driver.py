@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
 from barnabas.client.background import Background, as_failure
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.group.actions import (
     Action,
     Deliver,

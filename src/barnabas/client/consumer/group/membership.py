@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
-from barnabas.client.cluster import ClusterClient
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.consumer.group.classic import ClassicMachine
 from barnabas.client.consumer.group.consumer import ConsumerMachine
 from barnabas.client.consumer.group.driver import MembershipDriver

@@ -24,7 +24,7 @@ from barnabas.client.options.common import CommonOptions
 from barnabas.client.retry import Backoff, Deadline, retrying
 from barnabas.client.topic_wait import wait_for_leader, wait_for_topic
 from barnabas.clock import Clock
-from barnabas.errors import ErrorCode, KafkaError, ProtocolError
+from barnabas.errors import KafkaError, ProtocolError
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode
 from barnabas.protocol.message_types import response_type
@@ -357,16 +357,3 @@ class ClusterClient:
         if versions.features_epoch > self._features_epoch:
             self._features_epoch = versions.features_epoch
             self.features = versions.features
-
-
-def is_stale_leader(error: KafkaError) -> bool:
-    """Whether the error means that somebody else leads the partition now: refresh, then try again."""
-    return error.code in (
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.NETWORK_EXCEPTION,
-    )
