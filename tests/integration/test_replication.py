@@ -108,3 +108,28 @@ def test_the_coordinators_topics_have_replicas(cluster: Cluster) -> None:
         "every broker has the offsets",
     )
     assert sum(h.log.log_end_offset for h in replicas[0] if h.is_internal) > 0
+
+
+def in_sync(cluster: Cluster, topic: str) -> list[set[int]]:
+    image = next(broker for broker in cluster.brokers if broker.is_running)._running().cluster.image
+    return [set(partition.in_sync_replicas) for partition in image.topics[topic].partitions]
+
+
+def test_a_broker_that_was_away_joins_again(cluster: Cluster, tmp_path: Path) -> None:
+    """Whoever is controller, and whoever leads."""
+    cluster.create_topic("t", partitions=3)
+    send(cluster, "t", [b"%d" % number for number in range(100)])
+    for number in range(3):
+        cluster.kill(number)
+        send(cluster, "t", [b"without %d: %d" % (number, each) for each in range(100)])
+        assert all(number not in each for each in in_sync(cluster, "t"))
+        cluster.restart(number)
+        until(lambda: in_sync(cluster, "t") == [{0, 1, 2}] * 3, "everybody is in sync")
+    assert len(cluster.records("t")) == 400
+    for partition in range(3):
+        until(
+            lambda partition=partition: (  # type: ignore[misc]
+                len({segment_bytes(tmp_path, each, "t", partition) for each in range(3)}) == 1
+            ),
+            "replicas are equal",
+        )

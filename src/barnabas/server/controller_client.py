@@ -1,8 +1,9 @@
 """Requests of this broker to the controller, one method per command.
 
 Each returns what the controller decided, once that is durable and every listener has been called. What a broker needs
-for itself (producer ids, topics on demand) goes to the controller wherever it is; the rest raises KafkaError with
-NOT_CONTROLLER if that is another broker, and is forwarded as a whole. `cluster_membership.py` carries them out.
+for itself (producer ids, topics on demand, in-sync replicas) goes to the controller wherever it is; the rest raises
+KafkaError with NOT_CONTROLLER if that is another broker, and is forwarded as a whole. `cluster_membership.py` carries
+them out.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,13 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller import commands
 from barnabas.metadata.image import ConfigResource
 from barnabas.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from barnabas.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -20,7 +28,7 @@ from barnabas.protocol.messages.create_topics import (
 from barnabas.server.broker_links import LinkUse
 from barnabas.server.cluster_membership import ClusterMembership
 from barnabas.server.controller_channel import ControllerChannel
-from barnabas.types import NodeId, TopicPartition
+from barnabas.types import NodeId, TopicId, TopicPartition
 
 REQUEST_TIMEOUT_MS = 30_000
 CODES = {int(error): error for error in ErrorCode}
@@ -89,6 +97,23 @@ class ControllerClient:
     async def alter_partition(
         self, broker_id: NodeId, broker_epoch: int, changes: Sequence[commands.IsrChange]
     ) -> tuple[commands.IsrResult, ...]:
+        """For this broker, wherever the controller is. What became of a change is in the next image."""
+        response: AlterPartitionResponse | None = None
+        if self._channel is not None:
+            request = AlterPartitionRequest(broker_id=broker_id, broker_epoch=broker_epoch, topics=_as_topics(changes))
+            response = await self._channel.request(request, LinkUse.CONTROL, self._request_timeout_ms)
+        if response is None:
+            return await self.alter_partition_here(broker_id, broker_epoch, changes)
+        _raise_if(response.error_code)
+        return tuple(
+            commands.IsrResult(topic.topic_id, each.partition_index, CODES[each.error_code])
+            for topic in response.topics
+            for each in topic.partitions
+        )
+
+    async def alter_partition_here(
+        self, broker_id: NodeId, broker_epoch: int, changes: Sequence[commands.IsrChange]
+    ) -> tuple[commands.IsrResult, ...]:
         results: tuple[commands.IsrResult, ...] = await self._submit(
             commands.AlterPartition(broker_id, broker_epoch, tuple(changes))
         )
@@ -131,6 +156,25 @@ class ControllerClient:
         if response is None:
             return [(each.name, each.error, each.message or "") for each in await self.create_topics(topics)]
         return [(each.name, CODES[each.error_code], each.error_message or "") for each in response.topics]
+
+
+def _as_topics(changes: Sequence[commands.IsrChange]) -> list[TopicData]:
+    topics: dict[TopicId, TopicData] = {}
+    for change in changes:
+        topic = topics.setdefault(change.topic_id, TopicData(topic_id=change.topic_id, partitions=[]))
+        topic.partitions.append(
+            PartitionData(
+                partition_index=change.partition,
+                leader_epoch=change.leader_epoch,
+                new_isr_with_epochs=[
+                    BrokerState(broker_id=each, broker_epoch=epoch)
+                    for each, epoch in zip(change.in_sync_replicas, change.broker_epochs, strict=True)
+                ],
+                leader_recovery_state=int(change.leader_recovering),
+                partition_epoch=change.partition_epoch,
+            )
+        )
+    return list(topics.values())
 
 
 def _raise_if(error_code: int) -> None:
