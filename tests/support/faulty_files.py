@@ -57,6 +57,10 @@ class FaultyFiles(Files):
         self.durable: dict[int, bytes] = {}
         """Content as of the last flush, by inode, of files that were changed since."""
         self._raised: int | None = None
+        self.boots = 1
+
+    def boot_id(self) -> str:
+        return f"boot {self.boots}"
 
     def step(self, operation: str, path: str, size: int) -> int | None:
         """None to go on; else the number of bytes that still reach the file before `fault()`."""
@@ -105,6 +109,7 @@ class FaultyFiles(Files):
 
     def lose_power(self, root: str, seed: int) -> None:
         """Puts files back to a mix of what was flushed and what was written after, page by page."""
+        self.boots += 1
         chance = random.Random(seed)
         for folder, _, names in os.walk(root):
             for name in names:

@@ -11,6 +11,7 @@ it happens once at most, and its entry tells whose it was.
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from barnabas.machines.controller.delta import ImageBuilder
 from barnabas.machines.controller.image import NO_CONTROLLER, BrokerImage, ClusterImage
@@ -48,6 +49,12 @@ MAX_ATTEMPTS = 3
 
 class ControllerMovedError(MetadataStoreError):
     """Another broker has become controller; nothing was written."""
+
+
+class Registration(NamedTuple):
+    broker: BrokerImage
+    is_own: bool
+    """Made in this store's session."""
 
 
 class MetadataRepository:
@@ -113,9 +120,21 @@ class MetadataRepository:
                 continue
         raise StoreUnavailableError(f"{path} could not be deleted")
 
-    def is_registered(self, broker_id: NodeId) -> bool:
+    def find_registration(self, broker_id: NodeId) -> Registration | None:
         node = self.store.get(tree.broker_path(broker_id))
-        return node is not None and node.owner == self.store.session_id
+        if node is None:
+            return None
+        broker = tree.decode_broker(broker_id, node.data, node.created)
+        return Registration(broker, node.owner == self.store.session_id)
+
+    def remove_registration(self, broker_id: NodeId, epoch: int) -> None:
+        """A broker's process is known to be dead: end its registration and its being controller before its session."""
+        found, controller = self.store.get_many([tree.broker_path(broker_id), tree.CONTROLLER])
+        if found is None or found.created != epoch:
+            return
+        self._delete_unless_gone(tree.broker_path(broker_id), found.version)
+        if controller is not None and controller.owner == found.owner:
+            self._delete_unless_gone(tree.CONTROLLER, controller.version)
 
     def try_become_controller(self, broker_id: NodeId, now_ms: int) -> int | None:
         """Stand for election; returns the controller epoch won, or None if there is a controller."""
@@ -144,6 +163,13 @@ class MetadataRepository:
     def load_brokers(self) -> tuple[BrokerImage, ...]:
         """The brokers that are registered."""
         return tuple(tree_reading.read_brokers(self.store.scan(tree.BROKER_IDS).nodes).values())
+
+    def current_controller(self, broker_id: NodeId) -> tuple[int, int]:
+        """Id and epoch, as `broker_id` sees them: what a dead predecessor of its own left behind is removed."""
+        node = self.store.get(tree.CONTROLLER)
+        if node is not None and tree.decode_controller(node.data) == broker_id and node.owner != self.store.session_id:
+            self._delete_unless_gone(tree.CONTROLLER, node.version)
+        return self.load_controller()
 
     def load_controller(self) -> tuple[int, int]:
         controller, epoch = self.store.get_many([tree.CONTROLLER, tree.CONTROLLER_EPOCH])

@@ -183,7 +183,7 @@ class Broker:
                 rack=config.broker_rack,
                 cluster_id=self.log_directories.cluster_id,
                 before_joining=self._load_logs,
-                directory_ids=lambda: self.log_directories.directory_ids,
+                directories=self.log_directories.epochs,
             )
         except (InconsistentClusterIdError, MetadataStoreError, KafkaError, OSError) as error:
             raise StartError(str(error)) from error

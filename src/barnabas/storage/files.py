@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 Buffer = bytes | bytearray | memoryview
 READ_BYTES = 1 << 16
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class OpenFile:
@@ -90,6 +91,13 @@ class Files:
             return mmap.mmap(fd, size, prot=mmap.PROT_READ) if size else b""
         finally:
             os.close(fd)
+
+    def boot_id(self) -> str:
+        """Differs after each start of the machine; empty where the system does not say."""
+        try:
+            return self.read(BOOT_ID).decode().strip()
+        except OSError:
+            return ""
 
     def write_whole(self, path: str, data: Buffer, *, sync: bool) -> None:
         """Replaces `path` in one step: readers see the old content or the new, whatever happens in between."""

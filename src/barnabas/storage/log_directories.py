@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError, StorageError
+from barnabas.storage.broker_epochs import BrokerEpochs
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import ConfigFor, LogDirectory, OnOffline, OnRoll
@@ -45,6 +46,7 @@ class LogDirectories:
             for path in dict.fromkeys(paths)
         ]
         self._logs: dict[TopicPartition, Log] = {}
+        self.epochs = BrokerEpochs(self._files, self.directories)
 
     # ---- start and stop
 
@@ -73,12 +75,6 @@ class LogDirectories:
             if directory.properties is not None:
                 return directory.properties.cluster_id
         return None
-
-    @property
-    def directory_ids(self) -> tuple[str, ...]:
-        """Of the directories in use; a directory that was wiped has a new one."""
-        used = (each.properties for each in self.directories if not each.is_offline)
-        return tuple(properties.directory_id for properties in used if properties is not None)
 
     def identify(self, node_id: int, cluster_id: str) -> None:
         """Claims new directories for this node; StorageError for one of another node or cluster."""

@@ -137,6 +137,9 @@ class LogDirectory:
         self.check_node(node_id)
         if found.cluster_id != cluster_id:
             raise StorageError(f"{self.path} belongs to cluster {found.cluster_id}, this is cluster {cluster_id}")
+        if not found.directory_id:
+            self.properties = found._replace(directory_id=new_directory_id())
+            write_meta_properties(self._files, self.path, self.properties)
 
     def check_node(self, node_id: int) -> None:
         if self.properties is not None and self.properties.node_id != node_id:

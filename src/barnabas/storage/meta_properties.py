@@ -21,6 +21,7 @@ class MetaProperties(NamedTuple):
     node_id: int
     cluster_id: str
     directory_id: str
+    """Empty in a directory from before they had ids."""
 
 
 def new_directory_id() -> str:
@@ -40,7 +41,7 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
         if version not in (0, 1):
             raise ValueError(f"version {version} is not known")
         node_id = int(fields["node.id"] if "node.id" in fields else fields["broker.id"])
-        return MetaProperties(node_id, fields["cluster.id"], fields.get("directory.id") or new_directory_id())
+        return MetaProperties(node_id, fields["cluster.id"], fields.get("directory.id", ""))
     except KeyError as error:
         raise CorruptMetaPropertiesError(f"{path}: {error.args[0]} is missing") from error
     except ValueError as error:

@@ -197,7 +197,8 @@ def test_registration_and_election_with_unknown_outcomes(fault: Fault) -> None:
     repository.prepare("c")
     store.faults = [fault] * 2
     repository.register_broker(BROKER, 5)
-    assert repository.is_registered(0)
+    found = repository.find_registration(0)
+    assert found is not None and found.is_own
     store.faults = [fault] * 2
     assert repository.try_become_controller(0, 5) == 1
     assert repository.load_controller() == (0, 1)

@@ -125,7 +125,8 @@ def test_a_restarted_broker_replaces_its_dead_predecessor_at_once() -> None:
         with pytest.raises(NodeExistsError):
             repository.register_broker(other, 7)
     repository.register_broker(broker._replace(directory_ids=broker.directory_ids[:1]), 7)
-    assert repository.is_registered(0) and store.get("/controller") is None
+    found = repository.find_registration(0)
+    assert found is not None and found.is_own and store.get("/controller") is None
     [registered] = repository.load_brokers()
     assert registered.epoch > dead.machine.image.brokers[0].epoch
 

@@ -155,6 +155,10 @@ class ImageBuilder:
             self.apply(record)
         self.image = replace(self.image, change_number=number)
 
+    def set_controller(self, controller_id: int, controller_epoch: int) -> None:
+        if (controller_id, controller_epoch) != (self.image.controller_id, self.image.controller_epoch):
+            self.image = replace(self.image, controller_id=controller_id, controller_epoch=controller_epoch)
+
     def delta(self) -> Delta:
         return Delta.between(self._previous, self.image, self._touched, self._touched_configs)
 

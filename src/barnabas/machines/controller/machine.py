@@ -134,6 +134,10 @@ class ControllerMachine:
                     index.remove(name, before[partition.partition])
                     index.add(name, partition)
 
+    def on_controller(self, controller_id: int, controller_epoch: int) -> None:
+        """Another broker is controller, or nobody. The change log does not say."""
+        self._builder.set_controller(controller_id, controller_epoch)
+
     def on_written(self, change_number: int) -> None:
         """What was applied is in the change log, up to this entry."""
         self._builder.apply_change(change_number, ())
