@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from barnabas.client.addresses import parse_address
 from barnabas.client.connecting import Connector
 from barnabas.client.connection import Connection
 from barnabas.client.coordinators import LAST_VERSION_WITH_ONE_KEY, CoordinatorKind, Coordinators
@@ -20,7 +19,7 @@ from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableE
 from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
 from barnabas.client.metadata_updates import MetadataUpdates
 from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id, retrieve
-from barnabas.client.options.common import CommonOptions
+from barnabas.client.options.common import CommonOptions, parse_address
 from barnabas.client.retry import Backoff, Deadline, retrying
 from barnabas.client.topic_wait import wait_for_leader, wait_for_topic
 from barnabas.clock import Clock

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from barnabas.cli.dump import decoders, files, text
 from barnabas.cli.dump.faults import Faults
+from barnabas.cli.dump.files import Row
 from barnabas.cli.dump.indexes import offset_index_rows, time_index_rows
 from barnabas.cli.dump.json_form import JsonForm
 from barnabas.cli.dump.quorum import metadata_decoder
-from barnabas.cli.dump.rows import Row
 from barnabas.cli.dump.segments import DAMAGED, segment_lines
 from barnabas.cli.exit_status import FAILED, USAGE_ERROR
 from barnabas.storage.producer_snapshot import CorruptSnapshotError

@@ -6,7 +6,7 @@
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from barnabas.records import BatchHeader, Record, crc_matches, iter_records, read_header
 from barnabas.records.header import HEADER_SIZE, LOG_OVERHEAD
@@ -29,6 +29,14 @@ class Batch(NamedTuple):
 
     def records(self) -> Iterator[Record]:
         return iter_records(self.content)
+
+
+class Row(NamedTuple):
+    """A part of a file, as Kafka's line and as JSON."""
+
+    text: str
+    fields: dict[str, Any] | None
+    """None: this is for people only."""
 
 
 class UnreadableFileError(Exception):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from barnabas.cli.dump import files
 from barnabas.cli.dump.faults import Faults
-from barnabas.cli.dump.rows import Row
+from barnabas.cli.dump.files import Row
 from barnabas.cli.dump.segments import DAMAGED, reason_of
 from barnabas.storage.files import Files
 from barnabas.storage.offset_index import OffsetIndex

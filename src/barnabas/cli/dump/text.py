@@ -6,9 +6,8 @@ from typing import Final
 
 from barnabas.cli.dump import files
 from barnabas.cli.dump.decoders import Decoder
-from barnabas.cli.dump.files import Batch
+from barnabas.cli.dump.files import Batch, Row
 from barnabas.cli.dump.quorum import control_words
-from barnabas.cli.dump.rows import Row
 from barnabas.records import Record, TimestampType
 from barnabas.records.compression import compression_type
 from barnabas.records.control import control_type, read_marker

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, Refused
-from barnabas.cli.kafka.subcommands import admin_of_options, tool_main
-from barnabas.cli.kafka.tables import print_table
+from barnabas.cli.kafka.subcommands import admin_of_options, print_table, tool_main
 
 if TYPE_CHECKING:
     from barnabas.client.admin.types import QuorumInfo, QuorumReplica

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -110,3 +110,11 @@ def with_admin(
             return call(admin, options)
 
     return connected
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """As Kafka's newer tools print tables: columns as wide as their widest cell, a tab after each."""
+    lines = [list(headers), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    for line in lines:
+        print("".join(f"{cell:<{width}}\t" for cell, width in zip(line, widths)))

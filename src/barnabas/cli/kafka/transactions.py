@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, Refused
 from barnabas.cli.kafka.flags import integer, long, short
-from barnabas.cli.kafka.subcommands import tool_main, with_admin
-from barnabas.cli.kafka.tables import print_table
+from barnabas.cli.kafka.subcommands import print_table, tool_main, with_admin
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin

@@ -1,12 +1,22 @@
 """Options that all clients share: where the cluster is, time-outs, retries, sockets, metadata."""
 
-from barnabas.client.addresses import parse_address
+import re
+
 from barnabas.client.options.option import HIGH, LOW, choice, flag, int32, int64, text, texts
 from barnabas.client.options.security import SecurityOptions
 from barnabas.config.checks import Check, at_least
 from barnabas.config.table import settings_area
 
 INT32_MAX = (1 << 31) - 1
+ADDRESS = re.compile(r"(?:[A-Za-z_]+://)?(?:\[([0-9a-zA-Z%._:\-]+)\]|([0-9a-zA-Z%._\-]+)):([0-9]{1,5})", re.ASCII)
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """(host, port); an IPv6 address stands in brackets. The ValueError it raises is worded to follow the address."""
+    match = ADDRESS.fullmatch(text.strip())
+    if match is None or not 0 < int(match[3]) < 65536:
+        raise ValueError("is not host:port")
+    return match[1] or match[2], int(match[3])
 
 
 @settings_area

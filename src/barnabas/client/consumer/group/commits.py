@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.client.consumer.group import commit_texts
+from barnabas.client.consumer.group import refusals
 from barnabas.client.consumer.group.commit_order import CommitOrder
 from barnabas.client.consumer.group.coordinator_link import CoordinatorLink
 from barnabas.client.consumer.group.driver import MembershipDriver
@@ -132,12 +132,12 @@ class OffsetCommitter:
         if membership is None or (membership.is_lost and not membership.is_subscribed):
             return GroupMetadata(self._options.group_id)  # partitions assigned by hand
         if membership.is_rebalancing:
-            raise commit_texts.rebalancing(self._options, membership.failure)
+            raise refusals.rebalancing(self._options, membership.failure)
         if membership.is_lost:
-            raise commit_texts.not_a_member(self._options)
+            raise refusals.not_a_member(self._options)
         identity = membership.group_metadata()
         if started_as is not None and identity != started_as and not membership.owns(offsets.keys()):
-            raise commit_texts.moved_on(self._options, started_as, ErrorCode.ILLEGAL_GENERATION)
+            raise refusals.moved_on(self._options, started_as, ErrorCode.ILLEGAL_GENERATION)
         return identity
 
     def _fetching_identity(self) -> GroupMetadata | None:
@@ -157,10 +157,10 @@ class OffsetCommitter:
             elif code is ErrorCode.REBALANCE_IN_PROGRESS:
                 if self._membership is not None:
                     self._membership.request_rejoin("a commit was refused: the group is rebalancing")
-                raise commit_texts.rebalancing(self._options)
+                raise refusals.rebalancing(self._options)
             elif code in NOT_A_MEMBER:
                 self._report_refused(identity)
-                raise commit_texts.moved_on(self._options, identity, code)
+                raise refusals.moved_on(self._options, identity, code)
             elif code in LATE_EPOCH:
                 self._report_refused(identity)
             raise error_for(code, topic=partition.topic, partition=partition.partition, group=self._options.group_id)
