@@ -24,7 +24,7 @@ from barnabas.metadata.kraft_log import KraftMetadata, KraftTopic, read_kraft_me
 from barnabas.protocol.messages.transaction_log_record import TransactionLogValue
 from barnabas.protocol.versioned import decode_versioned
 from barnabas.records.reader import read_records
-from barnabas.server.auto_topic_creation import TRANSACTION_STATE_TOPIC, topic_on_demand
+from barnabas.server.auto_topic_creation import TRANSACTION_STATE_TOPIC, settings_on_demand
 from barnabas.server.cluster_membership import ClusterMembership
 from barnabas.server.controller_client import ControllerClient
 from barnabas.storage.files import Files
@@ -156,7 +156,7 @@ def _settings(name: str, kraft: KraftMetadata, config: BrokerConfig) -> dict[str
     settings = dict(kraft.configs.get(ConfigResource.topic(name), {}))
     if kraft.damage is not None:
         if not settings:
-            settings.update((key, value or "") for key, value in topic_on_demand(name, config, 1).configs)
+            settings.update((key, value or "") for key, value in settings_on_demand(name, config))
         if "compact" not in settings.get("cleanup.policy", ""):
             settings |= KEEP_EVERYTHING
     return settings

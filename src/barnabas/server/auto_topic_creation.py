@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic
+from barnabas.metadata.image import ClusterImage
 
 logger = logging.getLogger(__name__)
 
@@ -56,40 +57,45 @@ class AutoTopicCreation:
                 del self._in_flight[topic.name]
 
 
-def topic_on_demand(name: str, config: BrokerConfig, broker_count: int) -> NewTopic:
+def topic_on_demand(name: str, config: BrokerConfig, image: ClusterImage) -> NewTopic:
     """A topic as it is created when nobody said how; the coordinators' own topics have settings of their own.
 
-    Those are made with as many replicas as there can be, if that is fewer than the settings say: a lone broker started
-    with Kafka's defaults (3 replicas, 2 in sync) coordinates groups and transactions all the same.
+    Those are made with as many replicas as the cluster has brokers, if that is fewer than the settings say: a lone
+    broker started with Kafka's defaults (3 replicas, 2 in sync) coordinates groups and transactions all the same, and
+    the controller adds replicas when more brokers come. Brokers that are known but away count: who waits for them has
+    the replicas from the start.
     """
+    configs = settings_on_demand(name, config)
     if name == GROUP_METADATA_TOPIC:
-        return NewTopic(
-            name,
-            config.offsets_topic_num_partitions,
-            _possible(name, config.offsets_topic_replication_factor, broker_count),
-            configs=(
-                ("cleanup.policy", "compact"),
-                ("compression.type", "producer"),
-                ("segment.bytes", str(config.offsets_topic_segment_bytes)),
-            ),
-        )
+        factor = _possible(name, config.offsets_topic_replication_factor, image)
+        return NewTopic(name, config.offsets_topic_num_partitions, factor, configs=configs)
     if name == TRANSACTION_STATE_TOPIC:
-        return NewTopic(
-            name,
-            config.transaction_state_log_num_partitions,
-            _possible(name, config.transaction_state_log_replication_factor, broker_count),
-            configs=(
-                ("cleanup.policy", "compact"),
-                ("compression.type", "uncompressed"),
-                ("min.insync.replicas", str(config.transaction_state_log_min_isr)),
-                ("segment.bytes", str(config.transaction_state_log_segment_bytes)),
-                ("unclean.leader.election.enable", "false"),
-            ),
-        )
+        factor = _possible(name, config.transaction_state_log_replication_factor, image)
+        return NewTopic(name, config.transaction_state_log_num_partitions, factor, configs=configs)
     return NewTopic(name)
 
 
-def _possible(name: str, replication_factor: int, broker_count: int) -> int:
-    if replication_factor > broker_count:
-        logger.info("%s is created with replication factor %d instead of %d", name, broker_count, replication_factor)
-    return min(replication_factor, broker_count)
+def settings_on_demand(name: str, config: BrokerConfig) -> tuple[tuple[str, str | None], ...]:
+    """Of the coordinators' topics; any other has none."""
+    if name == GROUP_METADATA_TOPIC:
+        return (
+            ("cleanup.policy", "compact"),
+            ("compression.type", "producer"),
+            ("segment.bytes", str(config.offsets_topic_segment_bytes)),
+        )
+    if name == TRANSACTION_STATE_TOPIC:
+        return (
+            ("cleanup.policy", "compact"),
+            ("compression.type", "uncompressed"),
+            ("min.insync.replicas", str(config.transaction_state_log_min_isr)),
+            ("segment.bytes", str(config.transaction_state_log_segment_bytes)),
+            ("unclean.leader.election.enable", "false"),
+        )
+    return ()
+
+
+def _possible(name: str, replication_factor: int, image: ClusterImage) -> int:
+    known_count = len(image.brokers) + len(image.fenced_brokers)
+    if replication_factor > known_count:
+        logger.info("%s is created with replication factor %d instead of %d", name, known_count, replication_factor)
+    return min(replication_factor, known_count)

@@ -7,9 +7,11 @@ Kafka, a request whose response was lost may be carried out twice, and reports T
 
 import logging
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.metadata.image import NO_CONTROLLER, ClusterImage
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode
 from barnabas.protocol.headers import decode_response_header, encode_request
@@ -29,6 +31,13 @@ LARGEST_BYTES = 64 * 1024 * 1024
 """A larger request is refused: it would not pass the controller's own limit."""
 SIZE_PREFIX = 4
 _SIZE = struct.Struct(">i")
+
+
+def controller_for_clients(image: ClusterImage, listed: Sequence[int]) -> int:
+    """Whom clients send requests for the controller to: any broker takes them, so somebody can always be named."""
+    if image.controller_id in listed:
+        return image.controller_id
+    return listed[0] if listed else NO_CONTROLLER
 
 
 class Forwarding:

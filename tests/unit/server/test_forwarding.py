@@ -33,7 +33,7 @@ from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.server.broker_links import BrokerLinks
 from barnabas.server.controller_channel import ControllerChannel
 from barnabas.server.envelope import host_of, principal_of
-from barnabas.server.forwarding import Forwarding
+from barnabas.server.forwarding import Forwarding, controller_for_clients
 from barnabas.server.request import Principal, RequestContext
 from barnabas.types import NodeId
 
@@ -336,3 +336,9 @@ def test_a_broker_of_another_epoch_gets_no_producer_ids(tmp_path: Path) -> None:
         assert (await cluster.ask(other, request)).error_code == ErrorCode.NOT_CONTROLLER
 
     run(tmp_path, scenario)
+
+
+def test_somebody_is_always_named_as_controller() -> None:
+    assert controller_for_clients(ClusterImage(controller_id=2), [1, 2]) == 2
+    assert controller_for_clients(ClusterImage(controller_id=2), [3, 1]) == 3, "any broker passes requests on"
+    assert controller_for_clients(ClusterImage(), []) == -1

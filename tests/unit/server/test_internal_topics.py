@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from broker_cluster import BrokerCluster
 from handler_calls import HandlerCalls
 from raw_client import RawClient, batch, code
 
@@ -58,3 +59,27 @@ def test_one_replica_takes_acks_all_whatever_min_insync_replicas_is(barnabas_bro
     with RawClient(barnabas_broker.bootstrap) as client:
         client.create_topic("t", min_insync_replicas="2")
         assert code(client.produce("t", batch(b"value"), acks=-1)) == "NONE"
+
+
+def test_brokers_that_are_away_are_waited_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        factor = {"offsets.topic.replication.factor": "3"}
+        async with BrokerCluster(tmp_path, 3, factor) as cluster:
+            await cluster.stop(3)
+            await cluster.until(lambda: 3 not in cluster.brokers[1].cluster.image.brokers)
+            request = FindCoordinatorRequest(key_type=GROUP, coordinator_keys=["k"])
+            for node_id in (1, 2):
+                (found,) = (await cluster.ask(node_id, request)).coordinators
+                assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert "__consumer_offsets" not in cluster.brokers[1].cluster.image.topics
+            await cluster.start(3)
+            await cluster.until(lambda: all(len(each.cluster.image.brokers) == 3 for each in cluster.brokers.values()))
+            for node_id in (2, 1):
+                await cluster.ask(node_id, request)
+                await cluster.until(
+                    lambda node_id=node_id: "__consumer_offsets" in cluster.brokers[node_id].cluster.image.topics
+                )
+            topic = cluster.brokers[1].cluster.image.topics["__consumer_offsets"]
+            assert {len(each.replicas) for each in topic.partitions} == {3}
+
+    asyncio.run(main())

@@ -5,7 +5,6 @@ brokers (KIP-1073): there are none here, a broker that is not registered is not 
 """
 
 from barnabas.errors import ErrorCode
-from barnabas.metadata.image import NO_CONTROLLER
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -14,6 +13,7 @@ from barnabas.protocol.messages.describe_cluster import (
 )
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from barnabas.server.dispatch import Handler
+from barnabas.server.forwarding import controller_for_clients
 from barnabas.server.request import RequestContext
 
 BROKERS, CONTROLLERS = 1, 2
@@ -33,12 +33,12 @@ def handle_describe_cluster(context: RequestContext, request: DescribeClusterReq
                     broker_id=broker.node_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
                 )
             )
-    listed = {broker.broker_id for broker in brokers}
+    listed = [broker.broker_id for broker in brokers]
     return DescribeClusterResponse(
         error_code=ErrorCode.NONE,
         endpoint_type=BROKERS,
         cluster_id=image.cluster_id,
-        controller_id=image.controller_id if image.controller_id in listed else NO_CONTROLLER,
+        controller_id=controller_for_clients(image, listed),
         brokers=brokers,
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED

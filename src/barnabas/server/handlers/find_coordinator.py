@@ -2,10 +2,12 @@
 
 It is the leader of the partition of `__consumer_offsets` or `__transaction_state` that the key hashes to. The first one
 a request creates that topic and waits for it; Kafka responds COORDINATOR_NOT_AVAILABLE meanwhile, and clients retry.
-It is also the response while the leader cannot use that partition's log (damaged, or its disk failed).
+It is also the response while a broker that the topic needs is away, and while the leader cannot use that partition's
+log (damaged, or its disk failed).
 v4 several keys at once (KIP-699); v6 share groups (KIP-932: INVALID_REQUEST, there are none here).
 """
 
+import logging
 from collections.abc import Generator
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -20,6 +22,8 @@ from barnabas.server.request import RequestContext
 FIRST_BATCHED_VERSION = 4
 GROUP, TRANSACTION = 0, 1
 TOPICS = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
+
+logger = logging.getLogger(__name__)
 
 
 def handle_find_coordinator(
@@ -37,8 +41,12 @@ async def _create_and_respond(
     context: RequestContext, request: FindCoordinatorRequest, topic: str
 ) -> FindCoordinatorResponse:
     broker = context.broker
-    wanted = topic_on_demand(topic, broker.config, len(broker.cluster.image.brokers))
-    await broker.auto_topic_creation.create(wanted)
+    image = broker.cluster.image
+    wanted = topic_on_demand(topic, broker.config, image)
+    if wanted.replication_factor <= len(image.brokers):
+        await broker.auto_topic_creation.create(wanted)
+    else:
+        logger.info("%s is created once %d brokers are there", topic, wanted.replication_factor)
     response = context.in_slices(_respond(context, request, topic))
     return await response if isinstance(response, Deferred) else response
 

@@ -25,6 +25,7 @@ from barnabas.protocol.messages.metadata import (
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from barnabas.server.auto_topic_creation import topic_on_demand
 from barnabas.server.dispatch import Handler
+from barnabas.server.forwarding import controller_for_clients
 from barnabas.server.request import RequestContext
 from barnabas.types import NO_LEADER, NO_TOPIC_ID, TopicId
 
@@ -42,10 +43,11 @@ def handle_metadata(context: RequestContext, request: MetadataRequest) -> Metada
 def _describe(context: RequestContext, request: MetadataRequest) -> Generator[None, None, MetadataResponse]:
     image = context.broker.cluster.image
     listener = context.listener.name
+    brokers = _brokers(image, listener)
     response = MetadataResponse(
-        brokers=_brokers(image, listener),
+        brokers=brokers,
         cluster_id=image.cluster_id,
-        controller_id=image.controller_id,
+        controller_id=controller_for_clients(image, [broker.node_id for broker in brokers]),
         topics=(yield from _topics(context, request, image)),
     )
     if request.include_topic_authorized_operations:
@@ -112,8 +114,8 @@ def _missing(
             valid[name] = None
         yield
     if valid and request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
-        broker_count = len(broker.cluster.image.brokers)
-        broker.auto_topic_creation.request(topic_on_demand(name, broker.config, broker_count) for name in valid)
+        image = broker.cluster.image
+        broker.auto_topic_creation.request(topic_on_demand(name, broker.config, image) for name in valid)
 
     def failed(name: str) -> MetadataResponseTopic:
         valid_name = name in valid
