@@ -8,6 +8,8 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
+    """The error codes of Kafka's protocol, each with a text and whether the same request may succeed later."""
+
     retriable: bool
     text: str
 
@@ -169,12 +171,14 @@ class KafkaError(Exception):
         self.message = self.reason = message or code.text
 
     def add_hint(self, hint: str) -> None:
+        """Says in the message what to do about it."""
         self.hint = hint
         self.message = f"{self.reason} ({hint})"
         self.args = (self.message,)
 
     @property
     def retriable(self) -> bool:
+        """Whether the same call may succeed later."""
         return self.code.retriable
 
     def __str__(self) -> str:

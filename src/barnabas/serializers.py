@@ -75,6 +75,8 @@ class ShortSerializer(_NumberSerializer):
 
 
 class ShortDeserializer(_NumberDeserializer):
+    """A whole number from 2 bytes."""
+
     layout = struct.Struct(">h")
 
 
@@ -85,6 +87,8 @@ class IntegerSerializer(_NumberSerializer):
 
 
 class IntegerDeserializer(_NumberDeserializer):
+    """A whole number from 4 bytes."""
+
     layout = struct.Struct(">i")
 
 
@@ -95,6 +99,8 @@ class LongSerializer(_NumberSerializer):
 
 
 class LongDeserializer(_NumberDeserializer):
+    """A whole number from 8 bytes."""
+
     layout = struct.Struct(">q")
 
 
@@ -105,6 +111,8 @@ class FloatSerializer(_NumberSerializer):
 
 
 class FloatDeserializer(_NumberDeserializer):
+    """A number from the 4 bytes of IEEE 754."""
+
     layout = struct.Struct(">f")
 
 
@@ -115,6 +123,8 @@ class DoubleSerializer(_NumberSerializer):
 
 
 class DoubleDeserializer(_NumberDeserializer):
+    """A number from the 8 bytes of IEEE 754."""
+
     layout = struct.Struct(">d")
 
 
@@ -130,6 +140,8 @@ class BooleanSerializer:
 
 
 class BooleanDeserializer:
+    """True or False from one byte."""
+
     def __call__(self, data: bytes | None) -> bool | None:
         if data is None:
             return None
@@ -171,6 +183,8 @@ class _Encoded:
 
 
 class StringSerializer(_Encoded):
+    """Text in an encoding, UTF-8 by default."""
+
     def __call__(self, value: str | None) -> bytes | None:
         if value is None:
             return None
@@ -180,6 +194,8 @@ class StringSerializer(_Encoded):
 
 
 class StringDeserializer(_Encoded):
+    """Text from bytes in an encoding, UTF-8 by default."""
+
     _option = "deserializer.encoding"
 
     def __call__(self, data: bytes | None) -> str | None:
@@ -198,6 +214,8 @@ class UUIDSerializer(_Encoded):
 
 
 class UUIDDeserializer(_Encoded):
+    """A UUID from its 36 characters."""
+
     _option = "deserializer.encoding"
 
     def __call__(self, data: bytes | None) -> uuid.UUID | None:
@@ -212,16 +230,18 @@ class ByteArraySerializer:
 
 
 class ByteArrayDeserializer:
+    """Bytes as they are."""
+
     def __call__(self, data: bytes | None) -> bytes | None:
         return data
 
 
 class BytesSerializer(ByteArraySerializer):
-    pass
+    """Bytes as they are; Java's Bytes wraps an array."""
 
 
 class BytesDeserializer(ByteArrayDeserializer):
-    pass
+    """Bytes as they are; Java's Bytes wraps an array."""
 
 
 class ByteBufferSerializer:
@@ -246,6 +266,8 @@ class VoidSerializer:
 
 
 class VoidDeserializer:
+    """Nothing; bytes are an error."""
+
     def __call__(self, data: bytes | None) -> None:
         if data is not None:
             raise ValueError(f"VoidDeserializer takes nothing, not {len(data)} bytes")

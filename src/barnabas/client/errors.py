@@ -180,6 +180,7 @@ class RebalanceInProgressError(ClientError):
 
     @property
     def retriable(self) -> bool:
+        """Yes, after the next poll."""
         return True
 
 

@@ -60,13 +60,16 @@ class Broker:
 
     @property
     def port(self) -> int:
+        """The port of its address."""
         return int(self.bootstrap.rpartition(":")[2])
 
     @property
     def is_running(self) -> bool:
+        """Whether it was started and neither stopped nor killed."""
         return self._thread is not None
 
     def start(self) -> "Broker":
+        """Starts it; returns when clients can connect. On the same port as before, if it ran before."""
         if self._thread is not None:
             raise RuntimeError("the broker runs already")
         if self._data_dir is None and self._temporary is None:
@@ -123,6 +126,7 @@ class Broker:
         self._call(lambda: faults.add(fault))
 
     def clear_faults(self) -> None:
+        """No more requests fail on purpose."""
         self._call(self._running().request_faults.clear)
 
     def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None) -> None:

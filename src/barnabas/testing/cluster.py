@@ -65,6 +65,7 @@ class Cluster:
         return self._wait_for(lambda image: self._among_running(image.controller_id))
 
     def start(self) -> "Cluster":
+        """Starts all brokers; returns when each of them knows the others."""
         with ThreadPoolExecutor(len(self.brokers)) as starting:
             started = [starting.submit(broker.start) for broker in self.brokers]
         try:
@@ -142,6 +143,7 @@ class Cluster:
         return all_records(self.bootstrap, topic, committed=committed)
 
     def clear_faults(self) -> None:
+        """No more requests fail on purpose, at any broker."""
         for broker in self._running():
             broker.clear_faults()
 

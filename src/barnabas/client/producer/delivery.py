@@ -31,6 +31,7 @@ class RecordMetadata(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
+        """Where it was written, as the consumer takes it."""
         return TopicPartition(self.topic, self.partition)
 
 

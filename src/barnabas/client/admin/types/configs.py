@@ -26,14 +26,17 @@ class ConfigResource(NamedTuple):
 
     @classmethod
     def topic(cls, name: str) -> "ConfigResource":
+        """The settings of a topic."""
         return cls(ConfigResourceType.TOPIC, name)
 
     @classmethod
     def broker(cls, broker_id: int | None = None) -> "ConfigResource":
+        """The settings of one broker, or those that all brokers share."""
         return cls(ConfigResourceType.BROKER, "" if broker_id is None else str(broker_id))
 
     @classmethod
     def group(cls, group_id: str) -> "ConfigResource":
+        """The settings of a group."""
         return cls(ConfigResourceType.GROUP, group_id)
 
     def __str__(self) -> str:
@@ -94,6 +97,7 @@ class ConfigEntry:
 
     @property
     def is_default(self) -> bool:
+        """Whether nobody has set it."""
         return self.source is ConfigSource.DEFAULT_CONFIG
 
     def __repr__(self) -> str:

@@ -100,6 +100,7 @@ class GroupDescription:
 
     @property
     def is_simple_consumer_group(self) -> bool:
+        """Offsets that a consumer without subscription commits; there are no members."""
         return self.type is GroupType.CLASSIC and self.protocol_type == ""
 
 

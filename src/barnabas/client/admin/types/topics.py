@@ -66,6 +66,7 @@ class PartitionDescription:
 
     @property
     def is_under_replicated(self) -> bool:
+        """Whether a replica is not in sync."""
         return len(self.isr) < len(self.replicas)
 
 
@@ -81,6 +82,7 @@ class TopicDescription:
 
     @property
     def replication_factor(self) -> int:
+        """Of the first partition, as Kafka's tools show it."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
 
