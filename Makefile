@@ -55,9 +55,9 @@ check: $(INSTALLED)
 soak: $(INSTALLED) foreign
 	$(PY) -m pytest -m soak
 
-# SEED=7 repeats one seed exactly; FIRST=1000 SEEDS=500 runs others; CLUSTER=1 is three brokers instead of one.
+# SEED=7 repeats one seed exactly; FIRST=1000 SEEDS=500 PROCESSES=2 runs others; CLUSTER=1 is three brokers instead of one.
 sim: $(INSTALLED)
-	PYTHONHASHSEED=0 PYTHONPATH=src:tests/support $(PY) -m simulation $(if $(CLUSTER),--cluster) $(if $(SEED),--seed $(SEED)) $(if $(FIRST),--first $(FIRST)) $(if $(SEEDS),--count $(SEEDS))
+	PYTHONHASHSEED=0 PYTHONPATH=src:tests/support $(PY) -m simulation $(if $(CLUSTER),--cluster) $(if $(SEED),--seed $(SEED)) $(if $(FIRST),--first $(FIRST)) $(if $(SEEDS),--count $(SEEDS)) $(if $(PROCESSES),--processes $(PROCESSES))
 
 bench: $(INSTALLED) foreign
 	$(PY) -m benchmarks

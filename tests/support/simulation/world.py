@@ -90,6 +90,8 @@ class World:
         self.loop.set_exception_handler(lambda loop, context: None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # A coroutine that would go on in a `finally` cannot be closed; it says so when it is collected.
+            hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
             for task in [task for node in self._nodes for task in node.tasks]:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 with contextlib.suppress(BaseException):
@@ -100,8 +102,6 @@ class World:
             self._nodes.clear()
             self._ios.clear()
             self.loop.close()
-            # A coroutine that would go on in a `finally` cannot be closed; it says so when it is collected.
-            hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
             gc.collect()
             sys.unraisablehook = hook
         shutil.rmtree(self.directory, ignore_errors=True)
