@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cluster_processes import ClusterProcesses
-from kafka_cluster import KafkaCluster
+from kafka_cluster_processes import KafkaClusterProcesses
 from kafka_process import why_no_kafka
 from write_gaps import SteadyWriter
 
@@ -51,7 +51,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     makers: dict[str, Callable[[Path], ClusterProcesses]] = {"Barnabas": ClusterProcesses}
     if why_no_kafka() is None:
-        makers["Apache Kafka"] = KafkaCluster
+        makers["Apache Kafka"] = KafkaClusterProcesses
     for turn in range(2):
         for name, make in makers.items():
             with (

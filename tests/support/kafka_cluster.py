@@ -1,32 +1,68 @@
-"""Three nodes of Apache Kafka in KRaft mode, each broker and controller, driven like a cluster of Barnabas."""
+"""Three nodes of Apache Kafka on this machine, each broker and controller: the cluster that ours is compared with."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import TracebackType
 
-from cluster_processes import BROKERS, ClusterProcesses
 from kafka_process import KafkaProcess
-from server_process import ServerProcess, free_port
+from server_process import free_port
+
+START_SECONDS = 180.0
+"""Three JVMs at once on a busy machine."""
 
 
-class KafkaCluster(ClusterProcesses):
-    def __init__(self, directory: Path, *, settings: dict[str, str] | None = None) -> None:
-        self._controller_ports = {number: free_port() for number in BROKERS}
-        super().__init__(directory, settings=settings)
+class KafkaCluster:
+    """`brokers` are its processes, in the order of their ids, which begin at 1."""
 
-    def data(self, number: int) -> Path:
-        return self._directory / f"process-{number}" / "data"
+    def __init__(
+        self,
+        directory: Path,
+        count: int = 3,
+        settings: dict[str, str] | None = None,
+        process: type[KafkaProcess] = KafkaProcess,
+    ) -> None:
+        ports = [(free_port(), free_port()) for _ in range(count)]
+        voters = ",".join(f"{number}@127.0.0.1:{controller}" for number, (_, controller) in enumerate(ports, 1))
+        self.brokers: list[KafkaProcess] = []
+        for number, (port, controller) in enumerate(ports, 1):
+            broker = process(
+                directory / f"kafka-{number}",
+                {
+                    "node.id": str(number),
+                    "controller.quorum.voters": voters,
+                    "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+                    "offsets.topic.replication.factor": str(count),
+                    "transaction.state.log.replication.factor": str(count),
+                    "transaction.state.log.min.isr": str(min(2, count)),
+                    "default.replication.factor": str(count),
+                    **(settings or {}),
+                },
+            )
+            broker.port = port
+            self.brokers.append(broker)
 
-    def _broker(self, number: int) -> ServerProcess:
-        voters = ",".join(f"{each}@127.0.0.1:{port}" for each, port in self._controller_ports.items())
-        replicated = {
-            "node.id": str(number),
-            "controller.quorum.voters": voters,
-            "offsets.topic.replication.factor": "3",
-            "transaction.state.log.replication.factor": "3",
-            "transaction.state.log.min.isr": "2",
-        }
-        broker = KafkaProcess(self._directory / f"process-{number}", replicated | self._settings)
-        controller = f"CONTROLLER://127.0.0.1:{self._controller_ports[number]}"
-        broker.settings["listeners"] = f"PLAINTEXT://127.0.0.1:{broker.port},{controller}"
-        return broker
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"127.0.0.1:{broker.port}" for broker in self.brokers)
+
+    def __enter__(self) -> KafkaCluster:
+        # A node serves only once a majority of the controllers is there: none can be awaited before all run.
+        try:
+            for broker in self.brokers:
+                broker.launch()
+            for broker in self.brokers:
+                broker.wait_until_ready(START_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        for broker in self.brokers:
+            broker.kill()
