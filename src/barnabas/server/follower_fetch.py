@@ -43,6 +43,8 @@ def fetch_news(
         news.unwatch(key)
     for wanted in requested:
         news.records[wanted.key] = None
+    if news.under_replicated:
+        news.look_at_under_replicated()
     reads, total = _read(broker, context, news, limits, again=False)
     if total >= min_bytes or max_wait_ms <= 0 or any(read.error or read.diverging_epoch for read in reads):
         return respond(reads)

@@ -41,6 +41,7 @@ class FollowerSession:
         "_watched",
         "_watermark_armed",
         "records",
+        "under_replicated",
         "watermarks",
     )
 
@@ -52,6 +53,8 @@ class FollowerSession:
         """Partitions with records, or with a change of leader or existence."""
         self.watermarks: dict[PartitionKey, None] = {}
         """Partitions with another high watermark or log start."""
+        self.under_replicated: dict[PartitionKey, HostedPartition] = {}
+        """Partitions that lack a replica in sync: it may be this follower, so each of its fetches counts."""
         self._watched: dict[PartitionKey, HostedPartition] = {}
         self._parked: ParkedFetch | None = None
         self._is_ready = False
@@ -89,6 +92,8 @@ class FollowerSession:
                 known.follower_sessions.pop(self, None)
             self._watched[key] = hosted
             hosted.follower_sessions[self] = key
+            if hosted.lacks_replicas:
+                self.under_replicated[key] = hosted
 
     def unwatch(self, key: PartitionKey) -> None:
         hosted = self._watched.pop(key, None)
@@ -96,6 +101,15 @@ class FollowerSession:
             hosted.follower_sessions.pop(self, None)
         self.records.pop(key, None)
         self.watermarks.pop(key, None)
+        self.under_replicated.pop(key, None)
+
+    def look_at_under_replicated(self) -> None:
+        """At the beginning of a fetch: to be read is how a follower is counted, and how it joins the ISR."""
+        for key, hosted in list(self.under_replicated.items()):
+            if hosted.lacks_replicas:
+                self.records[key] = None
+            else:
+                del self.under_replicated[key]
 
     def take(self) -> list[PartitionKey]:
         """The partitions to read now."""

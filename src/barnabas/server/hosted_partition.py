@@ -171,6 +171,7 @@ class HostedPartition:
         new_epoch = state.apply(partition, log.log_end_offset, log.high_watermark, now_ms)
         if state.is_leader:
             self._on_committed(state.high_watermark)
+            self._call_for_absent_replicas()
             if state.is_under_min_isr:
                 # It is in the log, and may yet be committed or lost: the client has to send it again.
                 self._waiters.fail(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, only_replicated=True)
@@ -184,6 +185,12 @@ class HostedPartition:
         high_watermark = self.state.set_min_in_sync_replicas(self.log.config.min_insync_replicas)
         if self.state.is_leader:
             self._on_committed(high_watermark)
+
+    @property
+    def lacks_replicas(self) -> bool:
+        """Whether it leads, and a replica is not in sync."""
+        state = self.state
+        return state.is_leader and len(state.in_sync_replicas) < len(state.replicas)
 
     def on_follower_fetch(
         self, replica_id: int, fetch_offset: int, now_ms: int, broker_epoch: int = -1, eligible: bool = True
@@ -281,6 +288,12 @@ class HostedPartition:
         """The high watermark or the log start moved: followers are told."""
         for session, key in self.follower_sessions.items():
             session.on_watermark(key)
+
+    def _call_for_absent_replicas(self) -> None:
+        """A follower that has everything joins the ISR at its next fetch, whether or not that has anything to read."""
+        if self.follower_sessions and self.lacks_replicas:
+            for session, key in self.follower_sessions.items():
+                session.under_replicated[key] = self
 
     def _on_changed(self) -> None:
         """Who leads, or whether there is such a partition: whoever waits must know at once."""
