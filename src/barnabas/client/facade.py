@@ -10,9 +10,9 @@ without it, the core itself has it. Signature and documentation are those of the
 
 import functools
 import operator
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from barnabas.client.user_side import BlockingSide
 
@@ -76,10 +76,26 @@ def _owner(part: str | None) -> Callable[[Any], Any]:
     return operator.attrgetter("_core" if part is None else f"_core.{part}")
 
 
-class BlockingFacade:
+class Facade:
+    """How every client is made from Kafka's names. `_start` takes the options."""
+
+    _options: ClassVar[type[Any]]
+    _core: Any
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Options by Kafka's dotted names, as in a properties file; numbers and truth values may be text."""
+        client = cls.__new__(cls)
+        client._start(cls._options.from_config(config))
+        return client
+
+    def _start(self, options: Any) -> None:
+        raise NotImplementedError
+
+
+class BlockingFacade(Facade):
     """A client as a `with` block."""
 
-    _core: Any
     _side: BlockingSide
 
     def __enter__(self) -> Self:
@@ -91,10 +107,8 @@ class BlockingFacade:
         self._side.run(self._core.leave(error is not None))
 
 
-class AsyncFacade:
+class AsyncFacade(Facade):
     """A client as an `async with` block."""
-
-    _core: Any
 
     async def __aenter__(self) -> Self:
         return self

@@ -4,8 +4,8 @@ async with Admin("localhost:9092") as admin:
     await admin.create_topic("orders", partitions=6)
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, Unpack
+from collections.abc import Sequence
+from typing import Unpack
 
 from barnabas.client.admin.acls import AclAdmin
 from barnabas.client.admin.cluster import ClusterAdmin
@@ -28,15 +28,10 @@ from barnabas.client.user_side import AsyncSide
 class Admin(AsyncFacade):
     """Topics, groups, settings, transactions and all else that is not reading and writing records."""
 
+    _options = AdminOptions
+
     def __init__(self, bootstrap_servers: str | Sequence[str], /, **options: Unpack[AdminKwargs]) -> None:
         self._start(AdminOptions.of(bootstrap_servers, **options))
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """Options by Kafka's dotted names."""
-        admin = cls.__new__(cls)
-        admin._start(AdminOptions.from_config(config))
-        return admin
 
     def _start(self, options: AdminOptions) -> None:
         self._core = AdminCalls(options, AsyncSide())

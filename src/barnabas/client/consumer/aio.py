@@ -1,7 +1,7 @@
 """The asyncio twin of the consumer: the same core, awaited. Methods that never wait are plain functions."""
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Self, Unpack
+from collections.abc import AsyncIterator
+from typing import Unpack
 
 from barnabas.client.consumer.commit_calls import CommitCalls
 from barnabas.client.consumer.core import ConsumerCore
@@ -24,15 +24,10 @@ class Consumer(AsyncFacade):
     excepted.
     """
 
+    _options = ConsumerOptions
+
     def __init__(self, bootstrap_servers: str | list[str] | None = None, /, **options: Unpack[ConsumerKwargs]) -> None:
         self._start(ConsumerOptions.of(bootstrap_servers, **options))
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, object]) -> Self:
-        """From Kafka's dotted names, as in a consumer.properties."""
-        consumer = cls.__new__(cls)
-        consumer._start(ConsumerOptions.from_config(config))
-        return consumer
 
     def _start(self, options: ConsumerOptions) -> None:
         self._core = ConsumerCore(options, AsyncSide())

@@ -1,7 +1,7 @@
 """The blocking consumer. All it does is in core.py; for one thread at a time, `wakeup` excepted."""
 
-from collections.abc import Iterator, Mapping
-from typing import Self, Unpack
+from collections.abc import Iterator
+from typing import Unpack
 
 from barnabas.client.consumer.commit_calls import CommitCalls
 from barnabas.client.consumer.core import ConsumerCore
@@ -22,15 +22,10 @@ class Consumer(BlockingFacade):
     Options are Kafka's names with underscores. Nothing is connected before it is needed.
     """
 
+    _options = ConsumerOptions
+
     def __init__(self, bootstrap_servers: str | list[str] | None = None, /, **options: Unpack[ConsumerKwargs]) -> None:
         self._start(ConsumerOptions.of(bootstrap_servers, **options))
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, object]) -> Self:
-        """From Kafka's dotted names, as in a consumer.properties."""
-        consumer = cls.__new__(cls)
-        consumer._start(ConsumerOptions.from_config(config))
-        return consumer
 
     def _start(self, options: ConsumerOptions) -> None:
         self._side = BlockingSide()

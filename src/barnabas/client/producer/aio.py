@@ -1,7 +1,7 @@
 """`barnabas.aio.Producer`: the asyncio twin. What its methods do is in user_calls.py, shared with the blocking one."""
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self, Unpack
 
 from barnabas.client.facade import AsyncFacade, awaited, plain
@@ -23,18 +23,13 @@ class Producer(AsyncFacade):
     Options are Kafka's names with underscores. By default it is idempotent: a record that is retried is written once.
     """
 
+    _options = ProducerOptions
+
     def __init__(
         self, bootstrap_servers: str | Sequence[str] | None = None, /, **options: Unpack[ProducerKwargs]
     ) -> None:
         """`bootstrap_servers`: "host:port,host:port" or a list. Connects when it is first used."""
         self._start(ProducerOptions.of(bootstrap_servers, **options))
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """Options by Kafka's dotted names, as in a producer.properties; numbers and truth values may be text."""
-        producer = cls.__new__(cls)
-        producer._start(ProducerOptions.from_config(config))
-        return producer
 
     def _start(self, options: ProducerOptions) -> None:
         self._core = ProducerCalls.start(options, AsyncSide())
