@@ -133,3 +133,16 @@ def test_a_broker_that_was_away_joins_again(cluster: Cluster, tmp_path: Path) ->
             ),
             "replicas are equal",
         )
+
+
+def test_a_damaged_replica_is_copied_anew_and_kept_for_inspection(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.create_topic("t")
+    send(cluster, "t", [b"%d" % number for number in range(100)])
+    follower = next(iter({0, 1, 2} - {cluster.leader("t", 0)}))
+    cluster.kill(follower)
+    send(cluster, "t", [b"more"])
+    (tmp_path / str(follower) / "t-0" / "partition.metadata").write_bytes(b"torn by a power loss")
+    cluster.restart(follower)
+    until(lambda: in_sync(cluster, "t") == [{0, 1, 2}], "it is in sync again")
+    assert segment_bytes(tmp_path, follower, "t", 0) == segment_bytes(tmp_path, cluster.leader("t", 0), "t", 0)
+    assert len(list((tmp_path / str(follower)).glob("t-0.*-stray"))) == 1

@@ -164,17 +164,33 @@ class Replicas:
         hosted = partitions.get(partition.partition)
         if hosted is None:
             try:
+                self._set_aside_damaged(topic, partition)
                 log = self._open_log(image, topic, partition.partition)
             except (OSError, StorageError, KafkaError) as error:
                 logger.error("cannot open the log of %s-%d: %s", topic.name, partition.partition, error)
                 self._offline[topic.name, partition.partition] = str(error)
                 self._offline[topic.topic_id, partition.partition] = str(error)
                 return
+            self._offline.pop((topic.name, partition.partition), None)
+            self._offline.pop((topic.topic_id, partition.partition), None)
             state = PartitionState(self._node_id)
             hosted = partitions[partition.partition] = HostedPartition(
                 log, state, self._purgatory, self._flusher, self._timers
             )
         hosted.on_image(partition, self._clock.monotonic_ms())
+
+    def _set_aside_damaged(self, topic: TopicImage, partition: PartitionImage) -> None:
+        """A log that was refused as damaged is copied anew, if every committed record is elsewhere.
+
+        That is so if this replica is not in sync and another one leads. Its files are kept for a person to look at.
+        """
+        if partition.leader >= 0 and self._node_id not in partition.in_sync_replicas:
+            topic_partition = TopicPartition(topic.name, partition.partition)
+            kept = self._directories.set_aside_refused(topic_partition)
+            if kept is not None:
+                logger.warning(
+                    "%s is copied from broker %d; its damaged files: %s", topic_partition, partition.leader, kept
+                )
 
     def _open_log(self, image: ClusterImage, topic: TopicImage, partition: int) -> Log:
         topic_partition = TopicPartition(topic.name, partition)

@@ -174,6 +174,13 @@ class LogDirectories:
             if topic_partition in directory.damaged:
                 directory.delete_refused(topic_partition, now_ms)
 
+    def set_aside_refused(self, topic_partition: TopicPartition) -> str | None:
+        """Where the files of a log are kept from now on that was refused as damaged; None if none was."""
+        for directory in self.directories:
+            if topic_partition in directory.damaged and not directory.is_offline:
+                return directory.set_aside_refused(topic_partition)
+        return None
+
     def assign_topic_id(self, log: Log, topic_id: TopicId) -> None:
         """For a log from before topics had ids. Raises as a write does."""
         try:

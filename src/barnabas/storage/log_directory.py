@@ -322,6 +322,16 @@ class LogDirectory:
         del self.damaged[topic_partition]
         self.deletions.add_folder(renamed, now_ms)
 
+    def set_aside_refused(self, topic_partition: TopicPartition) -> str:
+        """A damaged log makes room for a copy from another broker; its folder stays, as stray. Raises StorageError."""
+        renamed = self._file(stray_folder_name(topic_partition))
+        try:
+            self._files.rename(self._file(folder_name(topic_partition)), renamed)
+        except OSError as error:
+            raise StorageError(f"renaming the folder of {topic_partition} in {self.path}: {error}") from error
+        del self.damaged[topic_partition]
+        return renamed
+
     def set_aside(self, topic_partition: TopicPartition) -> str:
         """Makes room for another topic of that name; the folder stays, under a name that says it is stray."""
         return self._take_away(topic_partition, stray_folder_name(topic_partition), "set aside as stray")
