@@ -223,3 +223,8 @@ def test_the_clients_are_not_imported_for_a_broker() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_session_fixture_is_one_broker_for_all_tests(request: pytest.FixtureRequest) -> None:
+    (definition,) = request._fixturemanager.getfixturedefs("barnabas_session_broker", request.node) or ()
+    assert definition.scope == "session"
