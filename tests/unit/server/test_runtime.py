@@ -7,7 +7,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from coordinator_harness import Ask, Break, Get, Harness, Park, Put, Remove, settled
+from coordinator_harness import TOPIC, Ask, Break, Get, Harness, Park, Put, Remove, settled
+from raw_client import batch
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError, StorageError
@@ -155,6 +156,28 @@ def test_a_commit_that_takes_too_long_is_told_so_and_stands(tmp_path: Path):
             assert await put == "COORDINATOR_NOT_AVAILABLE"
             _follower_fetches(harness, 1)
             assert harness.ask(Get("a")) == "7"
+
+    run(test())
+
+
+def test_records_of_another_leader_acknowledge_nothing(tmp_path: Path):
+    """KAFKA-20634: the high watermark passes the offset of a write that was lost, over records of the next leader."""
+
+    async def test():
+        async with Harness(tmp_path) as harness:
+            harness.lead(in_sync=(1, 2))
+            put = harness.ask(Put("a", 7))
+            harness.lead(leader=2, epoch=2, in_sync=(1, 2))
+            hosted = harness.replicas.find(TOPIC, 0)
+            now_ms = harness.clock.now_ms()
+            hosted.log.truncate_to(0, now_ms)
+            hosted.on_truncated()
+            others = batch(b"of another leader")
+            hosted.append_as_follower(memoryview(others), 2, 1, 0, now_ms)
+            assert hosted.log.high_watermark == 1
+            await asyncio.sleep(0)
+            assert await put == "NOT_COORDINATOR"
+            assert harness.ask(Get("a")) == "NOT_COORDINATOR"
 
     run(test())
 

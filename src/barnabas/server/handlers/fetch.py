@@ -50,7 +50,16 @@ PARKED_BYTES = 2000
 PARKED_PARTITION_BYTES = 500
 """What a waiting fetch holds, roughly: its request and session, and an entry per partition."""
 
-Topics = dict[str | bytes, FetchableTopicResponse]
+
+class Topics(dict[str | bytes, FetchableTopicResponse]):
+    """What is in the response so far, and the leaders that it names."""
+
+    __slots__ = ("leaders",)
+
+    def __init__(self) -> None:
+        self.leaders: dict[int, NodeEndpoint] = {}
+
+
 Finish = Callable[[], FetchResponse | Deferred[FetchResponse]]
 
 
@@ -107,7 +116,7 @@ def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generato
         yield
     if not _is_enough(request, reads, total):
         return partial(_park, context, session, request, limits, reads, request.min_bytes - total)
-    topics_read: Topics = {}
+    topics_read = Topics()
     for start in range(0, len(reads), PARTITIONS_PER_STEP):
         _add(context, topics_read, session, reads[start : start + PARTITIONS_PER_STEP])
         yield
@@ -202,7 +211,7 @@ def _park(
 
 
 def _respond(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
-    topics: Topics = {}
+    topics = Topics()
     _add(context, topics, session, reads)
     return _finish(context, session, topics)
 
@@ -226,7 +235,7 @@ def _add(context: RequestContext, topics: Topics, session: FetchContext, reads: 
             topics[topic] = _topic_response(topic)
         data = _partition_data(read)
         if read.error in HINTED and context.version >= FIRST_LEADER_VERSION:
-            _add_leader(context, read, data)
+            _add_leader(context, topics, read, data)
         topics[topic].partitions.append(data)
 
 
@@ -234,32 +243,19 @@ def _finish(context: RequestContext, session: FetchContext, topics: Topics) -> F
     error, session_id = session.finish(context.broker.clock.monotonic_ms())
     responses = list(topics.values()) if error is ErrorCode.NONE else []
     response = FetchResponse(error_code=error, session_id=session_id, responses=responses)
-    if context.version >= FIRST_LEADER_VERSION:
-        response.node_endpoints = _leaders(context, responses)
+    if topics.leaders:
+        response.node_endpoints = list(topics.leaders.values())
     return response
 
 
-def _add_leader(context: RequestContext, read: PartitionRead, data: PartitionData) -> None:
+def _add_leader(context: RequestContext, topics: Topics, read: PartitionRead, data: PartitionData) -> None:
     wanted = read.wanted
     hint = leader_hint(context.broker.cluster.image, wanted.topic, wanted.partition, context.listener.name)
     if hint is not None:
         data.current_leader = LeaderIdAndEpoch(leader_id=hint.node_id, leader_epoch=hint.leader_epoch)
-
-
-def _leaders(context: RequestContext, responses: Sequence[FetchableTopicResponse]) -> list[NodeEndpoint]:
-    """The addresses of the leaders that partitions in error name."""
-    named = {
-        data.current_leader.leader_id: None
-        for topic in responses
-        for data in topic.partitions
-        if data.error_code and data.current_leader.leader_id >= 0
-    }
-    found = [context.broker.cluster.image.brokers.get(node_id) for node_id in named]
-    return [
-        NodeEndpoint(node_id=broker.node_id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
-        for broker in found
-        if broker is not None and (endpoint := broker.endpoint(context.listener.name)) is not None
-    ]
+        topics.leaders[hint.node_id] = NodeEndpoint(
+            node_id=hint.node_id, host=hint.host, port=hint.port, rack=hint.rack
+        )
 
 
 def _topic_response(topic: str | bytes) -> FetchableTopicResponse:
