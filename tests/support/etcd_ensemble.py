@@ -18,20 +18,26 @@ def why_no_etcd() -> str | None:
 
 
 class EtcdNode(EngineNode):
-    def __init__(self, name: str, directory: Path, members: dict[str, int], options: Sequence[str]) -> None:
+    def __init__(self, name: str, directory: Path, members: dict[str, int], certificate: Path | None) -> None:
         super().__init__(directory / name, free_port())
+        self.secure_port = free_port()
+        """For TLS, if there is a certificate; the other port is there all the same."""
         self._name = name
         self._members = members
-        self._options = options
+        self._certificate = certificate
 
     def command(self) -> Sequence[str]:
         peer, client = f"http://127.0.0.1:{self._members[self._name]}", f"http://{self.address}"
         members = ",".join(f"{name}=http://127.0.0.1:{port}" for name, port in self._members.items())
+        listen, tls = client, []
+        if self._certificate is not None:
+            listen = f"{client},https://127.0.0.1:{self.secure_port}"
+            tls = ["--cert-file", str(self._certificate), "--key-file", str(self._certificate)]
         return [
             *("etcd", "--name", self._name, "--data-dir", str(self.directory / "data"), "--log-level", "warn"),
             *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-            *("--listen-client-urls", client, "--advertise-client-urls", client),
-            *("--initial-cluster", members, "--initial-cluster-state", "new", *self._options),
+            *("--listen-client-urls", listen, "--advertise-client-urls", client),
+            *("--initial-cluster", members, "--initial-cluster-state", "new", *tls),
         ]
 
     def serves(self) -> bool:
@@ -59,6 +65,7 @@ class EtcdNode(EngineNode):
 class EtcdEnsemble(EngineEnsemble[EtcdNode]):
     scheme = "etcd"
 
-    def __init__(self, directory: Path, size: int = 3, options: Sequence[str] = ()) -> None:
+    def __init__(self, directory: Path, size: int = 3, certificate: Path | None = None) -> None:
+        """`certificate` is a PEM file with the key."""
         members = {f"etcd{number}": free_port() for number in range(size)}
-        super().__init__([EtcdNode(name, directory, members, options) for name in members])
+        super().__init__([EtcdNode(name, directory, members, certificate) for name in members])

@@ -27,6 +27,8 @@ def why_no_zookeeper() -> str | None:
 class ZooKeeperNode(EngineNode):
     def __init__(self, number: int, directory: Path, servers: Sequence[str], settings: dict[str, str]) -> None:
         super().__init__(directory / f"zookeeper{number}", free_port())
+        self.secure_port = free_port()
+        """For TLS, if the settings say with what; the other port is there all the same."""
         self._number = number
         self._servers = servers
         self._settings = settings
@@ -48,6 +50,9 @@ class ZooKeeperNode(EngineNode):
             "maxClientCnxns": "0",
             **self._settings,
         }
+        if any(name.startswith("ssl.") for name in settings):
+            settings["secureClientPort"] = str(self.secure_port)
+            settings["serverCnxnFactory"] = "org.apache.zookeeper.server.NettyServerCnxnFactory"
         lines = [f"{name}={value}" for name, value in settings.items()] + list(self._servers)
         (self.directory / "zoo.cfg").write_text("\n".join(lines) + "\n")
         super().start()
@@ -76,5 +81,5 @@ class ZooKeeperEnsemble(EngineEnsemble[ZooKeeperNode]):
 
     def __init__(self, directory: Path, size: int = 3, settings: dict[str, str] | None = None) -> None:
         numbers = range(1, size + 1)
-        servers = [f"server.{each}=127.0.0.1:{free_port()}:{free_port()}" for each in numbers]
+        servers = [f"server.{each}=127.0.0.1:{free_port()}:{free_port()}" for each in numbers] if size > 1 else []
         super().__init__([ZooKeeperNode(each, directory, servers, settings or {}) for each in numbers])

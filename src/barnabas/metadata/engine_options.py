@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from barnabas.config.metadata_engine import MetadataEngineConfig
+from barnabas.metadata.store import MetadataStoreError
 
 DEFAULT_SESSION_TIMEOUT_MS = 2_500
 DEFAULT_CALL_TIMEOUT_MS = 6_000
@@ -22,11 +23,16 @@ class EngineTls:
     verify_hostname: bool = True
 
     def context(self) -> ssl.SSLContext:
-        """Raises OSError (of which ssl.SSLError is one) for files that cannot be used."""
-        context = ssl.create_default_context(cafile=self.ca_file)
-        context.check_hostname = self.verify_hostname
-        if self.certificate_file is not None:
-            context.load_cert_chain(self.certificate_file, self.key_file, self.key_password)
+        """Raises MetadataStoreError for files that cannot be used."""
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            context.check_hostname = self.verify_hostname
+            if self.certificate_file is not None:
+                # Without a password a key that needs one would have it asked for on the terminal.
+                context.load_cert_chain(self.certificate_file, self.key_file, self.key_password or "")
+        except OSError as error:  # ssl.SSLError is one
+            files = ", ".join(each for each in (self.ca_file, self.certificate_file, self.key_file) if each)
+            raise MetadataStoreError(f"TLS with the metadata engine: {error} ({files})") from error
         return context
 
 

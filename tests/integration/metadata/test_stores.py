@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from uncertain_store import UncertainStore
 
 from barnabas.metadata.registry import store_at
 from barnabas.metadata.store import (
@@ -26,7 +27,7 @@ WAIT_SECONDS = 30
 MakeStore = Callable[[], MetadataStore]
 
 
-@pytest.fixture(params=["memory", "sqlite", "etcd", "zookeeper"])
+@pytest.fixture(params=["memory", "uncertain", "sqlite", "etcd", "zookeeper"])
 def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeStore]:
     """Each call opens another session with the same nodes."""
     opened: list[MetadataStore] = []
@@ -40,6 +41,8 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeS
         store: MetadataStore
         if kind == "memory":
             store = MemoryStore(tree)
+        elif kind == "uncertain":
+            store = UncertainStore(tree)
         elif kind == "sqlite":
             store = SqliteStore(tmp_path / "metadata.db", poll_interval_ms=10)
         else:
@@ -129,6 +132,30 @@ def test_transaction_numbers_grow(store: MetadataStore) -> None:
     a, b = store.get_many(["/a", "/b"])
     assert a is not None and b is not None
     assert a.created < b.created == b.modified < a.modified
+
+
+def test_data_may_be_any_bytes_and_empty(store: MetadataStore) -> None:
+    everything = bytes(range(256))
+    store.multi([Create("/e", b""), Create("/all", everything), Create("/Übergröße-主題", b"1")])
+    assert [node and node.data for node in store.get_many(["/e", "/all", "/Übergröße-主題"])] == [b"", everything, b"1"]
+    assert store.children("/") == ["all", "e", "Übergröße-主題"]
+    store.set("/all", b"")
+    node = store.get("/all")
+    assert node is not None and node.data == b""
+
+
+def test_large_multis_and_scans(store: MetadataStore) -> None:
+    """As many operations as the store says, and more nodes than one page or request has."""
+    paths = [f"/many/{number // 100}/{number}" for number in range(3000)]
+    count = min(store.multi_limit, 1000)
+    for start in range(0, len(paths), count):
+        store.multi([Create(path, path.encode()) for path in paths[start : start + count]])
+    found = store.scan("/many").nodes
+    assert {path: node.data for path, node in found.items()} == {path: path.encode() for path in paths}
+    assert [node and node.data for node in store.get_many(paths)] == [path.encode() for path in paths]
+    for start in range(0, len(paths), count):
+        store.multi([Delete(path, 0) for path in paths[start : start + count]])
+    assert store.scan("/").nodes == {}
 
 
 def test_multi_is_all_or_nothing(store: MetadataStore) -> None:

@@ -68,6 +68,7 @@ class EtcdStore:
         return 0 if self._session is None else self._session.lease_id
 
     def open(self) -> None:
+        self._hosts.prepare()
         if self._session is not None:
             self._session.end()
         session = EtcdSession(self._hosts, self._on_state, self._watches.fire_all)

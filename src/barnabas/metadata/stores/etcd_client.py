@@ -56,6 +56,11 @@ class EtcdHosts:
         self._token: str | None = None
         self._tls: ssl.SSLContext | None = None
 
+    def prepare(self) -> None:
+        """Raises MetadataStoreError if the files for TLS cannot be used."""
+        if self.options.tls is not None:
+            self._tls = self.options.tls.context()
+
     @property
     def current(self) -> Address:
         return self.addresses[self._index]
@@ -72,13 +77,15 @@ class EtcdHosts:
         """Raises OSError."""
         host, port = address
         connection: http.client.HTTPConnection
-        if self.options.tls is None:
+        if self._tls is None:
             connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
         else:
-            if self._tls is None:
-                self._tls = self.options.tls.context()
             connection = http.client.HTTPSConnection(host, port, timeout=timeout_s, context=self._tls)
-        connection.connect()
+        try:
+            connection.connect()
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def headers(self, client: "EtcdClient", deadline: float) -> dict[str, str]:

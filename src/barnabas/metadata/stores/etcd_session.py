@@ -33,7 +33,11 @@ class EtcdSession:
         self._is_suspended = False
 
     def begin(self, ttl_s: int, timeout_s: float) -> None:
-        answer = self._client.read("lease/grant", {"TTL": str(ttl_s)}, timeout_s)
+        try:
+            answer = self._client.read("lease/grant", {"TTL": str(ttl_s)}, timeout_s)
+        except BaseException:
+            self._client.close()
+            raise
         self.lease_id = int(answer["ID"])
         granted_s = int(answer["TTL"])
         self._thread = threading.Thread(

@@ -7,6 +7,8 @@ connection before they are given to kazoo, watches are renewed, attempts are hal
 """
 
 import logging
+import socket
+import ssl
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -21,7 +23,7 @@ from kazoo.exceptions import (
     SessionExpiredError,
     UnimplementedError,
 )
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.protocol.serialization import Exists, GetChildren, Sync, Watch
 from kazoo.protocol.states import KazooState
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
@@ -77,7 +79,7 @@ class ZooKeeperConnection:
             connection_retry=_RETRY,
             auth_data=_login(options),
             logger=_QUIET,
-            **_tls(options),
+            handler=_Handler(None if options.tls is None else options.tls.context()),
         )
         self.client.add_listener(self._on_kazoo_state)
         self.client._connection._read_watch_event = self._on_watch_event
@@ -216,19 +218,23 @@ def _login(options: EngineOptions) -> list[tuple[str, str]] | None:
     return None if options.username is None else [("digest", f"{options.username}:{options.password or ''}")]
 
 
-def _tls(options: EngineOptions) -> dict[str, Any]:
-    tls = options.tls
-    if tls is None:
-        return {}
-    return {
-        "use_ssl": True,
-        "ca": tls.ca_file,
-        "certfile": tls.certificate_file,
-        "keyfile": tls.key_file or tls.certificate_file,
-        "keyfile_password": tls.key_password,
-        "verify_certs": True,
-        "check_hostname": tls.verify_hostname,
-    }
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc]
+    """kazoo's own TLS trusts the system's authorities beside the given one, and leaves failed sockets open."""
+
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        super().__init__()
+        self._tls = tls
+
+    def create_connection(self, address: Address, hostname: str, timeout: float, **_others: Any) -> socket.socket:
+        connection = socket.create_connection(address, timeout)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is None:
+            return connection
+        try:
+            return self._tls.wrap_socket(connection, server_hostname=hostname)
+        except BaseException:
+            connection.close()
+            raise
 
 
 def _make_quiet_logger() -> logging.Logger:
