@@ -35,7 +35,7 @@ class Damage(NamedTuple):
     kind: str
     at: float
     least: int = RECORDS
-    """How many records must at least be there afterwards, unless the answer is KAFKA_STORAGE_ERROR."""
+    """How many records must at least be there afterwards, unless the response is KAFKA_STORAGE_ERROR."""
     may_refuse: bool = False
 
     def do(self, folder: Path) -> None:
@@ -97,15 +97,15 @@ def read_values(client: RawClient, topic: str, partition: int = 0) -> list[bytes
     values: list[bytes] = []
     offset = 0
     while True:
-        answer = client.fetch(topic, offset, partition=partition)
-        if answer.error_code:
-            return ErrorCode(answer.error_code)
+        response = client.fetch(topic, offset, partition=partition)
+        if response.error_code:
+            return ErrorCode(response.error_code)
         try:
-            batches = whole_batches(bytes(answer.records or b""))
+            batches = whole_batches(bytes(response.records or b""))
         except KafkaError as error:
             return error.code
         if not batches:
-            assert offset == answer.high_watermark
+            assert offset == response.high_watermark
             return values
         for header, records in batches:
             values += [each.value or b"" for each in read_records(records)]
@@ -113,7 +113,7 @@ def read_values(client: RawClient, topic: str, partition: int = 0) -> list[bytes
 
 
 def whole_batches(fetched: bytes) -> list[tuple[BatchHeader, memoryview]]:
-    """What a client would take of an answer. Raises KafkaError where it would not."""
+    """What a client would take of a response. Raises KafkaError where it would not."""
     batches = []
     for position, header in iter_headers(fetched):
         if not crc_matches(fetched, position, header):
@@ -151,8 +151,8 @@ def check_damaged(client: RawClient, partition: int, damage: Damage) -> None:
         assert damage.may_refuse and found in (STORAGE_ERROR, ErrorCode.CORRUPT_MESSAGE), (damage, found)
         return
     assert found == VALUES[: len(found)] and len(found) >= damage.least, (damage, len(found))
-    answer = client.produce(TOPIC, batch(b"goes on"), partition=partition)
-    assert (answer.error_code, answer.base_offset) == (0, len(found)), damage
+    response = client.produce(TOPIC, batch(b"goes on"), partition=partition)
+    assert (response.error_code, response.base_offset) == (0, len(found)), damage
 
 
 @pytest.mark.parametrize("kind", ["cut", "zero rest"])
@@ -307,13 +307,13 @@ def test_a_full_disk_is_a_storage_error_until_there_is_room(small_disk: Path) ->
         client.create_topic(TOPIC, segment_bytes=SEGMENT_BYTES, segment_index_bytes="1024")
         ballast.write_bytes(bytes(6_000_000))
         kept: list[bytes] = []
-        while not (answer := client.produce(TOPIC, batch(VALUES[len(kept) % RECORDS]))).error_code:
+        while not (response := client.produce(TOPIC, batch(VALUES[len(kept) % RECORDS]))).error_code:
             kept.append(VALUES[len(kept) % RECORDS])
-        assert answer.error_code == STORAGE_ERROR and len(kept) > 10
+        assert response.error_code == STORAGE_ERROR and len(kept) > 10
         assert read_values(client, TOPIC) == kept, "reading goes on"
         ballast.unlink()
-        answer = client.produce(TOPIC, batch(b"room again"))
-        assert (answer.error_code, answer.base_offset) == (0, len(kept))
+        response = client.produce(TOPIC, batch(b"room again"))
+        assert (response.error_code, response.base_offset) == (0, len(kept))
         assert read_values(client, TOPIC) == [*kept, b"room again"]
     with broker, RawClient(broker.bootstrap) as client:
         assert read_values(client, TOPIC) == [*kept, b"room again"]

@@ -133,7 +133,7 @@ def test_a_frozen_member_loses_its_partitions_and_may_not_commit(tmp_path: Path)
         eventually(lambda: described(made.broker.bootstrap, GROUP).group_state, lambda state: state == "Stable")
         kept = {member.name: member.owned() for member in others}
         ids = {each.member_id for each in described(made.broker.bootstrap, GROUP).members}
-        # Not while librdkafka still asks where to begin: thawed, it would begin there although it was assigned anew.
+        # Not while librdkafka still asks where to begin: thawed, it would begin there although it was assigned again.
         eventually(lambda: committed_partitions(frozen) >= frozen.owned(), timeout=30)
         frozen.freeze()
         made.present.remove(frozen)

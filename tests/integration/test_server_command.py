@@ -121,7 +121,7 @@ def test_a_run_from_ready_line_to_clean_stop(run: type[Command], tmp_path: Path)
         assert not (tmp_path / "data" / "barnabas.pid").exists()
 
 
-def test_a_stop_answers_fetches_that_wait(run: type[Command]) -> None:
+def test_a_stop_responses_fetches_that_wait(run: type[Command]) -> None:
     server = run("--listen", "127.0.0.1:0", "--data-dir", "data")
     address = server.ready()[2]
     with RawClient(address) as client, RawClient(address) as waiting:

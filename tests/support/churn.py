@@ -97,5 +97,5 @@ def shared(members: list[MemberProcess], partitions: int) -> bool:
 
 def described(bootstrap: str, group: str) -> Any:
     with RawClient(bootstrap) as client:
-        (answer,) = client.ask(DescribeGroupsRequest(groups=[group]), 5).groups
-    return answer
+        (response,) = client.ask(DescribeGroupsRequest(groups=[group]), 5).groups
+    return response

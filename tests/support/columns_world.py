@@ -1,4 +1,4 @@
-"""A fetcher and a user who asks it for columns; answers that are large enough to become record batches of their own."""
+"""A fetcher and a user who asks it for columns; responses that are large enough to be record batches of their own."""
 
 from __future__ import annotations
 

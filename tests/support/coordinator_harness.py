@@ -71,7 +71,7 @@ class Break:
 
 
 class Notebook:
-    """Remembers numbers by name, as offsets of a group; answers with strings, or with the number of `Get`."""
+    """Remembers numbers by name, as offsets of a group; responses with strings, or with the number of `Get`."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}

@@ -111,7 +111,7 @@ class IdempotentWriter(Writer):
 
 
 class RawWriter(Writer):
-    """acks=1, one request at a time, batches of all sizes and codecs; what was not answered is never sent again."""
+    """acks=1, one request at a time, batches of all sizes and codecs; what has no response is never sent again."""
 
     def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
         super().__init__(bootstrap, topic, 1)
@@ -133,13 +133,13 @@ class RawWriter(Writer):
         for _ in range(self._chance.choice((1, 1, 2, 30))):
             values.append(b"%d:%s" % (self._number, bytes(self._chance.choice((0, 100, 3000)))))
             self._number += 1
-        answer = client.produce(
+        response = client.produce(
             self.topic, batch(*values, compression=self._chance.choice(list(CompressionType))), acks=1
         )
-        if answer.error_code != ErrorCode.NONE:
-            self.failures.append(ErrorCode(answer.error_code).name)
+        if response.error_code != ErrorCode.NONE:
+            self.failures.append(ErrorCode(response.error_code).name)
         for delta, value in enumerate(values):
-            self._note(0, answer.base_offset + delta, value)
+            self._note(0, response.base_offset + delta, value)
 
 
 class Reader:

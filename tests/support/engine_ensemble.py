@@ -6,7 +6,7 @@
         store = store_at(ensemble.location("/chroot"))
         leader = ensemble.leader()
         leader.kill(); leader.start()          # kill -9, and back with its data
-        leader.freeze(); leader.thaw()         # takes connections and answers nothing
+        leader.freeze(); leader.thaw()         # takes connections and responds nothing
         ensemble.kill(); ensemble.start()      # all of them
 """
 
@@ -49,7 +49,7 @@ class EngineNode(ABC):
 
     @abstractmethod
     def serves(self) -> bool:
-        """Whether it answers, together with the others."""
+        """Whether it responds, together with the others."""
 
     @abstractmethod
     def is_leader(self) -> bool: ...

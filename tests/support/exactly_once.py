@@ -44,11 +44,11 @@ def committed_offsets(client: RawClient, group: str, topic: str, partitions: int
     """-1 where there is none. Raises ConnectionEnded while the coordinator is not there."""
     wanted = OffsetFetchRequestTopics(name=topic, partition_indexes=list(range(partitions)))
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=[wanted])])
-    (answer,) = client.ask(request, FETCH_OFFSETS).groups
-    if answer.error_code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR):
+    (response,) = client.ask(request, FETCH_OFFSETS).groups
+    if response.error_code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR):
         raise ConnectionEnded
-    assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code).name
-    found = {row.partition_index: row.committed_offset for each in answer.topics for row in each.partitions}
+    assert response.error_code == ErrorCode.NONE, ErrorCode(response.error_code).name
+    found = {row.partition_index: row.committed_offset for each in response.topics for row in each.partitions}
     return [found.get(number, -1) for number in range(partitions)]
 
 

@@ -17,7 +17,7 @@ QUICK_RETRIES = {
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
     "log_level": 0,
-    # librdkafka drops a lone broker that is down and then waits for ever for that one as the group's coordinator.
+    # librdkafka drops a lone broker that is down and then waits forever for that one as the group's coordinator.
     "metadata.recovery.strategy": "none",
 }
 

@@ -1,4 +1,4 @@
-"""Fetch answers for tests of the readers: batches glued together, and what a consumer must see of them."""
+"""Fetch responses for tests of the readers: batches glued together, and what a consumer must see of them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -37,8 +37,8 @@ SETTINGS: dict[str, Any] = {
 
 
 class KafkaPythonMember:
-    """In a thread of its own, with long polls: one that ends while SyncGroup is answered makes kafka-python forget
-    the answer, and it waits for ever with its heartbeats off."""
+    """In a thread of its own, with long polls: one that ends while SyncGroup gets a response makes kafka-python forget
+    the response, and it waits forever with its heartbeats off."""
 
     def __init__(self, bootstrap: str, group: str, topic: str, strategy: str) -> None:
         assignors = [KAFKA_PYTHON_ASSIGNORS[strategy]]

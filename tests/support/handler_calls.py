@@ -53,14 +53,14 @@ class HandlerCalls:
         return self.broker.cluster.image.topics[name].topic_id
 
     async def call(self, request: Any, version: int | None = None) -> Any:
-        """The answer as a client reads it: encoded in that version and decoded again."""
-        answer = self.start(request, version)
-        if inspect.isawaitable(answer):
-            answer = await answer
-        return self._as_read(answer, self._version(request, version))
+        """The response as a client reads it: encoded in that version and decoded again."""
+        response = self.start(request, version)
+        if inspect.isawaitable(response):
+            response = await response
+        return self._as_read(response, self._version(request, version))
 
     def start(self, request: Any, version: int | None = None) -> Any:
-        """The answer, or what is to be awaited for it."""
+        """The response, or what is to be awaited for it."""
         version = self._version(request, version)
         row = self.broker.dispatcher.table[self._api_key(request)]
         assert row.min_version <= version <= row.max_version
@@ -96,5 +96,5 @@ class HandlerCalls:
     def _version(self, request: Any, version: int | None) -> int:
         return self.broker.dispatcher.table[self._api_key(request)].max_version if version is None else version
 
-    def _as_read(self, answer: Any, version: int) -> Any:
-        return decode(type(answer), version, encode(answer, version))[0]
+    def _as_read(self, response: Any, version: int) -> Any:
+        return decode(type(response), version, encode(response, version))[0]

@@ -80,5 +80,5 @@ KAFKA_4_1 = {
 """What a broker of Apache Kafka 4.1.0 with default settings lists."""
 
 
-def listed(answer: Any) -> dict[int, tuple[int, int]]:
-    return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+def listed(response: Any) -> dict[int, tuple[int, int]]:
+    return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}

@@ -70,9 +70,9 @@ class KafkaTools:
         with self._turn:
             self._process.stdin.write(" ".join("=" + base64.b64encode(word.encode()).decode() for word in words) + "\n")
             self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        assert answer, f"the JVM ended (status {self._process.poll()})"
-        status, out, err = answer.split()
+            response = self._process.stdout.readline()
+        assert response, f"the JVM ended (status {self._process.poll()})"
+        status, out, err = response.split()
         return Printed(int(status), *(base64.b64decode(each[1:]).decode() for each in (out, err)))
 
     def checked(self, tool: str, bootstrap: str, *arguments: str, stdin: str = "") -> str:

@@ -29,7 +29,7 @@ G1 = [
 ]
 BROKER_JVM = ["-Xmx1G", "-Xms1G", *G1]
 PERFORMANCE_TOOL_JVM = ["-Xmx512M", *G1]
-# A tool that answers and ends is quickest without the optimising compiler.
+# A tool that responds and ends is quickest without the optimising compiler.
 SHORT_TOOL_JVM = ["-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 # A broker for tests that do not measure it, likewise.
 QUICK_BROKER_JVM = ["-Xmx1G", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]

@@ -1,7 +1,7 @@
-"""Drives a coordinator machine as the runtime would, in memory and by hand: the log is a list, time moves when told to.
+"""Drives a coordinator machine as the runtime would, in memory and by hand: the log is a list, time moves on command.
 
-Every record goes through its bytes and back, every step is followed by `check`, and a token that is answered twice, or
-without having been asked, fails at once.
+Every record goes through its bytes and back, every step is followed by `check`, and a token with two responses, or
+one that was never sent, fails at once.
 """
 
 from collections.abc import Callable, Hashable
@@ -37,7 +37,7 @@ class MachineDriver:
         self.log: list[Entry | Marker] = []
         self.timers: dict[str, int] = {}
         self.asked: dict[Hashable, Any] = {}
-        """Tokens without an answer -> their commands."""
+        """Tokens without a response -> their commands."""
         self.answers: list[tuple[Hashable, Any]] = []
         self.requests: list[Any] = []
         self.machine = make_machine()
@@ -53,12 +53,12 @@ class MachineDriver:
         return self._carry_out(self.machine.decide(command, token, self.now))
 
     def answer_at_once(self, token: Hashable, response: Any) -> None:
-        """The machine has answered without a decision."""
+        """The machine has responded without a decision."""
         self.machine.check()
         self.answers.append((token, response))
 
     def ask(self, command: Any) -> Any:
-        """The answer to a command that is not held."""
+        """The response to a command that is not held."""
         token = object()
         self.submit(command, token)
         assert self.answers and self.answers[-1][0] is token, "no answer yet"
@@ -91,7 +91,7 @@ class MachineDriver:
         return self._carry_out(self.machine.on_image(image, self.now))
 
     def load(self) -> list[Hashable]:
-        """A new machine from the log alone, as after a failover; the tokens whose answers are lost with the old one."""
+        """A new machine from the log alone, as after a failover; the tokens whose responses are lost with it."""
         lost, self.asked = list(self.asked), {}
         self.timers.clear()
         self.machine = self._make_machine()

@@ -1,7 +1,7 @@
 """Members of one group, as the client's machines run them, around the real coordinator machine, in simulated time.
 
 Each member has a machine, a driver's duties done by hand (requests, metadata, timers, the queue of events) and a user
-who polls now and then, takes an event, and is done with it some time later. Requests and answers travel as bytes, may
+who polls now and then, takes an event, and is done with it some time later. Requests and responds travel as bytes, may
 be late, lost, or refused by a coordinator that moves or loads; it may also fail over to one rebuilt from the log.
 """
 

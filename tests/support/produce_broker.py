@@ -1,4 +1,4 @@
-"""Brokers of a FakeCluster that take Produce requests as real ones do: sequences checked, replays answered as before.
+"""Brokers of a FakeCluster that take Produce requests as real ones do: sequences are checked, replays recognized.
 
 broker = ProduceBroker(cluster); broker.errors.append(ErrorCode.NOT_LEADER_OR_FOLLOWER); broker.values("t", 0)
 """
@@ -29,7 +29,7 @@ class ProduceBroker:
         self.former_leaders: set[int] = set()
         """These nodes lead nothing any more, and say so to whoever asks them."""
         self.decorate: Callable[[int, PartitionProduceResponse], None] | None = None
-        """Changes an answer for a partition before it is sent: (node id, answer)."""
+        """Changes a response for a partition before it is sent: (node id, response)."""
         self._next_sequence: dict[tuple[TopicPartition, int], tuple[int, int]] = {}
         self._written: dict[tuple[TopicPartition, int, int, int], int] = {}
         cluster.always(ApiKey.PRODUCE, self._on_produce)
@@ -39,7 +39,7 @@ class ProduceBroker:
         return self.logs[TopicPartition(topic, partition)]
 
     def forget(self, topic: str) -> None:
-        """The topic was deleted, and is made anew by whoever writes to it."""
+        """The topic was deleted, and is made again by whoever writes to it."""
         for tp in [each for each in self.logs if each.topic == topic]:
             del self.logs[tp]
         self._next_sequence = {key: value for key, value in self._next_sequence.items() if key[0].topic != topic}
@@ -61,32 +61,32 @@ class ProduceBroker:
         )
 
     def _partition(self, node_id: int, topic: str, part: Any) -> PartitionProduceResponse:
-        answer = PartitionProduceResponse(index=part.index, error_code=0, base_offset=-1)
+        response = PartitionProduceResponse(index=part.index, error_code=0, base_offset=-1)
         if self.errors:
-            answer.error_code = self.errors.popleft()
+            response.error_code = self.errors.popleft()
         elif node_id in self.former_leaders:
-            answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            response.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         else:
-            self._append(TopicPartition(topic, part.index), bytes(part.records), answer)
+            self._append(TopicPartition(topic, part.index), bytes(part.records), response)
         if self.decorate is not None:
-            self.decorate(node_id, answer)
-        return answer
+            self.decorate(node_id, response)
+        return response
 
-    def _append(self, tp: TopicPartition, records: bytes, answer: PartitionProduceResponse) -> None:
+    def _append(self, tp: TopicPartition, records: bytes, response: PartitionProduceResponse) -> None:
         header = read_header(records)
         batch = (tp, header.producer_id, header.producer_epoch, header.base_sequence)
         if header.producer_id >= 0:
             if batch in self._written:
-                answer.base_offset = self._written[batch]
+                response.base_offset = self._written[batch]
                 return
             # As real brokers do: from a producer that the partition does not know any first sequence is taken.
             unknown = (header.producer_epoch, header.base_sequence)
             epoch, expected = self._next_sequence.get((tp, header.producer_id), unknown)
             if header.base_sequence != (expected if epoch == header.producer_epoch else 0):
-                answer.error_code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+                response.error_code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
                 return
             following = header.base_sequence + header.record_count
             self._next_sequence[tp, header.producer_id] = (header.producer_epoch, following)
-        answer.base_offset = self._written[batch] = len(self.logs[tp])
+        response.base_offset = self._written[batch] = len(self.logs[tp])
         self.batch_sizes.append(len(records))
         self.logs[tp] += [record.value for record in read_records(records)]

@@ -1,7 +1,7 @@
 """A client that sends what it is told, right or wrong: one blocking socket and the compiled codecs.
 
 For tests of what a broker does with requests that no proper client would send. Waiting is bounded by the socket's
-time-out, so that a broker that neither answers nor closes fails the test.
+time-out, so that a broker that neither responses nor closes fails the test.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FETCH_VERSION = 12
 
 
 class ConnectionEnded(Exception):
-    """The broker closed the connection instead of answering."""
+    """The broker closed the connection instead of responding."""
 
 
 class RawClient:
@@ -64,7 +64,7 @@ class RawClient:
         return bytes(received)
 
     def is_closed_by_broker(self) -> bool:
-        """Waits for the end of the connection; False if an answer comes instead."""
+        """Waits for the end of the connection; False if a response comes instead."""
         try:
             return not self.socket.recv(1)
         except ConnectionResetError:
@@ -73,13 +73,13 @@ class RawClient:
     # ---- messages
 
     def post(self, request: Any, version: int) -> int:
-        """Sends without waiting for the answer; gives the correlation id."""
+        """Sends without waiting for the response; gives the correlation id."""
         self._correlation_id += 1
         self.send(encode_request(request, version, self._correlation_id, self.client_id))
         return self._correlation_id
 
     def answer(self, request: type[Any], version: int) -> Any:
-        """The next answer, as one to a request of this kind."""
+        """The next response, as one to a request of this kind."""
         response = response_class(request)
         frame = self.read_frame()
         self.last_correlation_id, position = decode_response_header(response, version, frame)
@@ -120,7 +120,7 @@ class RawClient:
         version: int | None = None,
         timeout_ms: int = 30_000,
     ) -> Any:
-        """One batch to one partition, by topic name or topic id; gives the partition's answer."""
+        """One batch to one partition, by topic name or topic id; gives the partition's response."""
         request = produce_request(topic, records, partition, acks, timeout_ms)
         if version is None:
             version = 13 if isinstance(topic, bytes) else PRODUCE_VERSION
@@ -133,7 +133,7 @@ class RawClient:
     def fetch(
         self, topic: str | bytes, offset: int, *, partition: int = 0, version: int | None = None, **options: Any
     ) -> Any:
-        """One partition without a session, by topic name or topic id; gives the partition's answer."""
+        """One partition without a session, by topic name or topic id; gives the partition's response."""
         request = fetch_request(topic, offset, partition, **options)
         if version is None:
             version = 18 if isinstance(topic, bytes) else FETCH_VERSION
@@ -222,5 +222,5 @@ def base_offsets(records: bytes | memoryview | None) -> list[int]:
 
 
 def code(answer: Any) -> str:
-    """The name of an answer's error code, which reads better than the number when a test fails."""
+    """The name of a response's error code, which reads better than the number when a test fails."""
     return ErrorCode(answer.error_code).name

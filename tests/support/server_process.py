@@ -1,7 +1,7 @@
-"""A broker as a real operating-system process: start, wait until it answers, stop, kill, and what it costs.
+"""A broker as a real operating-system process: start, wait until it responds, stop, kill, and what it costs.
 
 The tests and the benchmarks drive Barnabas and Apache Kafka through this one class, so that both are started, judged
-ready and measured in the same way. It never looks inside a broker: readiness is an answered Metadata request.
+ready and measured in the same way. It never looks inside a broker: readiness is an responded to Metadata request.
 """
 
 from __future__ import annotations
@@ -134,17 +134,17 @@ def free_port() -> int:
 
 
 def answers_metadata(host: str, port: int, timeout: float = 2.0) -> bool:
-    """Whether a Metadata request is answered with at least one broker."""
+    """Whether a Metadata request gets a response with at least one broker."""
     try:
         with socket.create_connection((host, port), timeout) as connection:
             connection.sendall(struct.pack(">i", len(METADATA_V1_NO_TOPICS)) + METADATA_V1_NO_TOPICS)
-            answer = b""
-            while len(answer) < 12:
-                received = connection.recv(12 - len(answer))
+            response = b""
+            while len(response) < 12:
+                received = connection.recv(12 - len(response))
                 if not received:
                     return False
-                answer += received
+                response += received
     except OSError:
         return False
-    brokers: int = struct.unpack_from(">i", answer, 8)[0]
+    brokers: int = struct.unpack_from(">i", response, 8)[0]
     return brokers > 0

@@ -1,4 +1,4 @@
-"""A Spark driver that obeys: one JSON command a line on stdin, one JSON answer a line on stdout.
+"""A Spark driver that obeys: one JSON command per line on stdin, one JSON response per line on stdout.
 
     python spark_program.py kafka      in the environment of the official connector (pyspark 4.0.0)
     python spark_program.py barnabas   in our own
@@ -106,18 +106,18 @@ def binary(tree: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    # Whatever Spark or its JVM prints goes to stderr; only answers go to what was stdout.
-    answers = os.fdopen(os.dup(1), "w")
+    # Whatever Spark or its JVM prints goes to stderr; only responses go to what was stdout.
+    responses = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     program = Program(sys.argv[1])
-    print(json.dumps({"done": "ready"}), file=answers, flush=True)
+    print(json.dumps({"done": "ready"}), file=responses, flush=True)
     for line in sys.stdin:
         command = json.loads(line, object_hook=binary)
         try:
-            answer = {"done": getattr(program, command.pop("do"))(**command)}
-        except Exception as error:  # whatever Spark raises is an answer
-            answer = {"error": str(error), "kind": type(error).__name__}
-        print(json.dumps(answer), file=answers, flush=True)
+            response = {"done": getattr(program, command.pop("do"))(**command)}
+        except Exception as error:  # whatever Spark raises is a response
+            response = {"error": str(error), "kind": type(error).__name__}
+        print(json.dumps(response), file=responses, flush=True)
     program.spark.stop()
 
 

@@ -1,7 +1,7 @@
 """Spark that starts in half the time, for tests of what it does, not of how fast.
 
 Two things take most of a start, and both are left out by what is in the environment (`quick_start`):
-- Spark gives its Python processes PySpark as a zip of sources, which each of them compiles anew. In a SPARK_HOME
+- Spark gives its Python processes PySpark as a zip of sources, which each of them compiles again. In a SPARK_HOME
   without that zip they import the PySpark that is installed, which is compiled.
 - Its JVM loads some ten thousand classes. An archive has them ready (`maybe_archive_classes`).
 """

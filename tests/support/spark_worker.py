@@ -80,10 +80,10 @@ class SparkWorker:
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"Spark ended:\n{self._output.read_text()[-3000:]}")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise SparkFailed(f"{answer['kind']}: {answer['error']}")
-        return answer["done"]
+        response = json.loads(line)
+        if "error" in response:
+            raise SparkFailed(f"{response['kind']}: {response['error']}")
+        return response["done"]
 
     def cpu_seconds(self) -> float:
         """Processor time of the driver, its JVM and all Python workers, also of those that ended."""

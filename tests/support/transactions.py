@@ -46,7 +46,7 @@ def read_all(bootstrap: str, topic: str, partitions: int = 1, isolation: str = "
             "isolation.level": isolation,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": 20,  # so long the broker holds back the answer that says so
+            "fetch.wait.max.ms": 20,  # so long the broker holds back the response that says so
             "auto.offset.reset": "earliest",
         }
     )

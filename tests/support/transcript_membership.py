@@ -8,10 +8,10 @@
     refreshed                              the latest refresh is done; `forbidden` names topics that may not be read
     forbidden t
     joined generation=1 me=a leader=a protocol=range members=a:t;b:t,u [skip]    or error=CODE [me=a]
-    synced t-0 t-1                         or error=CODE; answers go to the latest request of their kind
+    synced t-0 t-1                         or error=CODE; responses go to the latest request of their kind
     beat                                   the heartbeat went well; or error=CODE
-    answer epoch=1 [assigned=t:0,1;u:0] [interval=5000]                          or error=CODE
-    lost                                   the oldest request without an answer fails with the connection
+    response epoch=1 [assigned=t:0,1;u:0] [interval=5000]                          or error=CODE
+    lost                                   the oldest request without a response fails with the connection
     take / done                            the user takes the event; its callback is over
     refused                                a commit was refused: the coordinator does not know the member
     close / close stay

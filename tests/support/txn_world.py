@@ -1,7 +1,7 @@
 """What surrounds a transaction coordinator in simulation: partitions that take records and markers, and producers.
 
-A producer is a generator: it yields requests and is sent the answers, the network in between is the simulation's. What
-it was told about each of its transactions is kept, to be compared with what the partitions hold in the end.
+A producer is a generator: it yields requests and is sent the responses, the network in between is simulated. What it
+was told about each of its transactions is kept, to be compared with what the partitions hold in the end.
 """
 
 from collections.abc import Generator

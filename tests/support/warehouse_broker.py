@@ -5,8 +5,8 @@ folder: which API, which of its requests that come from the pipeline's processes
 after it is carried out, and who is killed. The broker takes the file away, writes `sprung.json` (what it does to whom)
 and does it. Only processes below `roots` count, so that what others send springs nothing.
 
-Before: the request is not carried out, as if it had been lost with its sender. After: it is carried out, and the answer
-finds nobody.
+Before: the request is not carried out, as if it had been lost with its sender. After: it is carried out, and nobody
+receives the response.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ class KillRun:
         while (done := sprung(self.broker.trap_directory) if run is not None else None) is None:
             self._tend()
             if self.pipeline.process is not run:
-                # A trap knows the processes of a run, so a new run needs it anew.
+                # A trap knows the processes of a run, so a new run needs it again.
                 run = self.pipeline.process
                 assert run is not None
                 Trap(kill.api, kill.number, kill.after, kill.victim, [run.pid, *self.more_roots]).put(

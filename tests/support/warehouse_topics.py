@@ -81,7 +81,7 @@ def read_topics(bootstrap: str, topics: list[str]) -> list[Fetched]:
     """What is committed, to the end of each partition."""
     options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False}
     options |= {"isolation.level": "read_committed", "enable.partition.eof": True, "check.crcs": True}
-    # The end of a partition is told with the answer that has nothing more, which may wait so long.
+    # The end of a partition is told with the response that has nothing more, which may wait so long.
     options["fetch.wait.max.ms"] = 10
     consumer = Consumer(options)
     try:

@@ -1,4 +1,4 @@
-"""Batches that are not taken, each with the code that Kafka gives, and what a retry of one is answered."""
+"""Batches that are not taken, each with the code that Kafka gives, and what a retry of one gets a response."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def test_one_bad_partition_does_not_hinder_the_others(client: RawClient, topic: 
     (topic_data,) = request.topic_data
     missing = produce_request(topic, batch(), partition=7).topic_data[0].partition_data
     topic_data.partition_data = missing + topic_data.partition_data
-    (answer,) = client.ask(request, 12).responses
-    assert [(each.index, code(each)) for each in answer.partition_responses] == [
+    (response,) = client.ask(request, 12).responses
+    assert [(each.index, code(each)) for each in response.partition_responses] == [
         (7, "UNKNOWN_TOPIC_OR_PARTITION"),
         (0, "NONE"),
     ]
@@ -172,7 +172,7 @@ def test_one_replica_is_enough_where_there_is_only_one(client: RawClient, topic:
     assert code(client.produce(strict, batch(), acks=1)) == "NONE"
 
 
-def test_a_repeated_batch_is_answered_with_its_first_offset(client: RawClient, topic: str) -> None:
+def test_a_repeated_batch_gets_a_response_with_its_first_offset(client: RawClient, topic: str) -> None:
     batches = [batch(b"a", b"b", producer_id=9, producer_epoch=0, base_sequence=2 * number) for number in range(7)]
     first = [client.produce(topic, each).base_offset for each in batches]
     assert first == [0, 2, 4, 6, 8, 10, 12]

@@ -34,7 +34,7 @@ def test_an_unknown_version_closes_the_connection(client: RawClient, api: str, v
 
 
 @pytest.mark.parametrize("version", [5, 100, 32767])
-def test_a_too_new_api_versions_request_is_answered_in_v0_with_the_list(client: RawClient, version: int) -> None:
+def test_a_too_new_api_versions_request_gets_a_response_in_v0_with_the_list(client: RawClient, version: int) -> None:
     client.send_frame(frame(ApiKey.API_VERSIONS, version, b"\0\7unread\7unread\0"))
     answer = client.answer(versions_api.ApiVersionsRequest, 0)
     assert (client.last_correlation_id, answer.error_code) == (1, ErrorCode.UNSUPPORTED_VERSION)

@@ -26,25 +26,25 @@ def a_topic(name: str, **configs: str) -> create.CreateTopicsRequest:
 def altered(client: RawClient, topic: str, *changes: tuple[str, int, str]) -> alter.AlterConfigsResourceResponse:
     configs = [alter.AlterableConfig(name=name, config_operation=op, value=value) for name, op, value in changes]
     resource = alter.AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs)
-    (answer,) = client.ask(alter.IncrementalAlterConfigsRequest(resources=[resource]), 1).responses
-    result: alter.AlterConfigsResourceResponse = answer
+    (response,) = client.ask(alter.IncrementalAlterConfigsRequest(resources=[resource]), 1).responses
+    result: alter.AlterConfigsResourceResponse = response
     return result
 
 
 @pytest.mark.parametrize("version", [2, 7])
 @pytest.mark.parametrize("name", ["a" * 32_760, "ä" * 16_383])
 def test_a_very_long_topic_name(client: RawClient, name: str, version: int) -> None:
-    (answer,) = client.ask(a_topic(name), version).topics
-    assert code(answer) == "INVALID_TOPIC_EXCEPTION"
-    assert answer.name == name
-    assert LONGEST - 3 <= len(answer.error_message.encode()) <= LONGEST
-    assert answer.error_message.endswith("...")
+    (response,) = client.ask(a_topic(name), version).topics
+    assert code(response) == "INVALID_TOPIC_EXCEPTION"
+    assert response.name == name
+    assert LONGEST - 3 <= len(response.error_message.encode()) <= LONGEST
+    assert response.error_message.endswith("...")
 
 
 def test_very_many_unknown_settings(client: RawClient, topic: str) -> None:
     names = [f"no.such.setting.{number:05}" for number in range(2_000)]
-    (answer,) = client.ask(a_topic("with-unknown-settings", **dict.fromkeys(names, "1")), 7).topics
-    assert code(answer) == "INVALID_CONFIG"
+    (response,) = client.ask(a_topic("with-unknown-settings", **dict.fromkeys(names, "1")), 7).topics
+    assert code(response) == "INVALID_CONFIG"
     changed = altered(client, topic, *((name, SET, "1") for name in names))
     assert code(changed) == "INVALID_CONFIG"
     assert len((changed.error_message or "").encode()) <= LONGEST
@@ -58,8 +58,8 @@ def test_a_list_does_not_grow_beyond_what_can_be_described(client: RawClient, to
     assert code(more) == "INVALID_CONFIG"
     assert "longer than 32767 bytes" in (more.error_message or "")
     wanted = describe.DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=[name])
-    (answer,) = client.ask(describe.DescribeConfigsRequest(resources=[wanted]), 4).results
-    assert [config.value for config in answer.configs] == [part]
+    (response,) = client.ask(describe.DescribeConfigsRequest(resources=[wanted]), 4).results
+    assert [config.value for config in response.configs] == [part]
 
 
 @pytest.mark.parametrize("instance_id", [None, "i" * LONGEST])
@@ -74,10 +74,10 @@ def test_a_member_id_made_of_a_very_long_name(client: RawClient, instance_id: st
     )
     assert code(client.ask(FindCoordinatorRequest(key=request.group_id), 3)) == "NONE"
     client.client_id = "ä" * (LONGEST // 2)
-    answer = client.ask(request, 9)
-    assert code(answer) == ("MEMBER_ID_REQUIRED" if instance_id is None else "NONE")
-    assert LONGEST - 2 <= len(answer.member_id.encode()) <= LONGEST
-    request.member_id = answer.member_id
+    response = client.ask(request, 9)
+    assert code(response) == ("MEMBER_ID_REQUIRED" if instance_id is None else "NONE")
+    assert LONGEST - 2 <= len(response.member_id.encode()) <= LONGEST
+    request.member_id = response.member_id
     joined = client.ask(request, 9)
     assert code(joined) == "NONE"
     sync = syncing.SyncGroupRequest(

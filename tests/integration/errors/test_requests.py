@@ -24,8 +24,8 @@ def test_an_unknown_topic_is_told_to_everybody_who_asks(client: RawClient) -> No
     assert list_offset(client, "nowhere") == "UNKNOWN_TOPIC_OR_PARTITION"
     assert leader_epoch(client, "nowhere") == "UNKNOWN_TOPIC_OR_PARTITION"
     assert delete_before(client, "nowhere", 0) == "UNKNOWN_TOPIC_OR_PARTITION"
-    (answer,) = client.ask(meta.MetadataRequest(topics=[meta.MetadataRequestTopic(name="nowhere")]), 12).topics
-    assert code(answer) == "UNKNOWN_TOPIC_OR_PARTITION"
+    (response,) = client.ask(meta.MetadataRequest(topics=[meta.MetadataRequestTopic(name="nowhere")]), 12).topics
+    assert code(response) == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 def test_an_unknown_partition_of_a_topic(client: RawClient) -> None:
@@ -40,11 +40,11 @@ def test_an_unknown_partition_of_a_topic(client: RawClient) -> None:
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "../a", "ä", "a" * 250, "a\0", "a\n"])
 def test_bad_topic_names_are_refused(client: RawClient, name: str) -> None:
     wanted = create.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
-    (answer,) = client.ask(create.CreateTopicsRequest(topics=[wanted]), 7).topics
-    assert code(answer) == "INVALID_TOPIC_EXCEPTION"
+    (response,) = client.ask(create.CreateTopicsRequest(topics=[wanted]), 7).topics
+    assert code(response) == "INVALID_TOPIC_EXCEPTION"
     request = meta.MetadataRequest(topics=[meta.MetadataRequestTopic(name=name)], allow_auto_topic_creation=True)
-    (answer,) = client.ask(request, 8).topics
-    assert code(answer) in ("INVALID_TOPIC_EXCEPTION", "UNKNOWN_TOPIC_OR_PARTITION")
+    (response,) = client.ask(request, 8).topics
+    assert code(response) in ("INVALID_TOPIC_EXCEPTION", "UNKNOWN_TOPIC_OR_PARTITION")
     assert code(client.produce(name, batch())) == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
@@ -57,8 +57,8 @@ def test_bad_settings_are_refused(client: RawClient, topic: str) -> None:
     ):
         config = [create.CreatableTopicConfig(name=name, value=value)]
         wanted = create.CreatableTopic(name="misconfigured", num_partitions=1, replication_factor=1, configs=config)
-        (answer,) = client.ask(create.CreateTopicsRequest(topics=[wanted]), 7).topics
-        assert code(answer) == "INVALID_CONFIG", name
+        (response,) = client.ask(create.CreateTopicsRequest(topics=[wanted]), 7).topics
+        assert code(response) == "INVALID_CONFIG", name
         assert alter_topic(client, topic, name, value) == "INVALID_CONFIG", name
     assert alter_topic(client, "nowhere", "retention.ms", "5") == "UNKNOWN_TOPIC_OR_PARTITION"
     assert "misconfigured" not in [each.name for each in client.metadata().topics]
@@ -91,7 +91,7 @@ def test_a_leader_epoch_that_is_not_the_present_one(client: RawClient, topic: st
 
 
 def test_an_old_leader_epoch_is_fenced() -> None:
-    """A restart elects anew, so a client from before knows an older epoch."""
+    """A restart elects again, so a client from before knows an older epoch."""
     broker = Broker()
     with broker, RawClient(broker.bootstrap) as client:
         client.create_topic("t")

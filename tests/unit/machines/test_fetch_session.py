@@ -75,7 +75,7 @@ def test_epochs_go_round_to_one() -> None:
     assert [next_epoch(epoch) for epoch in (0, 1, MAX_INT, FINAL_EPOCH)] == [1, 2, 1, FINAL_EPOCH]
 
 
-def test_without_a_session_everything_is_answered_and_nothing_is_kept() -> None:
+def test_without_a_session_everything_gets_a_response_and_nothing_is_kept() -> None:
     cache = make_cache()
     context = open_context(cache, 0, FINAL_EPOCH, wanted(0, 1))
     assert [context.include(partition, 0, 5, 0, 0) for partition in context.partitions] == [True, True]
@@ -83,7 +83,7 @@ def test_without_a_session_everything_is_answered_and_nothing_is_kept() -> None:
     assert len(cache) == 0
 
 
-def test_an_incremental_fetch_reads_the_whole_session_and_answers_what_changed() -> None:
+def test_an_incremental_fetch_reads_the_whole_session_and_responds_what_changed() -> None:
     cache = make_cache()
     session_id = create(cache, 3)
     assert session_id > 0
@@ -95,7 +95,7 @@ def test_an_incremental_fetch_reads_the_whole_session_and_answers_what_changed()
     assert included_in_response(open_context(cache, session_id, 4, []), high_watermark=11) == []
 
 
-def test_what_belongs_in_an_answer() -> None:
+def test_what_belongs_in_a_response() -> None:
     cache = make_cache()
     session_id = create(cache, 1)
 
@@ -192,7 +192,7 @@ def test_a_parked_fetch_that_was_overtaken_is_refused_and_changes_nothing() -> N
     assert included_in_response(overtaking) == []
 
 
-def test_a_throttled_answer_keeps_the_session() -> None:
+def test_a_throttled_response_keeps_the_session() -> None:
     cache = make_cache()
     session_id = create(cache)
     assert open_context(cache, session_id, 1, []).finish_throttled() == (ErrorCode.NONE, session_id)

@@ -62,7 +62,7 @@ def test_the_first_request_names_everything_and_later_ones_what_is_new() -> None
 
 
 @pytest.mark.parametrize("error", [ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH])
-def test_a_session_that_is_over_begins_anew(error: ErrorCode) -> None:
+def test_a_session_that_is_over_begins_again(error: ErrorCode) -> None:
     machine = machine_with(A, B)
     machine.next_request()
     assert not machine.on_response(1, error, 0)

@@ -331,7 +331,7 @@ def test_half_close_with_nothing_pending_closes() -> None:
     run(test)
 
 
-def test_too_many_pending_replies_stop_reading_until_half_are_answered() -> None:
+def test_too_many_pending_replies_stop_reading_until_half_get_responses() -> None:
     pending: list[Deferred[Parts]] = []
 
     def respond(_: Connection, payload: bytes) -> Answer:
@@ -384,7 +384,7 @@ def test_a_client_that_never_reads_is_not_read_from_and_others_are_served() -> N
     run(test)
 
 
-def test_answers_held_back_by_a_pending_one_are_bounded_too() -> None:
+def test_responses_held_back_by_a_pending_one_are_bounded_too() -> None:
     pending: list[Deferred[Parts]] = []
 
     def respond(_: Connection, payload: bytes) -> Answer:

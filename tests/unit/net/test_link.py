@@ -40,7 +40,7 @@ both_networks = pytest.mark.parametrize("run", [on_memory, on_sockets])
 
 
 class Peer:
-    """A broker that answers heartbeats with the generation id of the request as the throttle time."""
+    """A broker that responds heartbeats with the generation id of the request as the throttle time."""
 
     def __init__(self, max_version: int = 4) -> None:
         self.versions: list[int] = []
@@ -94,7 +94,7 @@ def beat(number: int) -> HeartbeatRequest:
 
 
 @both_networks
-def test_requests_are_pipelined_and_answered_in_order(run: Callable[[Scenario], None]) -> None:
+def test_requests_are_pipelined_and_responded_to_in_order(run: Callable[[Scenario], None]) -> None:
     async def scenario(network: Network) -> None:
         peer = Peer()
         server = await peer.start(network)
@@ -199,7 +199,7 @@ def test_closed_in_the_middle_of_a_response(run: Callable[[Scenario], None]) -> 
     run(scenario)
 
 
-def test_an_answer_out_of_turn_ends_the_connection() -> None:
+def test_a_response_out_of_turn_ends_the_connection() -> None:
     async def scenario(network: Network) -> None:
         peer = Peer()
         server = await peer.start(network)

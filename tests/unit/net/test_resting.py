@@ -101,7 +101,7 @@ def peers() -> Iterator[Callable[[int], Peers]]:
         yield make
 
 
-def test_few_heartbeats_are_answered_at_once(peers: Callable[[int], Peers]) -> None:
+def test_few_heartbeats_get_responses_at_once(peers: Callable[[int], Peers]) -> None:
     some = peers(3)
     for number in (0, 1, 2, 0):
         some.loop.now += GAP_SECONDS

@@ -286,8 +286,8 @@ def test_many_connections() -> None:
     async def test() -> None:
         async with network(Handler()) as net:
             clients = [await net.connect() for _ in range(200)]
-            answers = await asyncio.gather(*(client.ask(b"%d" % number) for number, client in enumerate(clients)))
-            assert answers == [b"%d" % number for number in range(200)]
+            responses = await asyncio.gather(*(client.ask(b"%d" % number) for number, client in enumerate(clients)))
+            assert responses == [b"%d" % number for number in range(200)]
 
     run(test)
 

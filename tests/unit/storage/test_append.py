@@ -142,7 +142,7 @@ def test_compacted_topics_need_keys(tmp_path: Path) -> None:
     assert append(log, make_batch()).first_offset == 0
 
 
-def test_retry_is_answered_with_its_first_offset(tmp_path: Path) -> None:
+def test_retry_gets_a_response_with_its_first_offset(tmp_path: Path) -> None:
     log = open_test_log(tmp_path)
     for sequence in range(0, 12, 2):
         append(log, make_batch(2, producer_id=7, epoch=0, sequence=sequence))

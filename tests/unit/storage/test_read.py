@@ -147,7 +147,7 @@ def test_marker_above_the_high_watermark_is_not_stable(tmp_path: Path) -> None:
     assert log.last_stable_offset == 3
 
 
-def test_damaged_index_is_built_anew(log: Log) -> None:
+def test_damaged_index_is_built_again(log: Log) -> None:
     expected = read_all(log)
     segment = log.segments[2]
     log.close()
@@ -162,7 +162,7 @@ def test_damaged_index_is_built_anew(log: Log) -> None:
             assert next(iter_headers(data.slice.read()))[1] == header
 
 
-def test_missing_index_is_built_anew(log: Log) -> None:
+def test_missing_index_is_built_again(log: Log) -> None:
     log.close()
     for segment in log.segments:
         Path(segment.offset_index.path).unlink()

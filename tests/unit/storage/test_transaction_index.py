@@ -38,7 +38,7 @@ DAMAGE = [lambda content: content[:-5], lambda content: bytes(len(content)), lam
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("segment_bytes", [400, 1000, 1_000_000])
-def test_a_damaged_index_is_built_anew_for_a_reader(tmp_path: Path, damage, segment_bytes: int) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_index_is_built_again_for_a_reader(tmp_path: Path, damage, segment_bytes: int) -> None:  # type: ignore[no-untyped-def]
     log = filled(tmp_path, segment_bytes=segment_bytes)
     before = all_aborted(log)
     assert len(before) == 5

@@ -1,4 +1,4 @@
-"""Buffers for large answers: used again and grown while nobody looks at them, left alone while somebody does."""
+"""Buffers for large responses: used again and grown while nobody looks at them, left alone while somebody does."""
 
 import mmap
 import sys
@@ -10,7 +10,7 @@ from barnabas.transport.kept_buffers import KEPT_BUFFER_BYTES, KEPT_BUFFERS, Rec
 SIZE = 3 * KEPT_BUFFER_BYTES
 
 
-def test_small_answers_have_memory_of_just_their_size() -> None:
+def test_small_responses_have_memory_of_just_their_size() -> None:
     buffers = ReceiveBuffers()
     view = buffers.take(KEPT_BUFFER_BYTES - 1)
     assert (len(view), view.nbytes, len(buffers)) == (KEPT_BUFFER_BYTES - 1, KEPT_BUFFER_BYTES - 1, 0)
@@ -54,7 +54,7 @@ def test_where_mappings_cannot_grow_there_is_a_new_one(monkeypatch: pytest.Monke
     assert len(buffers) == 2
 
 
-def test_one_that_is_far_too_large_is_not_held_by_a_small_answer() -> None:
+def test_one_that_is_far_too_large_is_not_held_by_a_small_response() -> None:
     buffers = ReceiveBuffers()
     buffers.take(8 * SIZE)
     small = buffers.take(SIZE)

@@ -60,8 +60,8 @@ def test_frames_and_files_between_a_server_and_a_client(tmp_path: Path) -> None:
         client = ClientConnection(channel, "broker:1", client_id="c", request_timeout_ms=30_000, max_idle_ms=-1)
         client._stream.frames.max_bytes = 1 << 30
         bodies = [bytes([number]) * size for number, size in enumerate((0, 10, 60_000, 2_000_000))]
-        answers = [client.post(HEARTBEAT, 4, [body]) for body in [*bodies, b"file"]]
-        assert [bytes(await answer) for answer in answers] == [*bodies, data[5:3_000_005]]
+        responses = [client.post(HEARTBEAT, 4, [body]) for body in [*bodies, b"file"]]
+        assert [bytes(await response) for response in responses] == [*bodies, data[5:3_000_005]]
         assert not server.connections[0].is_resting
         client.close()
         await server.stop()

@@ -101,7 +101,7 @@ def test_a_turn_that_is_over_and_a_socket_that_is_full(data_file: OpenFile, monk
         assert not queue.gave_way
 
 
-def test_an_answer_of_several_turns_does_not_wait_for_the_selector(
+def test_a_response_of_several_turns_does_not_wait_for_the_selector(
     data_file: OpenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And others have their turns in between."""
@@ -180,8 +180,8 @@ def test_a_truncated_file_closes_its_connection_only(tmp_path: Path) -> None:
 
     async def test() -> None:
         part = FileSlice(Files().open(str(path)), 0, 100_000)
-        answers = {b"bad": [b"\0\1\x86\xa0", part], b"good": [framed(b"good")]}
-        async with network(Handler(lambda connection, payload: list(answers[payload]))) as net:
+        responses = {b"bad": [b"\0\1\x86\xa0", part], b"good": [framed(b"good")]}
+        async with network(Handler(lambda connection, payload: list(responses[payload]))) as net:
             bad, good = await net.connect(), await net.connect()
             await bad.send(framed(b"bad"))
             assert len(await bad.read_to_end()) <= 50_004

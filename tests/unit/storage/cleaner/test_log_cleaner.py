@@ -39,7 +39,7 @@ def test_the_checkpoint_is_written_and_read_again(compacted: CompactedLog) -> No
     assert not compacted.clean()
 
 
-def test_a_broken_checkpoint_means_cleaning_anew(compacted: CompactedLog) -> None:
+def test_a_broken_checkpoint_means_cleaning_again(compacted: CompactedLog) -> None:
     assert compacted.clean()
     (Path(compacted.directory).parent / "cleaner-offset-checkpoint").write_bytes(b"\x00" * 30)
     compacted.reopen()

@@ -167,7 +167,7 @@ def test_the_end_of_an_assignment_releases_its_partitions(driver: MachineDriver)
     assert not group_of(driver).is_held_by_another("b", T, 0)
 
 
-def test_a_topic_made_anew_is_another_one(driver: MachineDriver) -> None:
+def test_a_topic_made_again_is_another_one(driver: MachineDriver) -> None:
     beat(driver, "a", 0)
     driver.show_image(image_of(2, b"u" * 16))
     response = beat(driver, "a", 1, topic_partitions=[])
@@ -195,7 +195,7 @@ def test_a_classic_group_with_unreadable_members_is_not_upgraded(driver: Machine
     assert isinstance(group_of(driver), ClassicGroup)
 
 
-def test_an_upgrade_answers_what_is_held_and_lets_nobody_share(driver: MachineDriver) -> None:
+def test_an_upgrade_responses_what_is_held_and_lets_nobody_share(driver: MachineDriver) -> None:
     """The leader gave partition 0 to both: the first keeps it. The second was waiting in JoinGroup meanwhile."""
     metadata = encode_versioned(ConsumerProtocolSubscription(topics=["t"]), 1)
     for token in ("one", "two"):

@@ -74,7 +74,7 @@ class Client:
         self.topics = self.random.sample(NAMES, self.random.randint(1, 3))
 
     def ask(self, command: Any) -> Any:
-        """None: the request or its answer is lost."""
+        """None: the request or its response is lost."""
         if self.simulation.with_faults and self.random.random() < 0.03:
             return None
         response = self.simulation.driver.ask(command)
