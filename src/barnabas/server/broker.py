@@ -217,6 +217,7 @@ class Broker:
             lambda topic: self.settings.topic_config(image, topic),
             self.clock.now_ms(),
             threads_per_directory=self.config.num_recovery_threads_per_data_dir,
+            is_replicated=lambda each: (found := image.partition(*each)) is not None and len(found.replicas) > 1,
         )
 
     def _on_delta(self, delta: Delta) -> None:

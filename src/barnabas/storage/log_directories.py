@@ -87,11 +87,19 @@ class LogDirectories:
         for directory in self.directories:
             directory.check_node(node_id)
 
-    def load(self, config_for: ConfigFor, now_ms: int, *, threads_per_directory: int = 1) -> None:
+    def load(
+        self,
+        config_for: ConfigFor,
+        now_ms: int,
+        *,
+        threads_per_directory: int = 1,
+        is_replicated: Callable[[TopicPartition], bool] = lambda _: False,
+    ) -> None:
         """Opens all logs, recovering them after a crash. Damaged ones are left out, see `damaged`."""
         for directory in self.directories:
             if directory.is_offline:
                 continue
+            directory.is_replicated = is_replicated
             if threads_per_directory > 1:
                 with ThreadPoolExecutor(threads_per_directory, thread_name_prefix="log-recovery") as executor:
                     directory.load(config_for, now_ms, executor)

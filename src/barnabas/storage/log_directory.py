@@ -89,6 +89,8 @@ class LogDirectory:
         self._refused = RefusedLogs(files, self.path)
         self._found_at_start: dict[str, dict[TopicPartition, int]] = {}
         """The checkpoints by name, as they were at the start."""
+        self.is_replicated: Callable[[TopicPartition], bool] = lambda _: False
+        """Whether other brokers have replicas of the partition."""
         self._recovery_points: dict[TopicPartition, int] = {}
         """As last written: a new log must not find an entry of an earlier log of the same name."""
         self._gone: dict[TopicPartition, int] = {}
@@ -232,7 +234,7 @@ class LogDirectory:
             open_log(log, checkpoints, clean=clean, now_ms=now_ms)
             self.logs[topic_partition] = log
         except CorruptPartitionMetadataError as error:
-            self._refuse_or_drop(topic_partition, error, now_ms)
+            self._refuse_or_drop(topic_partition, error, checkpoints.recovery_point, now_ms)
         except DamagedLogError as error:
             self._refuse(topic_partition, error)
         except OSError as error:
@@ -253,13 +255,22 @@ class LogDirectory:
         )
         self.damaged[topic_partition] = str(error)
 
-    def _refuse_or_drop(self, topic_partition: TopicPartition, error: Exception, now_ms: int) -> None:
-        """A folder without records whose metadata is torn was being created at a power loss: it is created again."""
+    def _refuse_or_drop(
+        self, topic_partition: TopicPartition, error: Exception, recovery_point: int, now_ms: int
+    ) -> None:
+        """Torn metadata of a log that was never flushed, since a flush includes them: a power loss took what it held.
+
+        Without records it was being created, and is created again. One with records is refused unless there are other
+        replicas: they have what was acknowledged, while nobody knows whether these are records of the same topic.
+        """
         folder = self._file(folder_name(topic_partition))
-        if any(self._files.status(f"{folder}/{name}").size for name in self._files.names(folder) if ".log" in name):
+        has_records = any(
+            self._files.status(f"{folder}/{name}").size for name in self._files.names(folder) if ".log" in name
+        )
+        if has_records and (recovery_point > 0 or not self.is_replicated(topic_partition)):
             self._refuse(topic_partition, error)
             return
-        logger.warning("%s holds no records and is dropped: %s", topic_partition, error)
+        logger.warning("%s was never flushed and is dropped: %s", topic_partition, error)
         renamed = self._file(deleted_folder_name(topic_partition))
         self._files.rename(folder, renamed)
         self.deletions.add_folder(renamed, now_ms)

@@ -172,6 +172,25 @@ def test_torn_partition_metadata_of_an_empty_log(tmp_path: Path) -> None:
     again.release()
 
 
+def test_torn_partition_metadata_of_a_log_that_was_never_flushed_and_has_other_replicas(tmp_path: Path) -> None:
+    directories = started(tmp_path)
+    for number in range(2):
+        append(directories.create_log(tp(number), TOPIC_ID, small_config(), NOW), make_batch())
+    flushed = directories.get(tp(1))
+    assert flushed is not None
+    flushed.flush()
+    directories.checkpoint_recovery_points()
+    directories.release()
+    for number in range(2):
+        (tmp_path / f"orders-{number}" / "partition.metadata").write_bytes(b"")
+    again = LogDirectories([str(tmp_path)], files=None)
+    again.acquire()
+    again.load(lambda _: small_config(), NOW, is_replicated=lambda _: True)
+    assert list(again.damaged) == [tp(1)]
+    assert again.create_log(tp(0), TOPIC_ID).log_end_offset == 0
+    again.release()
+
+
 @pytest.mark.parametrize("content", [b"", bytes(9), b"0\n7\n", b"0\n1\norders 0 x\n"])
 def test_damaged_checkpoints_cost_only_time(tmp_path: Path, content: bytes) -> None:
     directories = started(tmp_path)
