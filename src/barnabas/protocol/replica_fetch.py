@@ -121,6 +121,7 @@ def read_partitions(body: memoryview) -> Iterator[ReplicaFetched]:
                     position += 1
                 yield ReplicaFetched(topic_id, index, error_code, high_watermark, log_start, epoch, end_offset, records)
             position = position + 1 if not body[position] else skip_tagged_fields(body, position)
+        skip_tagged_fields(body, position)
     except (struct.error, IndexError) as error:
         raise ProtocolError(f"FetchResponse v{VERSION} is cut short: {error}") from error
 

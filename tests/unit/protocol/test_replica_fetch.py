@@ -84,7 +84,7 @@ def test_responses(results: list[ReplicaFetched], diverges: bool, aborts: bool) 
     body = memoryview(encode(messages.FetchResponse(error_code=5, session_id=9, responses=topics), VERSION))
     assert read_head(body) == (5, 9)
     assert list(read_partitions(body)) == results
-    for cut in range(0, len(body), 37):
+    for cut in (*range(0, len(body), 37), len(body) - 1):
         with pytest.raises(ProtocolError):
             read_head(body[:cut])
             list(read_partitions(body[:cut]))
