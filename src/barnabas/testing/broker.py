@@ -13,6 +13,7 @@ from barnabas.errors import ErrorCode
 from barnabas.metadata.image import ClusterImage
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from barnabas.server.broker import Broker as ServerBroker
+from barnabas.storage.meta_properties import META_PROPERTIES
 from barnabas.testing.network import BreakableNetwork
 from barnabas.testing.request_faults import request_fault
 from barnabas.testing.server_thread import ServerThread
@@ -48,6 +49,7 @@ class Broker:
         self._settings = {name: _text(value) for name, value in (settings or {}).items()}
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._folder_properties: bytes | None = None
         self._thread: ServerThread | None = None
         self._tree = MemoryTree() if tree is None else tree
         self._network = BreakableNetwork()
@@ -74,6 +76,8 @@ class Broker:
             raise RuntimeError("the broker runs already")
         if self._data_dir is None and self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True)
+            if self._folder_properties is not None:
+                Path(self._temporary.name, META_PROPERTIES).write_bytes(self._folder_properties)
         try:
             self._thread = ServerThread(self._config(), MemoryStore(self._tree), self._network)
             self._port = self.port
@@ -87,6 +91,9 @@ class Broker:
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.stop()
+            if self._temporary is not None:
+                # The next folder is empty too, but has the same id: else its partitions would be given up as lost.
+                self._folder_properties = Path(self._temporary.name, META_PROPERTIES).read_bytes()
             self._remove_temporary()
 
     def kill(self) -> None:
