@@ -87,7 +87,7 @@ def test_a_failure_that_nobody_reads_has_its_status(words: str, status: int, nob
         (BARNABAS, ["--help"], "barnabas"),
         (BARNABAS, ["topic", "list", "-b", "BROKER"], "barnabas topic list"),
         (BARNABAS, ["consume", "orders", "-e", "-b", "BROKER"], "barnabas consume"),
-        (BARNABAS, ["completion", "bash"], "barnabas"),
+        (BARNABAS, ["completion", "bash"], "barnabas completion"),
         (TOPICS, ["--list", "--bootstrap-server", "BROKER"], "kafka-topics.sh"),
     ],
 )
