@@ -123,7 +123,7 @@ class NetworkSettings(SettingsTable):
         no_effect=BY_BYTES,
     )
     request_timeout_ms: int = int32(
-        30_000, "How long a broker waits for the response to its own requests.", importance=HIGH, no_effect=NO_PEERS
+        30_000, "How long a broker waits for the response to its own requests.", importance=HIGH
     )
     security_inter_broker_protocol: str = string(
         "PLAINTEXT",
