@@ -68,6 +68,7 @@ class ClusterChaos:
     async def run(self, cells: Iterable[Cell]) -> list[str]:
         """Everything that is wrong, in words."""
         await self._workload.start()
+        self._cluster.known_topics |= {"source", "target"}
         await self._in_sync()
         for cell in cells:
             await self._run_cell(cell)
@@ -80,7 +81,6 @@ class ClusterChaos:
     async def _run_cell(self, cell: Cell) -> None:
         before = self._workload.history.acknowledged_count
         number = await asyncio.to_thread(self._cluster.who_is, cell.role, "source", self._chance.randrange(2))
-        number = number if number in BROKERS else self._chance.choice(BROKERS)
         print(f"{cell}: broker {number}", flush=True)
         await self._faults[cell.fault](number)
         self.healing_seconds[cell] = await self._in_sync()

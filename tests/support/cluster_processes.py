@@ -48,6 +48,7 @@ class ClusterProcesses:
         self._namespaces = namespaces
         self.brokers: dict[int, ServerProcess] = {number: self._broker(number) for number in BROKERS}
         self._admin: Admin | None = None
+        self.known_topics: set[str] = set()
 
     @property
     def bootstrap(self) -> str:
@@ -122,7 +123,18 @@ class ClusterProcesses:
     # --- what is the case ---
 
     def who_is(self, role: str, topic: str, partition: int = 0) -> int:
-        """The broker that has the role now, of this partition where it is about one."""
+        """The broker that has the role, of this partition where it is about one, as soon as one has it."""
+        found = -1
+
+        def find() -> bool:
+            nonlocal found
+            found = self._find(role, topic, partition)
+            return found in BROKERS
+
+        self.wait_until(find, role)
+        return found
+
+    def _find(self, role: str, topic: str, partition: int) -> int:
         if role == "controller":
             controller = self.admin.describe_cluster().controller
             return -1 if controller is None else controller.id
@@ -132,8 +144,11 @@ class ClusterProcesses:
         return -1 if described.leader is None else described.leader
 
     def is_in_sync(self) -> bool:
-        """Whether every replica of every partition is in sync."""
-        names = list(self.admin.list_topics(include_internal=True))
+        """Whether every replica of every partition is in sync, as any broker sees it."""
+        names = set(self.admin.list_topics(include_internal=True))
+        if not names >= self.known_topics:
+            return False  # a broker that has just started
+        self.known_topics |= names
         for topic in self.admin.describe_topics(names).values():
             if any(each.is_under_replicated or each.leader is None for each in topic.partitions):
                 return False
