@@ -8,10 +8,11 @@ from unittest.mock import patch
 
 from broker_cluster import BrokerCluster
 from confluent_kafka import Consumer, TopicPartition
-from raw_client import base_offsets, batch, fetch_request, produce_request
+from raw_client import RawClient, base_offsets, batch, fetch_request, produce_request
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.commands import NewTopic
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -19,6 +20,7 @@ from barnabas.protocol.messages.delete_records import (
 )
 from barnabas.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.testing import Cluster
 
 RACK_AWARE = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 
@@ -204,3 +206,17 @@ def test_the_lag_of_a_follower(tmp_path: Path) -> None:
         assert lags == [0, 5]
 
     run(tmp_path, scenario)
+
+
+def test_a_request_that_does_not_reach_the_controller_times_out_and_works_once_it_does(tmp_path: Path) -> None:
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=3)
+    with Cluster(3, data_dir=tmp_path) as cluster:
+        controller = cluster.controller
+        other = (controller + 1) % 3
+        with RawClient(cluster.brokers[other].bootstrap) as client:
+            cluster.partition(controller, other)
+            (refused,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=1500), 7).topics
+            assert refused.error_code == ErrorCode.REQUEST_TIMED_OUT
+            cluster.heal()
+            (made,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7).topics
+            assert made.error_code == ErrorCode.NONE
