@@ -91,9 +91,9 @@ class Broker:
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.stop()
-            if self._temporary is not None:
+            if self._temporary is not None and (properties := Path(self._temporary.name, META_PROPERTIES)).exists():
                 # The next folder is empty too, but has the same id: else its partitions would be given up as lost.
-                self._folder_properties = Path(self._temporary.name, META_PROPERTIES).read_bytes()
+                self._folder_properties = properties.read_bytes()
             self._remove_temporary()
 
     def kill(self) -> None:
