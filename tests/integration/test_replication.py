@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from barnabas import Consumer, Producer
+from barnabas.errors import StorageError
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.testing import Cluster
 
@@ -139,6 +140,10 @@ def test_a_damaged_replica_is_copied_anew_and_kept_for_inspection(cluster: Clust
     cluster.create_topic("t")
     send(cluster, "t", [b"%d" % number for number in range(100)])
     follower = next(iter({0, 1, 2} - {cluster.leader("t", 0)}))
+    broker = cluster.brokers[follower]._running()
+    until(lambda: hosted(cluster, follower, "t").log.log_end_offset == 100, "it has them all")
+    cluster.brokers[follower]._call(hosted(cluster, follower, "t").log.flush)
+    cluster.brokers[follower]._call(broker.log_directories.checkpoint_recovery_points)
     cluster.kill(follower)
     send(cluster, "t", [b"more"])
     (tmp_path / str(follower) / "t-0" / "partition.metadata").write_bytes(b"torn by a power loss")
@@ -146,3 +151,16 @@ def test_a_damaged_replica_is_copied_anew_and_kept_for_inspection(cluster: Clust
     until(lambda: in_sync(cluster, "t") == [{0, 1, 2}], "it is in sync again")
     assert segment_bytes(tmp_path, follower, "t", 0) == segment_bytes(tmp_path, cluster.leader("t", 0), "t", 0)
     assert len(list((tmp_path / str(follower)).glob("t-0.*-stray"))) == 1
+
+
+def test_a_failed_log_directory_gives_up_leadership(cluster: Cluster) -> None:
+    cluster.create_topic("t", partitions=3)
+    sent = [b"%d" % number for number in range(100)]
+    send(cluster, "t", sent)
+    failed = cluster.leader("t", 0)
+    broker = cluster.brokers[failed]._running()
+    cluster.brokers[failed]._call(lambda: broker.log_directories.directories[0].fail(StorageError("EIO")))
+    until(lambda: cluster.leader("t", 0) != failed, "another broker leads")
+    more = [b"more %d" % number for number in range(100)]
+    send(cluster, "t", more)
+    assert {record.value for record in cluster.records("t")} == {*sent, *more}

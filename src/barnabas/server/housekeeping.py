@@ -105,6 +105,7 @@ class Housekeeping:
     async def shrink_isrs(self) -> None:
         self._replicas.max_lag_ms = self._config().replica_lag_time_max_ms
         await self._for_each("in-sync replicas", self._replicas.shrink_isr)
+        self._replicas.resign_failed()
 
     async def checkpoint_recovery_points(self) -> None:
         await self._in_thread(self._directories.checkpoint_recovery_points)

@@ -144,10 +144,20 @@ class Replicas:
         return broker_epoch in (broker.epoch, NO_BROKER_EPOCH)
 
     def on_directory_offline(self) -> None:
-        """A log directory failed: requests that wait on one of its partitions fail."""
+        """A log directory failed: requests that wait on one of its partitions fail, and others are to lead them."""
         for hosted in self:
             if hosted.log.failure is not None:
                 hosted.on_offline()
+        self.resign_failed()
+
+    def resign_failed(self) -> None:
+        """Leave partitions whose log directory has failed to other replicas, where any are in sync.
+
+        Called again at intervals: another change of the ISR may have been on its way.
+        """
+        for hosted in self:
+            if hosted.log.failure is not None and hosted.state.propose_resignation() is not None:
+                self._propose_isr(hosted)
 
     def _update_config(self, image: ClusterImage, topic: str) -> None:
         partitions = self._topics.get(topic)

@@ -1,7 +1,8 @@
 """Changes of the ISR that leaders ask for (AlterPartition).
 
 A request is checked against the epochs that the leader knows, so that one that was replaced cannot change anything. No
-broker that is away, shutting down or registered anew enters an ISR (KIP-841, KIP-903).
+broker that is away, shutting down or registered anew enters an ISR (KIP-841, KIP-903). A leader may ask for an ISR
+without itself, if its log directory has failed: then another member is elected.
 """
 
 from barnabas.errors import ErrorCode, KafkaError
@@ -66,11 +67,16 @@ def _fault_of(
     return _fault_of_isr(image, change, partition)
 
 
+def _resigns(wanted: tuple[int, ...], partition: PartitionImage) -> bool:
+    """A leader whose log directory has failed leaves the ISR to the others."""
+    return bool(wanted) and set(wanted) < set(partition.in_sync_replicas)
+
+
 def _fault_of_isr(image: ClusterImage, change: IsrChange, partition: PartitionImage) -> ErrorCode:
     wanted = change.in_sync_replicas
     if len(set(wanted)) != len(wanted) or any(each not in partition.replicas for each in wanted):
         return ErrorCode.INVALID_REQUEST
-    if partition.leader not in wanted:
+    if partition.leader not in wanted and not _resigns(wanted, partition):
         return ErrorCode.INVALID_REQUEST
     if change.leader_recovering and (len(wanted) > 1 or not partition.leader_recovering):
         return ErrorCode.INVALID_REQUEST

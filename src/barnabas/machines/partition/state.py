@@ -249,6 +249,14 @@ class PartitionState:
         self._on_members_changed()
         return None
 
+    def propose_resignation(self) -> tuple[int, ...] | None:
+        """The ISR without this broker, whose disk has failed; None if nobody else is in sync, or a change is open."""
+        others = tuple(each for each in self.in_sync_replicas if each != self.broker_id)
+        if not self.is_leader or not others or self._proposed_isr is not None:
+            return None
+        self._propose(others)
+        return others
+
     def on_isr_change_rejected(self) -> int:
         """The controller rejected the change: the committed ISR applies again. Returns the high watermark."""
         for each in self._proposed_isr or ():

@@ -252,3 +252,12 @@ def test_high_watermark_never_goes_back_nor_past_the_in_sync_replicas(steps: lis
         assert state.high_watermark >= before
         if state.high_watermark > before:
             assert state.high_watermark <= min(ends[each] for each in state.in_sync_replicas if each)
+
+
+def test_a_leader_without_a_disk_leaves_the_isr_to_the_others() -> None:
+    state = leader_of_three()
+    assert state.propose_resignation() == (1, 2)
+    assert state.propose_resignation() is None, "one proposal at a time"
+    alone = PartitionState(0)
+    alone.apply(image(isr=(0,)), 0, 0)
+    assert alone.propose_resignation() is None, "nobody else has what was committed"
