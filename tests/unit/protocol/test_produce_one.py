@@ -5,7 +5,7 @@ import importlib
 import re
 import struct
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +29,8 @@ try:
     NATIVE: ModuleType | None = importlib.import_module("barnabas.protocol.produce_one_native")
 except ImportError:
     NATIVE = None
+CONNECTION: Any = SimpleNamespace(listener=SimpleNamespace(name="PLAINTEXT"))
+"""A refusal names the leader by its address on the client's listener."""
 TWINS = [pytest.param(produce_one_pure, id="pure")]
 TWINS.append(pytest.param(NATIVE, id="native", marks=pytest.mark.skipif(NATIVE is None, reason="not compiled")))
 
@@ -208,7 +210,7 @@ def read_answer(version: int, answer: Any) -> tuple[Any, ...]:
 
 def both_ways(calls: HandlerCalls, version: int, topic: Any, acks: int, data: bytes) -> tuple[Any, Any]:
     dispatcher = calls.broker.dispatcher
-    short = dispatcher.on_request(None, frame_of(version, topic, 0, acks, data))  # type: ignore[arg-type]
+    short = dispatcher.on_request(CONNECTION, frame_of(version, topic, 0, acks, data))
     row = dispatcher.table[0]
     frame = frame_of(version, topic, 1, acks, data)
     context = calls.context(row.api_key, version)
@@ -264,7 +266,7 @@ def test_a_partition_that_is_not_for_producers(tmp_path: Path, topic: str, parti
         async with HandlerCalls(tmp_path) as calls:
             await calls.make_topic("topic")
             frame = frame_of(9, topic, partition, 1, batch())
-            response = calls.broker.dispatcher.on_request(None, frame)  # type: ignore[arg-type]
+            response = calls.broker.dispatcher.on_request(CONNECTION, frame)
             expected = "INVALID_TOPIC_EXCEPTION" if topic.startswith("__") else "UNKNOWN_TOPIC_OR_PARTITION"
             assert read_answer(9, response)[0] in (expected, "UNKNOWN_TOPIC_OR_PARTITION")
 
@@ -275,7 +277,7 @@ def test_an_acknowledgement_waits_for_the_flush(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with HandlerCalls(tmp_path, **{"log.flush.interval.messages": "1"}) as calls:
             await calls.make_topic("topic")
-            response = calls.broker.dispatcher.on_request(None, frame_of(9, "topic", 0, 1, batch()))  # type: ignore[arg-type]
+            response = calls.broker.dispatcher.on_request(CONNECTION, frame_of(9, "topic", 0, 1, batch()))
             assert isinstance(response, Deferred)
 
     asyncio.run(scenario())
@@ -293,7 +295,7 @@ def test_a_failed_write_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.M
             with monkeypatch.context() as patched:
                 patched.setattr("barnabas.storage.segment.Segment.append", fail)
                 frame = frame_of(9, "topic", 0, 1, batch())
-                response = calls.broker.dispatcher.on_request(None, frame)  # type: ignore[arg-type]
+                response = calls.broker.dispatcher.on_request(CONNECTION, frame)
             assert read_answer(9, response)[:2] == ("KAFKA_STORAGE_ERROR", -1)
             assert log.log_end_offset == 0
             assert (log.failure is not None) == (isinstance(error, OSError) and error.errno == 5)
