@@ -21,6 +21,7 @@ from barnabas.net.settings import Listener, NetworkSettings, descriptors_for_con
 from barnabas.server.adoption import adopt_folders
 from barnabas.server.broker_parts import BrokerParts, make_parts, topic_defaults
 from barnabas.server.cluster_membership import InconsistentClusterIdError
+from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
 from barnabas.types import NodeId
@@ -62,6 +63,8 @@ class Broker:
         self.housekeeping = parts.housekeeping
         self.compaction = parts.compaction
         self._network = parts.network
+        self._liveness = parts.liveness
+        self._leader_balancing = parts.leader_balancing
         self._executor = parts.executor
         self._reserves = parts.reserves
         self.dispatcher = Dispatcher(self, HANDLERS)
@@ -109,6 +112,7 @@ class Broker:
             raise
         self._reserves.fill()
         self.housekeeping.start()
+        self._leader_balancing.start()
         self.compaction.start(self.config)
         self._server.serve()
 
@@ -117,12 +121,17 @@ class Broker:
 
         What fails is logged in one line and the rest is done all the same: above all the logs are closed.
         """
+        if self.config.controlled_shutdown_enable:
+            await _stopped("leadership", hand_over_leaders(self.cluster, self.controller))
+        self.cluster.leave()
         self.fetch_purgatory.finish_all()
         await _stopped("the transaction coordinator", self.transactions.stop())
         await _stopped("the group coordinator", self.groups.stop())
         self._controller_channel.stop()
         await _stopped("requests", self.dispatcher.drain())
         await _stopped("the listeners", self._server.stop())
+        await _stopped("the balancing of leaders", self._leader_balancing.stop())
+        await _stopped("the watch over other brokers", self._liveness.stop())
         await _stopped("housekeeping", self.housekeeping.stop())
         await _stopped("compaction", self.compaction.stop())
         self._reserves.release_if_short()
@@ -150,6 +159,7 @@ class Broker:
         self.log_directories.release()
 
     async def _give_up(self) -> None:
+        await self._liveness.stop()
         await self.auto_topic_creation.stop()
         await self.transactions.stop()
         await self.groups.stop()
@@ -225,6 +235,7 @@ class Broker:
             self._on_settings_changed()
             self.replicas.update_all_configs(delta.image)
         self.links.on_delta(delta)
+        self._liveness.on_delta(delta)
         self._controller_channel.on_delta(delta)
         self.replicas.on_delta(delta)
         self.followers.on_delta(delta)

@@ -19,7 +19,11 @@ from barnabas.metadata.engine_options import EngineOptions
 from barnabas.metadata.registry import file_at, store_at
 from barnabas.metadata.store import MetadataStore
 from barnabas.net.timers import Timers
-from barnabas.server.auto_topic_creation import AutoTopicCreation
+from barnabas.server.auto_topic_creation import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    AutoTopicCreation,
+)
 from barnabas.server.broker_links import BrokerLinks
 from barnabas.server.cluster_membership import ClusterMembership
 from barnabas.server.compaction import Compaction
@@ -32,6 +36,8 @@ from barnabas.server.forwarding import Forwarding
 from barnabas.server.group_coordinator import GroupCoordinator
 from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.isr_changes import IsrChanges
+from barnabas.server.leader_balancing import LeaderBalancing
+from barnabas.server.liveness import Liveness
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.record_work import RecordWork
@@ -73,6 +79,8 @@ class BrokerParts:
     replicas: Replicas
     cluster: ClusterMembership
     controller: ControllerClient
+    liveness: Liveness
+    leader_balancing: LeaderBalancing
     isr_changes: IsrChanges
     followers: Followers
     auto_topic_creation: AutoTopicCreation
@@ -141,6 +149,7 @@ def make_parts(
         defaults=topic_defaults(config),
         clock=clock,
         random=random,
+        registration_timeout_ms=config.initial_broker_registration_timeout_ms,
     )
     links = BrokerLinks(
         network,
@@ -205,6 +214,8 @@ def make_parts(
         replicas=replicas,
         cluster=cluster,
         controller=controller,
+        liveness=Liveness(node_id, links, cluster.remove_broker),
+        leader_balancing=LeaderBalancing(lambda: settings.config, cluster, controller),
         isr_changes=isr_changes,
         followers=followers,
         auto_topic_creation=AutoTopicCreation(controller.create_topics_anywhere),
@@ -217,7 +228,14 @@ def make_parts(
 
 
 def topic_defaults(config: BrokerConfig) -> TopicDefaults:
-    return TopicDefaults(config.num_partitions, config.default_replication_factor)
+    return TopicDefaults(
+        config.num_partitions,
+        config.default_replication_factor,
+        internal_replication_factors=(
+            (GROUP_METADATA_TOPIC, config.offsets_topic_replication_factor),
+            (TRANSACTION_STATE_TOPIC, config.transaction_state_log_replication_factor),
+        ),
+    )
 
 
 def _flush_up_to(log: Log, offset: int) -> None:

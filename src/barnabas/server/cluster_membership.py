@@ -84,7 +84,7 @@ class ClusterMembership:
         self._check_pending = False
         self._is_leaving = False
         self._end_watches: list[Callable[[], None]] = []
-        self._in_image: asyncio.Future[None] | None = None
+        self._waiting: dict[asyncio.Future[None], Callable[[ClusterImage], bool]] = {}
 
     @property
     def cluster_id(self) -> str:
@@ -186,7 +186,18 @@ class ClusterMembership:
             self._check_pending = True
             self._queue.put_nowait(None)
 
-    async def remove_broker(self, broker_id: int, epoch: int) -> None:
+    async def wait_until(self, condition: Callable[[ClusterImage], bool], timeout_ms: int) -> None:
+        """Until the image is so. Raises TimeoutError."""
+        if condition(self.image):
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[future] = condition
+        try:
+            await asyncio.wait_for(future, timeout_ms / 1000)
+        finally:
+            del self._waiting[future]
+
+    async def remove_broker(self, broker_id: NodeId, epoch: int) -> None:
         """The process of another broker is gone: end its registration, and its being controller."""
         await self._in_thread(self._repository.remove_registration, broker_id, epoch)
         self.check_soon()
@@ -212,11 +223,8 @@ class ClusterMembership:
 
     async def _wait_until_in_image(self) -> None:
         """Others know this broker once the controller has seen it."""
-        if self._is_in_image():
-            return
-        self._in_image = asyncio.get_running_loop().create_future()
         try:
-            await asyncio.wait_for(self._in_image, self._registration_timeout_ms / 1000)
+            await self.wait_until(self._is_in, self._registration_timeout_ms)
         except TimeoutError:
             await self.stop()
             raise KafkaError(
@@ -224,8 +232,8 @@ class ClusterMembership:
                 f"no controller has accepted broker {self.broker_id} within {self._registration_timeout_ms} ms",
             ) from None
 
-    def _is_in_image(self) -> bool:
-        broker = self.image.brokers.get(self.broker_id)
+    def _is_in(self, image: ClusterImage) -> bool:
+        broker = image.brokers.get(self.broker_id)
         return broker is not None and broker.epoch == self.broker_epoch
 
     def _on_session_state(self, state: SessionState) -> None:
@@ -354,8 +362,9 @@ class ClusterMembership:
         if delta.previous is not self.image:
             delta = Delta.between(self.image, delta.image)
         self.image = delta.image
-        if self._in_image is not None and not self._in_image.done() and self._is_in_image():
-            self._in_image.set_result(None)
+        for future, condition in self._waiting.items():
+            if not future.done() and condition(self.image):
+                future.set_result(None)
         if delta.is_empty:
             return
         for listener in self.listeners:

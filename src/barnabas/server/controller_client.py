@@ -19,6 +19,7 @@ from barnabas.protocol.messages.alter_partition import (
     PartitionData,
     TopicData,
 )
+from barnabas.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -126,10 +127,37 @@ class ControllerClient:
         results: tuple[commands.ElectionResult, ...] = await self._submit(commands.ElectLeaders(election, wanted))
         return results
 
-    async def controlled_shutdown(self, broker_id: NodeId, broker_epoch: int = -1) -> tuple[TopicPartition, ...]:
-        """Moves leadership away from a broker; returns the partitions that have no other in-sync replica."""
+    async def controlled_shutdown(self, timeout_ms: int | None = None) -> tuple[TopicPartition, ...]:
+        """Moves leadership away from this broker; returns the partitions that have no other in-sync replica."""
+        membership = self._membership
+        response: ControlledShutdownResponse | None = None
+        if self._channel is not None:
+            request = ControlledShutdownRequest(broker_id=membership.broker_id, broker_epoch=membership.broker_epoch)
+            response = await self._channel.request(request, LinkUse.CONTROL, timeout_ms or self._request_timeout_ms)
+        if response is None:
+            return await self.controlled_shutdown_here(membership.broker_id, membership.broker_epoch)
+        _raise_if(response.error_code)
+        return tuple(TopicPartition(each.topic_name, each.partition_index) for each in response.remaining_partitions)
+
+    async def controlled_shutdown_here(self, broker_id: NodeId, broker_epoch: int) -> tuple[TopicPartition, ...]:
         remaining: tuple[TopicPartition, ...] = await self._submit(commands.ControlledShutdown(broker_id, broker_epoch))
         return remaining
+
+    async def alter_reassignments(
+        self, partitions: Sequence[commands.Reassignment], *, allow_replication_factor_change: bool = True
+    ) -> tuple[commands.ReassignmentResult, ...]:
+        results: tuple[commands.ReassignmentResult, ...] = await self._submit(
+            commands.AlterReassignments(tuple(partitions), allow_replication_factor_change)
+        )
+        return results
+
+    async def unregister_broker(self, broker_id: int) -> None:
+        await self._submit(commands.UnregisterBroker(broker_id))
+
+    async def balance_leaders(self) -> int:
+        """Returns how many leaders moved to preferred replicas."""
+        moved: int = await self._submit(commands.BalanceLeaders())
+        return moved
 
     async def allocate_producer_id_block(self, broker_id: NodeId | None = None) -> range:
         """For this broker, wherever the controller is; as controller, for another one."""

@@ -178,7 +178,7 @@ def test_settings_partitions_and_elections(make_store: MakeStore) -> None:
         assert grown.error is ErrorCode.NONE and len(cluster.image.topics["t"].partitions) == 3
         [elected] = await ControllerClient(cluster).elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)])
         assert elected.error is ErrorCode.ELECTION_NOT_NEEDED
-        assert await ControllerClient(cluster).controlled_shutdown(0) == tuple(
+        assert await ControllerClient(cluster).controlled_shutdown() == tuple(
             TopicPartition("t", each) for each in range(3)
         )
         with pytest.raises(KafkaError) as caught:

@@ -14,7 +14,7 @@ class ReplicationSettings(SettingsTable):
     __slots__ = ()
 
     auto_leader_rebalance_enable: bool = boolean(
-        True, "Whether leadership is automatically returned to preferred replicas.", importance=HIGH, no_effect=NO_PEERS
+        True, "Whether leadership is automatically returned to preferred replicas.", importance=HIGH
     )
     broker_heartbeat_interval_ms: int = int32(
         2000, "Interval of broker heartbeats to the controller.", no_effect=NO_QUORUM
@@ -24,9 +24,7 @@ class ReplicationSettings(SettingsTable):
     broker_session_timeout_ms: int = int32(
         9000, "Time without a heartbeat after which the controller fences the broker.", no_effect=NO_QUORUM
     )
-    controlled_shutdown_enable: bool = boolean(
-        True, "Whether leadership is moved away before shutdown.", no_effect=NO_PEERS
-    )
+    controlled_shutdown_enable: bool = boolean(True, "Whether leadership is moved away before shutdown.")
     controller_socket_timeout_ms: int = int32(
         30_000, "Timeout of sockets from the controller to brokers.", no_effect=NO_PEERS
     )
@@ -37,10 +35,10 @@ class ReplicationSettings(SettingsTable):
         1000, "Number of requests after which the fetch purgatory is purged.", no_effect=EXACT_TIMERS
     )
     initial_broker_registration_timeout_ms: int = int32(
-        60_000, "Timeout of the first registration with the controller.", no_effect=NO_QUORUM
+        60_000, "How long a start waits for a controller that accepts the broker."
     )
     leader_imbalance_check_interval_seconds: int = int64(
-        300, "Interval between checks for leader imbalance.", at_least(1), importance=HIGH, no_effect=NO_PEERS
+        300, "Interval between checks for leader imbalance.", at_least(1), importance=HIGH
     )
     node_id: int = int32(0, "Id of this broker in its cluster.", at_least(0), importance=HIGH)
     num_replica_alter_log_dirs_threads: int | None = int32(

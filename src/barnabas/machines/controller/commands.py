@@ -148,9 +148,7 @@ class UnregisterBroker:
 
 @dataclass(frozen=True, slots=True)
 class BalanceLeaders:
-    """Move leadership to preferred replicas where a broker leads too few of its own. Reply: how many moved."""
-
-    percentage: int = 10
+    """Move leadership to preferred replicas that are in sync. Reply: how many moved."""
 
 
 @dataclass(frozen=True, slots=True)

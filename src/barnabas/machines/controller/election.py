@@ -43,43 +43,66 @@ class Surroundings(NamedTuple):
     """Those of them without a directory: not even the last known leader."""
 
 
+class Draft:
+    """The next state of a partition, while it is worked out. Cheaper to change than an image: elections are many."""
+
+    __slots__ = (
+        "adding_replicas",
+        "eligible_leader_replicas",
+        "in_sync_replicas",
+        "leader",
+        "leader_recovering",
+        "removing_replicas",
+        "replicas",
+    )
+
+    def __init__(self, target: PartitionImage) -> None:
+        self.replicas = target.replicas
+        self.in_sync_replicas = target.in_sync_replicas
+        self.leader = target.leader
+        self.adding_replicas = target.adding_replicas
+        self.removing_replicas = target.removing_replicas
+        self.leader_recovering = target.leader_recovering
+        self.eligible_leader_replicas = target.eligible_leader_replicas
+
+
 class Choice(NamedTuple):
     leader: int
     unclean: bool = False
 
 
-def elect(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
-    """`target` has the ISR and the eligible replicas of the next state."""
-    return _STRATEGIES[around.election](partition, target, around)
+def elect(partition: PartitionImage, draft: Draft, around: Surroundings) -> Choice:
+    """`draft` has the ISR and the eligible replicas of the next state."""
+    return _STRATEGIES[around.election](partition, draft, around)
 
 
-def _keep_or_first(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
+def _keep_or_first(partition: PartitionImage, draft: Draft, around: Surroundings) -> Choice:
     """The leader stays if it may lead; else the first replica that may."""
-    if partition.leader not in around.leaving and _may_lead(partition.leader, target, around):
+    if partition.leader not in around.leaving and _may_lead(partition.leader, draft, around):
         return Choice(partition.leader)
-    for replica in target.replicas:
-        if _may_lead(replica, target, around):
+    for replica in draft.replicas:
+        if _may_lead(replica, draft, around):
             return Choice(replica)
-    if partition.leader in around.stopping and partition.leader in target.in_sync_replicas:
+    if partition.leader in around.stopping and partition.leader in draft.in_sync_replicas:
         return Choice(partition.leader)
-    return _last_known_leader(partition, target, around)
+    return _last_known_leader(partition, draft, around)
 
 
-def _elect_unclean(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
-    choice = _keep_or_first(partition, target, around)
+def _elect_unclean(partition: PartitionImage, draft: Draft, around: Surroundings) -> Choice:
+    choice = _keep_or_first(partition, draft, around)
     if choice.leader != NO_LEADER:
         return choice
-    leader = next((replica for replica in target.replicas if replica in around.active), NO_LEADER)
+    leader = next((replica for replica in draft.replicas if replica in around.active), NO_LEADER)
     return Choice(leader, unclean=leader != NO_LEADER)
 
 
-def _elect_preferred(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
-    if _may_lead(target.preferred_leader, target, around):
-        return Choice(target.preferred_leader)
-    return _keep_or_first(partition, target, around)
+def _elect_preferred(partition: PartitionImage, draft: Draft, around: Surroundings) -> Choice:
+    if _may_lead(draft.replicas[0], draft, around):
+        return Choice(draft.replicas[0])
+    return _keep_or_first(partition, draft, around)
 
 
-_STRATEGIES: dict[Election, Callable[[PartitionImage, PartitionImage, Surroundings], Choice]] = {
+_STRATEGIES: dict[Election, Callable[[PartitionImage, Draft, Surroundings], Choice]] = {
     Election.OFFLINE: _keep_or_first,
     Election.UNCLEAN: _elect_unclean,
     Election.REASSIGNMENT: _keep_or_first,
@@ -88,16 +111,16 @@ _STRATEGIES: dict[Election, Callable[[PartitionImage, PartitionImage, Surroundin
 }
 
 
-def _may_lead(replica: int, target: PartitionImage, around: Surroundings) -> bool:
-    candidates = target.in_sync_replicas or target.eligible_leader_replicas
+def _may_lead(replica: int, draft: Draft, around: Surroundings) -> bool:
+    candidates = draft.in_sync_replicas or draft.eligible_leader_replicas
     return replica in candidates and replica in around.active
 
 
-def _last_known_leader(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> Choice:
-    if target.in_sync_replicas or target.eligible_leader_replicas:
+def _last_known_leader(partition: PartitionImage, draft: Draft, around: Surroundings) -> Choice:
+    if draft.in_sync_replicas or draft.eligible_leader_replicas:
         return Choice(NO_LEADER)
     last = last_leader_of(partition)
-    if last in around.wiped or last not in around.active or last not in target.replicas:
+    if last in around.wiped or last not in around.active or last not in draft.replicas:
         return Choice(NO_LEADER)
     return Choice(last, unclean=True)
 

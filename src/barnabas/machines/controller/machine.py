@@ -200,7 +200,7 @@ class ControllerMachine:
             case UnregisterBroker():
                 return decide_unregister(view, command)
             case BalanceLeaders():
-                return decide_balance(view, command)
+                return decide_balance(view)
             case AddMissingReplicas():
                 return missing_replicas(view, self.defaults.internal_replication_factors, view.active), None
 

@@ -15,7 +15,7 @@ The rules, in this order (as in Kafka's controller, with eligible leader replica
 
 from collections.abc import Container
 
-from barnabas.machines.controller.election import Choice, Surroundings, elect, last_leader_of
+from barnabas.machines.controller.election import Choice, Draft, Surroundings, elect, last_leader_of
 from barnabas.machines.controller.image import NO_PARTITION_EPOCH, PartitionImage
 from barnabas.types import NO_LEADER
 
@@ -38,78 +38,82 @@ def change(
         # Its topic's creation was cut short.
         has_broker = any(replica in around.active for replica in partition.replicas)
         return first_state(partition.partition, partition.replicas, around.active) if has_broker else None
-    target = _complete_reassignment(_without_leaving(target or partition, around))
-    target = target._replace(eligible_leader_replicas=_eligible(partition, target, around))
-    choice = elect(partition, target, around)
-    target = _led_by(target, choice)
-    if len(target.in_sync_replicas) >= _effective_min_isr(target, around):
+    draft = Draft(target or partition)
+    _leave(draft, around)
+    if draft.adding_replicas or draft.removing_replicas:
+        _maybe_complete_reassignment(draft)
+    min_isr = min(around.min_isr, len(draft.replicas))
+    draft.eligible_leader_replicas = _eligible(partition, draft, around, min_isr)
+    _set_leader(draft, elect(partition, draft, around))
+    if len(draft.in_sync_replicas) >= min_isr:
         # From here on records are committed without the others.
-        target = target._replace(eligible_leader_replicas=())
-    target = target._replace(last_known_leader=_last_known_leader(partition, target, around))
-    return _with_epochs(partition, target, around)
+        draft.eligible_leader_replicas = ()
+    return _next_state(partition, draft, around)
 
 
-def _without_leaving(target: PartitionImage, around: Surroundings) -> PartitionImage:
-    staying = tuple(each for each in target.in_sync_replicas if each not in around.leaving and each in target.replicas)
-    return target._replace(in_sync_replicas=staying)
+def _leave(draft: Draft, around: Surroundings) -> None:
+    leaving, replicas = around.leaving, draft.replicas
+    draft.in_sync_replicas = tuple(
+        [each for each in draft.in_sync_replicas if each not in leaving and each in replicas]
+    )
 
 
-def _complete_reassignment(target: PartitionImage) -> PartitionImage:
-    if not target.is_reassigning:
-        return target
-    replicas = tuple(each for each in target.replicas if each not in target.removing_replicas)
-    in_sync = tuple(each for each in target.in_sync_replicas if each not in target.removing_replicas)
-    if not in_sync or any(each not in in_sync for each in replicas):
-        return target
-    return target._replace(replicas=replicas, in_sync_replicas=in_sync, adding_replicas=(), removing_replicas=())
+def _maybe_complete_reassignment(draft: Draft) -> None:
+    replicas = tuple(each for each in draft.replicas if each not in draft.removing_replicas)
+    in_sync = tuple(each for each in draft.in_sync_replicas if each not in draft.removing_replicas)
+    if in_sync and all(each in in_sync for each in replicas):
+        draft.replicas, draft.in_sync_replicas = replicas, in_sync
+        draft.adding_replicas = draft.removing_replicas = ()
 
 
-def _effective_min_isr(target: PartitionImage, around: Surroundings) -> int:
-    return min(around.min_isr, len(target.replicas))
-
-
-def _eligible(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> tuple[int, ...]:
-    if len(target.in_sync_replicas) >= _effective_min_isr(target, around):
+def _eligible(partition: PartitionImage, draft: Draft, around: Surroundings, min_isr: int) -> tuple[int, ...]:
+    in_sync = draft.in_sync_replicas
+    if len(in_sync) >= min_isr:
         return ()
     had_everything = (*partition.in_sync_replicas, *partition.eligible_leader_replicas)
     return tuple(
         each
-        for each in target.replicas
-        if each in had_everything and each not in target.in_sync_replicas and each not in around.lost_records
+        for each in draft.replicas
+        if each in had_everything and each not in in_sync and each not in around.lost_records
     )
 
 
-def _led_by(target: PartitionImage, choice: Choice) -> PartitionImage:
-    leader = choice.leader
+def _set_leader(draft: Draft, choice: Choice) -> None:
+    leader = draft.leader = choice.leader
     if choice.unclean:
         # Whoever else has records that this one lacks will drop them. With no other replica there is nobody.
-        return target._replace(
-            leader=leader,
-            in_sync_replicas=(leader,),
-            eligible_leader_replicas=(),
-            leader_recovering=len(target.replicas) > 1,
-        )
-    if leader in target.eligible_leader_replicas:
-        others = tuple(each for each in target.eligible_leader_replicas if each != leader)
-        return target._replace(leader=leader, in_sync_replicas=(leader,), eligible_leader_replicas=others)
-    return target._replace(leader=leader)
+        draft.in_sync_replicas, draft.eligible_leader_replicas = (leader,), ()
+        draft.leader_recovering = len(draft.replicas) > 1
+    elif leader in draft.eligible_leader_replicas:
+        draft.in_sync_replicas = (leader,)
+        draft.eligible_leader_replicas = tuple(each for each in draft.eligible_leader_replicas if each != leader)
 
 
-def _last_known_leader(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> int:
-    if target.leader != NO_LEADER or target.in_sync_replicas:
+def _last_known_leader(partition: PartitionImage, draft: Draft, around: Surroundings) -> int:
+    if draft.leader != NO_LEADER or draft.in_sync_replicas:
         return NO_LEADER
     last = last_leader_of(partition)
-    return NO_LEADER if last in around.wiped or last not in target.replicas else last
+    return NO_LEADER if last in around.wiped or last not in draft.replicas else last
 
 
-def _with_epochs(partition: PartitionImage, target: PartitionImage, around: Surroundings) -> PartitionImage | None:
-    started_anew = target.leader != NO_LEADER and (
+def _next_state(partition: PartitionImage, draft: Draft, around: Surroundings) -> PartitionImage | None:
+    leader, replicas = draft.leader, draft.replicas
+    started_anew = leader != NO_LEADER and (
         partition.leader in around.leaving or partition.leader in around.lost_records
     )
-    removed = any(each not in target.replicas for each in partition.replicas)
-    bump = target.leader != partition.leader or started_anew or removed
-    target = target._replace(
-        leader_epoch=partition.leader_epoch + bump,
-        partition_epoch=partition.partition_epoch,
+    removed = any(each not in replicas for each in partition.replicas)
+    bump = leader != partition.leader or started_anew or removed
+    state = PartitionImage(
+        partition.partition,
+        replicas,
+        draft.in_sync_replicas,
+        leader,
+        partition.leader_epoch + bump,
+        partition.partition_epoch,
+        draft.adding_replicas,
+        draft.removing_replicas,
+        draft.leader_recovering,
+        draft.eligible_leader_replicas,
+        _last_known_leader(partition, draft, around),
     )
-    return None if target == partition else target._replace(partition_epoch=partition.partition_epoch + 1)
+    return None if state == partition else state._replace(partition_epoch=partition.partition_epoch + 1)

@@ -19,8 +19,6 @@ class PartitionIndex:
         self.reassigning: _Set = {}
         self.imbalanced: dict[int, _Set] = {}
         """By preferred leader: the partitions that somebody else leads."""
-        self.preferred_counts: dict[int, int] = {}
-        """By broker: of how many partitions it is the preferred leader."""
         self._in_sync: dict[int, _Set] = {}
         self._eligible: dict[int, _Set] = {}
         for topic, partition in image.all_partitions():
@@ -49,7 +47,6 @@ class PartitionIndex:
         if partition.is_reassigning:
             self.reassigning[key] = None
         preferred = partition.preferred_leader
-        self.preferred_counts[preferred] = self.preferred_counts.get(preferred, 0) + 1
         if partition.leader == NO_LEADER:
             self.leaderless[key] = None
         elif partition.leader != preferred:
@@ -62,18 +59,13 @@ class PartitionIndex:
             _take(self._eligible, partition.eligible_leader_replicas, key)
         self.reassigning.pop(key, None)
         self.leaderless.pop(key, None)
-        preferred = partition.preferred_leader
-        self.preferred_counts[preferred] -= 1
-        if not self.preferred_counts[preferred]:
-            del self.preferred_counts[preferred]
-        _take(self.imbalanced, (preferred,), key)
+        _take(self.imbalanced, (partition.preferred_leader,), key)
 
     def check(self, image: ClusterImage) -> None:
         rebuilt = PartitionIndex(image)
         assert self.leaderless == rebuilt.leaderless, (self.leaderless, rebuilt.leaderless)
         assert self.reassigning == rebuilt.reassigning
         assert self.imbalanced == rebuilt.imbalanced
-        assert self.preferred_counts == rebuilt.preferred_counts
         assert self._in_sync == rebuilt._in_sync
         assert self._eligible == rebuilt._eligible
 

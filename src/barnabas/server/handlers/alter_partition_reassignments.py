@@ -1,67 +1,65 @@
 """AlterPartitionReassignments (key 45), v0-v1: moves partitions to other brokers, or cancels that (KIP-455).
 
-Nothing is copied between brokers yet. An assignment that is already in force succeeds, as in Kafka; any other is
-refused with the reason, after Kafka's own checks. There is never one to cancel: NO_REASSIGNMENT_IN_PROGRESS.
+v1 can refuse a change of the replication factor. Responds once the reassignment has begun; ListPartitionReassignments
+shows how it goes on. `timeout_ms` has no effect: the controller's work takes milliseconds.
 """
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.machines.controller.topics import check_assignment
+from barnabas.machines.controller.commands import Reassignment
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
+from barnabas.server.steps import MAX_CONTROLLER_ITEMS
 
 
 def handle_alter_partition_reassignments(
     context: RequestContext, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse | Deferred[AlterPartitionReassignmentsResponse]:
+    if sum(len(topic.partitions) for topic in request.topics) > MAX_CONTROLLER_ITEMS:
+        return fail_alter_partition_reassignments(context, request, ErrorCode.POLICY_VIOLATION)
+    return context.run(_alter(context, request))
+
+
+async def _alter(
+    context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
+    wanted = [
+        Reassignment(topic.name, each.partition_index, None if each.replicas is None else tuple(each.replicas))
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    try:
+        results = iter(
+            await context.broker.controller.alter_reassignments(
+                wanted, allow_replication_factor_change=request.allow_replication_factor_change
+            )
+        )
+    except KafkaError as error:
+        return fail_alter_partition_reassignments(context, request, error.code)
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_code=ErrorCode.NONE,
         error_message=None,
         responses=[
             ReassignableTopicResponse(
-                name=topic.name, partitions=[_result(context, topic.name, each) for each in topic.partitions]
+                name=topic.name,
+                partitions=[
+                    ReassignablePartitionResponse(
+                        partition_index=result.partition, error_code=result.error, error_message=result.message
+                    )
+                    for _, result in zip(topic.partitions, results)
+                ],
             )
             for topic in request.topics
         ],
     )
-
-
-def _result(context: RequestContext, topic: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
-    index = wanted.partition_index
-    try:
-        _check(context, topic, wanted)
-    except KafkaError as error:
-        return ReassignablePartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
-    return ReassignablePartitionResponse(partition_index=index, error_code=ErrorCode.NONE, error_message=None)
-
-
-def _check(context: RequestContext, topic: str, wanted: ReassignablePartition) -> None:
-    """Raises unless nothing has to change."""
-    cluster = context.broker.cluster
-    found = cluster.image.topic(topic)
-    if found is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
-    partition = found.partition(wanted.partition_index)
-    if partition is None:
-        message = f"Unable to find partition {topic}:{wanted.partition_index}."
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
-    if wanted.replicas is None:
-        raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-    replicas = tuple(wanted.replicas)
-    check_assignment(cluster.image, replicas, None)
-    if replicas != partition.replicas:
-        raise KafkaError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "Brokers of this version do not copy records to each other, so a partition stays where it is.",
-        )
 
 
 def fail_alter_partition_reassignments(

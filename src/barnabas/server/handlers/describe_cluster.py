@@ -1,7 +1,7 @@
 """DescribeCluster (key 60), v0-v2: cluster id, controller and brokers (KIP-700).
 
 v1 endpoint type (KIP-919): only brokers respond here, a request for controllers is MISMATCHED_ENDPOINT_TYPE. v2 fenced
-brokers (KIP-1073): there are none here, a broker that is not registered is not known.
+brokers (KIP-1073): those that the controller knows, but that are away.
 """
 
 from barnabas.errors import ErrorCode
@@ -25,12 +25,19 @@ def handle_describe_cluster(context: RequestContext, request: DescribeClusterReq
     image = context.broker.cluster.image
     listener = context.listener.name
     brokers = []
-    for broker in image.brokers.values():
+    known = list(image.brokers.values())
+    if request.include_fenced_brokers:
+        known = sorted([*known, *image.fenced_brokers.values()])
+    for broker in known:
         endpoint = broker.endpoint(listener)
         if endpoint is not None:
             brokers.append(
                 DescribeClusterBroker(
-                    broker_id=broker.node_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
+                    broker_id=broker.node_id,
+                    host=endpoint.host,
+                    port=endpoint.port,
+                    rack=broker.rack,
+                    is_fenced=broker.is_fenced,
                 )
             )
     listed = [broker.broker_id for broker in brokers]

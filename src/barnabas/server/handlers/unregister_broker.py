@@ -1,23 +1,29 @@
 """UnregisterBroker (key 64), v0: forgets a broker that is gone for good (KIP-500).
 
-A broker is registered exactly while it runs, so there is nothing to forget: BROKER_ID_NOT_REGISTERED, as in Kafka. One
-that runs is refused; Kafka would take it away from under its clients.
+It no longer counts as somebody who may come back with the records that others lack. One that runs is refused; Kafka
+would take it away from under its clients, until its next start.
 """
 
-from barnabas.errors import ErrorCode
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
 
 
-def handle_unregister_broker(context: RequestContext, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
-    broker_id = request.broker_id
-    if broker_id not in context.broker.cluster.image.brokers:
-        message = f"Broker ID {broker_id} is not currently registered"
-        return UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED, error_message=message)
-    message = f"Broker {broker_id} is running: it is unregistered when it stops."
-    return UnregisterBrokerResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=message)
+def handle_unregister_broker(
+    context: RequestContext, request: UnregisterBrokerRequest
+) -> Deferred[UnregisterBrokerResponse]:
+    return context.run(_unregister(context, request))
+
+
+async def _unregister(context: RequestContext, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
+    try:
+        await context.broker.controller.unregister_broker(request.broker_id)
+    except KafkaError as error:
+        return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)
+    return UnregisterBrokerResponse(error_code=ErrorCode.NONE)
 
 
 def fail_unregister_broker(

@@ -99,7 +99,7 @@ class Simulation:
             lambda: commands.AllocateProducerIds(0),
             lambda: commands.ControlledShutdown(random.randrange(4)),
             lambda: commands.ElectLeaders(commands.ElectionType.PREFERRED),
-            lambda: commands.BalanceLeaders(random.randint(0, 50)),
+            commands.BalanceLeaders,
             commands.AddMissingReplicas,
             self._take_over,
         ]

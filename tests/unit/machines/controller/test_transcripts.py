@@ -186,7 +186,7 @@ class Player:
         return commands.UnregisterBroker(int(plain[0]))
 
     def _balance(self, plain: list[str], options: dict[str, str]) -> commands.Command:
-        return commands.BalanceLeaders(int(options.get("percentage", 10)))
+        return commands.BalanceLeaders()
 
     def _add_missing_replicas(self, plain: list[str], options: dict[str, str]) -> commands.Command:
         factors = tuple((name, int(factor)) for name, factor in options.items())
