@@ -15,6 +15,7 @@ from pathlib import Path
 
 from simulation.cluster import ROLES, SimulatedCluster
 from simulation.engine import NAME as ENGINE
+from simulation.engine import SLOW_S, USUAL_S
 from simulation.workload import USERS
 from simulation.world import World
 
@@ -239,10 +240,9 @@ class ClusterFaults:
         self._world.engine.restart()
 
     async def _slow_engine(self) -> None:
-        engine = self._world.engine
-        usual, engine.slowness_s = engine.slowness_s, (0.05, 0.6)
+        self._world.engine.slowness_s = SLOW_S
         await asyncio.sleep(self._chance.uniform(1, 5))
-        engine.slowness_s = usual
+        self._world.engine.slowness_s = USUAL_S
 
     async def _fail_engine(self) -> None:
         self._world.engine.failing_share = 0.3

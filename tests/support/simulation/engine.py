@@ -30,6 +30,9 @@ from simulation.node import Node as Process
 NAME = "engine"
 HEARTBEAT_S = 0.25
 CALL_DEADLINE_S = 2.0
+USUAL_S = (0.0005, 0.004)
+SLOW_S = (0.05, 0.6)
+"""How long each way of a call takes."""
 
 
 class Engine:
@@ -48,8 +51,7 @@ class Engine:
         self.session_timeout_s = session_timeout_s
         self.tree = MemoryTree()
         self.is_down = False
-        self.slowness_s = (0.0005, 0.004)
-        """How long each way of a call takes."""
+        self.slowness_s = USUAL_S
         self.notices_kills = True
         """A killed broker's session ends at once, as with the SQLite file of one host; else after its time-out."""
         self.failing_share = 0.0
