@@ -23,7 +23,7 @@ def test_three_brokers_are_one_cluster(barnabas_cluster: Cluster) -> None:
 
 def test_any_broker_leads_to_all_records(barnabas_cluster: Cluster) -> None:
     barnabas_cluster.create_topic("t", partitions=3, replication_factor=1)
-    with Producer(barnabas_cluster.brokers[1].bootstrap, enable_idempotence=False) as producer:
+    with Producer(barnabas_cluster.brokers[1].bootstrap) as producer:
         for partition in range(3):
             producer.send("t", b"%d" % partition, partition=partition).result()
     assert [record.value for record in barnabas_cluster.records("t")] == [b"0", b"1", b"2"]
@@ -34,7 +34,7 @@ def test_a_killed_broker_refuses_connections_and_comes_back_with_what_it_had(bar
     leader = barnabas_cluster.leader("t", 0)
     broker = barnabas_cluster.brokers[leader]
     port = broker.port
-    with Producer(barnabas_cluster.bootstrap, enable_idempotence=False) as producer:
+    with Producer(barnabas_cluster.bootstrap) as producer:
         producer.send("t", b"kept").result()
         barnabas_cluster.kill(leader)
         assert not broker.is_running
@@ -45,6 +45,44 @@ def test_a_killed_broker_refuses_connections_and_comes_back_with_what_it_had(bar
         assert sent.result().offset == 1
     assert broker.port == port
     assert [record.value for record in barnabas_cluster.records("t")] == [b"kept", b"waits"]
+
+
+@pytest.mark.barnabas_settings({"min.insync.replicas": 2})
+def test_what_is_acknowledged_survives_its_leader(barnabas_cluster: Cluster) -> None:
+    barnabas_cluster.create_topic("t")
+    with Producer(barnabas_cluster.bootstrap, acks="all", retry_backoff_ms=20) as producer:
+        for number in range(3):
+            producer.send("t", b"%d" % number).result()
+        killed = barnabas_cluster.leader("t", 0)
+        barnabas_cluster.kill(killed)
+        assert producer.send("t", b"3").result().offset == 3
+        assert barnabas_cluster.leader("t", 0) != killed
+        barnabas_cluster.restart(killed)
+    assert [record.value for record in barnabas_cluster.records("t")] == [b"0", b"1", b"2", b"3"]
+
+
+@pytest.mark.barnabas_settings({"replica.lag.time.max.ms": 500})
+def test_brokers_that_are_cut_off_from_each_other(barnabas_cluster: Cluster) -> None:
+    barnabas_cluster.create_topic("t", replication_factor=2)
+    leader = barnabas_cluster.leader("t", 0)
+    (follower,) = set(_replicas(barnabas_cluster)) - {leader}
+    barnabas_cluster.partition(leader, follower)
+    with Producer(barnabas_cluster.bootstrap, acks="all") as producer:
+        producer.send("t", b"alone").result()  # once the follower has left the in-sync replicas
+    assert _in_sync(barnabas_cluster, leader) == {leader}
+    barnabas_cluster.heal()
+    met = barnabas_cluster.brokers[leader].when_image(
+        lambda image: len(image.topics["t"].partitions[0].in_sync_replicas) == 2
+    )
+    met.result(60)
+
+
+def _replicas(cluster: Cluster) -> tuple[int, ...]:
+    return cluster.brokers[0]._running().cluster.image.topics["t"].partitions[0].replicas
+
+
+def _in_sync(cluster: Cluster, number: int) -> set[int]:
+    return set(cluster.brokers[number]._running().cluster.image.topics["t"].partitions[0].in_sync_replicas)
 
 
 def test_another_controller_takes_over_when_it_is_killed(barnabas_cluster: Cluster) -> None:
@@ -63,7 +101,7 @@ def test_a_clean_restart(tmp_path: Path) -> None:
     with cluster:
         cluster.create_topic("t", replication_factor=1)
         leader = cluster.leader("t", 0)
-        with Producer(cluster.bootstrap, enable_idempotence=False) as producer:
+        with Producer(cluster.bootstrap) as producer:
             producer.send("t", b"kept").result()
         cluster.restart(leader)
         assert [record.value for record in cluster.records("t")] == [b"kept"]
@@ -75,7 +113,7 @@ def test_a_clean_restart(tmp_path: Path) -> None:
 def test_a_request_fault_of_one_broker(barnabas_cluster: Cluster) -> None:
     barnabas_cluster.create_topic("t", replication_factor=1)
     barnabas_cluster.brokers[barnabas_cluster.leader("t", 0)].fault("Produce", error="NOT_LEADER_OR_FOLLOWER")
-    with Producer(barnabas_cluster.bootstrap, retry_backoff_ms=10, enable_idempotence=False) as producer:
+    with Producer(barnabas_cluster.bootstrap, retry_backoff_ms=10) as producer:
         assert producer.send("t", b"once").result().offset == 0
     barnabas_cluster.brokers[0].fault("Metadata", close=True, count=None)
     barnabas_cluster.clear_faults()
