@@ -303,7 +303,8 @@ class ClusterMembership:
         for _ in range(MAX_ATTEMPTS):
             leader, epoch = await self._in_thread(self._repository.current_controller, self.broker_id)
             try:
-                if leader == NO_CONTROLLER and not self._is_leaving:
+                if leader == NO_CONTROLLER:
+                    # Also while it is leaving: without a controller nobody could hand leaders over.
                     won = await self._in_thread(
                         self._repository.try_become_controller, self.broker_id, self._clock.now_ms()
                     )
