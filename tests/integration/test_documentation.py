@@ -26,8 +26,9 @@ from documentation import (
 import barnabas
 from barnabas.cli.main import COMMANDS
 from barnabas.client.errors import ClientError
-from barnabas.testing import Broker
+from barnabas.testing import Broker, Cluster
 
+CLUSTER_PAGE = "docs/cluster.md"
 PAGES = ["README.md", "docs/clients.md", "docs/commands.md", "docs/testing.md"]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
@@ -55,12 +56,21 @@ def test_examples_of_a_page_run(
     run_blocks(blocks, broker, commands, tmp_path, {"__name__": "example"})
 
 
+def test_the_commands_of_the_cluster_page_run(commands: Path, tmp_path: Path) -> None:
+    with Cluster() as cluster:
+        run_blocks(
+            [block for block in blocks_of(CLUSTER_PAGE) if block.language in RUN], cluster, commands, tmp_path, {}
+        )
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_no_example_is_passed_over(page: str) -> None:
     assert {block.language for block in blocks_of(page)} <= {*RUN, *NOT_RUN}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/operations.md", "docs/spark.md"])
+@pytest.mark.parametrize(
+    "page", [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/operations.md", "docs/spark.md", CLUSTER_PAGE]
+)
 def test_links_lead_somewhere(page: str) -> None:
     content = (ROOT / page).read_text(encoding="utf-8")
     folder = (ROOT / page).parent

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from barnabas.testing import Broker
+from barnabas.testing import Broker, Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ("python", "console")
@@ -67,7 +67,9 @@ def command_folder(folder: Path) -> Path:
     return folder
 
 
-def run_blocks(blocks: list[Block], broker: Broker, commands: Path, folder: Path, names: dict[str, Any]) -> None:
+def run_blocks(
+    blocks: list[Block], broker: Broker | Cluster, commands: Path, folder: Path, names: dict[str, Any]
+) -> None:
     for block in blocks:
         if block.language == "python":
             run_python(block, broker, names)
@@ -75,7 +77,7 @@ def run_blocks(blocks: list[Block], broker: Broker, commands: Path, folder: Path
             run_console(block, broker, commands, folder)
 
 
-def run_python(block: Block, broker: Broker, names: dict[str, Any]) -> None:
+def run_python(block: Block, broker: Broker | Cluster, names: dict[str, Any]) -> None:
     code = PATIENCE.sub("timeout=1.0", block.text.replace(ADDRESS, broker.bootstrap))
     printed = io.StringIO()
     before = set(names)
@@ -91,7 +93,7 @@ def run_python(block: Block, broker: Broker, names: dict[str, Any]) -> None:
         assert printed.getvalue().splitlines() == expected, block.where
 
 
-def run_console(block: Block, broker: Broker, commands: Path, folder: Path) -> None:
+def run_console(block: Block, broker: Broker | Cluster, commands: Path, folder: Path) -> None:
     environment = os.environ | {
         "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
