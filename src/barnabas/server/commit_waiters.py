@@ -6,6 +6,7 @@ request's time is up.
 """
 
 import logging
+from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,6 +17,9 @@ from barnabas.net.timers import Timers
 logger = logging.getLogger(__name__)
 
 NO_DEADLINE = 1 << 62
+
+CALLBACKS_PER_TURN = 200
+"""Each may be the response of a request: the rest of very many is called in later turns of the loop."""
 
 OnCommitted = Callable[[ErrorCode], None]
 
@@ -29,19 +33,21 @@ class CommitWaiter(NamedTuple):
 
 
 class CommitWaiters:
-    __slots__ = ("_armed_for_ms", "_timers", "waiting")
+    __slots__ = ("_armed_for_ms", "_done", "_timers", "waiting")
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
         self.waiting: deque[CommitWaiter] = deque()
         """By offset."""
+        self._done: deque[tuple[CommitWaiter, ErrorCode]] = deque()
+        """Those that are still to be called back, while they are more than one turn of the loop takes."""
         self._armed_for_ms = NO_DEADLINE
 
     def add(self, waiter: CommitWaiter) -> None:
         waiting = self.waiting
         if waiting and waiter.last_offset < waiting[-1].last_offset:
             # A batch that was sent again while the first one still waits.
-            self.waiting = deque(sorted([*waiting, waiter], key=lambda each: each.last_offset))
+            insort(waiting, waiter, key=_last_offset)
         else:
             waiting.append(waiter)
         if waiter.deadline_ms < self._armed_for_ms:
@@ -67,12 +73,12 @@ class CommitWaiters:
                     )
                 break
             done.append(waiting.popleft())
-        _call_back(done, ErrorCode.NONE)
+        self._call_back(done, ErrorCode.NONE)
 
     def fail(self, error: ErrorCode, *, only_replicated: bool = False) -> None:
         """`only_replicated`: leave those alone that wait for nothing but a flush."""
         if self.waiting:
-            _call_back(self._take(lambda each: each.needs_high_watermark or not only_replicated), error)
+            self._call_back(self._take(lambda each: each.needs_high_watermark or not only_replicated), error)
 
     def wait_for_flush(self, flushed: int) -> bool:
         return any(waiter.needs_flush and waiter.last_offset >= flushed for waiter in self.waiting)
@@ -95,13 +101,34 @@ class CommitWaiters:
         soonest = min((each.deadline_ms for each in self.waiting), default=NO_DEADLINE)
         if soonest != NO_DEADLINE:
             self._arm(soonest)
-        _call_back(overdue, ErrorCode.REQUEST_TIMED_OUT)
+        self._call_back(overdue, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _call_back(self, waiters: list[CommitWaiter], error: ErrorCode) -> None:
+        """In order, so those that come while others are left over wait behind them."""
+        now = 0 if self._done else CALLBACKS_PER_TURN
+        for waiter in waiters[:now]:
+            _call(waiter, error)
+        rest = waiters[now:]
+        if rest:
+            if not self._done:
+                self._timers.call_after(0, self._call_some)
+            self._done.extend((waiter, error) for waiter in rest)
+
+    def _call_some(self) -> None:
+        some = [self._done.popleft() for _ in range(min(CALLBACKS_PER_TURN, len(self._done)))]
+        if self._done:
+            self._timers.call_after(0, self._call_some)
+        for waiter, error in some:
+            _call(waiter, error)
 
 
-def _call_back(waiters: list[CommitWaiter], error: ErrorCode) -> None:
+def _call(waiter: CommitWaiter, error: ErrorCode) -> None:
     """One that fails must not keep the others waiting, nor fail the append that happened to move the watermark."""
-    for waiter in waiters:
-        try:
-            waiter.on_committed(error)
-        except Exception:
-            logger.exception("a response could not be sent")
+    try:
+        waiter.on_committed(error)
+    except Exception:
+        logger.exception("a response could not be sent")
+
+
+def _last_offset(waiter: CommitWaiter) -> int:
+    return waiter.last_offset

@@ -4,7 +4,7 @@ from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import Token
 from barnabas.machines.group.classic.group import ClassicGroup
 from barnabas.machines.group.classic.state import ClassicGroupState
-from barnabas.machines.group.commands import DeleteGroups, DescribeGroups, ListGroups
+from barnabas.machines.group.commands import DeleteGroups, DescribeGroups, GroupIds, ListGroups
 from barnabas.machines.group.offsets import Offsets, tombstone
 from barnabas.machines.group.outcome import Outcome
 from barnabas.machines.group.registry import GroupRegistry
@@ -24,21 +24,27 @@ class Administration:
         self._registry = registry
         self._offsets = offsets
 
+    def ids(self, command: GroupIds, token: Token, outcome: Outcome) -> None:
+        outcome.reply(token, self._registry.ids())
+
     def list(self, command: ListGroups, token: Token, outcome: Outcome) -> None:
         """Filters ignore case; an empty filter matches everything."""
         states = [state.strip().lower() for state in command.states_filter]
         types = [group_type.strip().lower() for group_type in command.types_filter]
-        groups = [
+        groups = self._registry if command.group_ids is None else map(self._registry.get, command.group_ids)
+        listed = [
             ListedGroup(
                 group_id=group.group_id,
                 protocol_type=group.protocol_type_name,
                 group_state=group.state_name,
                 group_type=group.group_type.value,
             )
-            for group in self._registry
-            if (not states or group.state_name.lower() in states) and (not types or group.group_type.value in types)
+            for group in groups
+            if group is not None
+            and (not states or group.state_name.lower() in states)
+            and (not types or group.group_type.value in types)
         ]
-        outcome.reply(token, groups)
+        outcome.reply(token, listed)
 
     def describe(self, command: DescribeGroups, token: Token, outcome: Outcome) -> None:
         outcome.reply(token, [self._describe(group_id, command.version) for group_id in command.group_ids])

@@ -7,6 +7,8 @@ the replies:
     JoinGroup SyncGroup Heartbeat LeaveGroup       the response message
     OffsetCommit TxnOffsetCommit OffsetDelete      the response message
     OffsetFetch (one group)                        OffsetFetchResponseGroup
+    OffsetPartitions                               dict of topic -> list of partitions
+    GroupIds                                       list of ids
     ListGroups                                     list[ListedGroup]
     DescribeGroups                                 list[DescribedGroup], in the order requested
     DeleteGroups                                   list[DeletableGroupResult], in the order requested
@@ -71,10 +73,18 @@ class TxnOffsetCommit:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetch:
-    """`group.topics` of None asks for all offsets of the group."""
+    """`group.topics` of None asks for all offsets of the group. `only_stored` leaves out partitions without one."""
 
     group: OffsetFetchRequestGroup
     require_stable: bool = False
+    only_stored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetPartitions:
+    """For which partitions a group has offsets: far cheaper than the offsets, which are then fetched some at a time."""
+
+    group_id: GroupId
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +93,17 @@ class OffsetDelete:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupIds:
+    """All groups of a shard: far cheaper than their list, which is then made for some at a time."""
+
+
+@dataclass(frozen=True, slots=True)
 class ListGroups:
+    """`group_ids` of None lists all groups of the shard."""
+
     states_filter: tuple[str, ...] = ()
     types_filter: tuple[str, ...] = ()
+    group_ids: tuple[GroupId, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import Token
-from barnabas.machines.group.commands import OffsetFetch
+from barnabas.machines.group.commands import OffsetFetch, OffsetPartitions
 from barnabas.machines.group.offsets import Offsets, TopicOffsets
 from barnabas.machines.group.outcome import Outcome
 from barnabas.machines.group.registry import GroupRegistry
@@ -57,7 +57,13 @@ class OffsetFetches:
                 )
                 for topic in asked.topics
             ]
+        if command.only_stored:
+            topics = [topic for topic in topics if topic.partitions]
         outcome.reply(token, OffsetFetchResponseGroup(group_id=group_id, topics=topics))
+
+    def partitions(self, command: OffsetPartitions, token: Token, outcome: Outcome) -> None:
+        known = self._offsets.of_group(command.group_id)
+        outcome.reply(token, {name: list(partitions) for name, partitions in known.items()})
 
     def _partitions(
         self, group_id: GroupId, topic: str, partitions: Iterable[int], known: TopicOffsets, command: OffsetFetch
@@ -66,6 +72,8 @@ class OffsetFetches:
         may_be_unstable = command.require_stable and self._offsets.has_open_transactions(group_id)
         for partition in partitions:
             stored = known.get(partition)
+            if stored is None and command.only_stored:
+                continue
             if may_be_unstable and self._offsets.is_pending(group_id, topic, partition):
                 response = OffsetFetchResponsePartitions(
                     partition_index=partition,

@@ -82,6 +82,9 @@ class GroupRegistry:
     def remove(self, group_id: GroupId) -> None:
         self._groups.pop(group_id, None)
 
+    def ids(self) -> list[GroupId]:
+        return list(self._groups)
+
     def __iter__(self) -> Iterator[Group]:
         """Iterates over a copy, so that groups may be added and removed meanwhile."""
         return iter(list(self._groups.values()))

@@ -23,6 +23,7 @@ from barnabas.machines.group.classic.requests import (
 from barnabas.machines.group.commands import (
     DeleteGroups,
     DescribeGroups,
+    GroupIds,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
@@ -30,6 +31,7 @@ from barnabas.machines.group.commands import (
     OffsetCommit,
     OffsetDelete,
     OffsetFetch,
+    OffsetPartitions,
     SyncGroup,
     TxnOffsetCommit,
 )
@@ -57,6 +59,7 @@ class GroupShard:
         self.apply_encoded = self._replay.apply
         self._classic = ClassicGroups(self.registry, settings, random)
         commits = OffsetCommits(self.registry, self.offsets, settings, self._classic.on_offset_commit)
+        fetches = OffsetFetches(self.registry, self.offsets)
         administration = Administration(self.registry, self.offsets)
         consumer = ConsumerGroups(self.registry, settings, random, self._classic.rebalance)
         self._member_requests: dict[GroupType, MemberRequests] = {
@@ -71,7 +74,9 @@ class GroupShard:
             OffsetCommit: commits.commit,
             TxnOffsetCommit: commits.commit_in_transaction,
             OffsetDelete: commits.delete,
-            OffsetFetch: OffsetFetches(self.registry, self.offsets).fetch,
+            OffsetFetch: fetches.fetch,
+            OffsetPartitions: fetches.partitions,
+            GroupIds: administration.ids,
             ListGroups: administration.list,
             DescribeGroups: administration.describe,
             DeleteGroups: administration.delete,

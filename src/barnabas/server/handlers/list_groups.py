@@ -1,16 +1,21 @@
 """ListGroups (key 16), v0-v5: the groups that this broker coordinates.
 
-While any of its shards loads, the answer is COORDINATOR_LOAD_IN_PROGRESS, as in Kafka: half a list would mislead. v4
-filter by state (KIP-518); v5 filter by type (KIP-848).
+While any of its shards loads, the answer is COORDINATOR_LOAD_IN_PROGRESS, as in Kafka: half a list would mislead. Each
+shard says which groups it has; then they are listed some at a time, and others are served in between. v4 filter by
+state (KIP-518); v5 filter by type (KIP-848).
 """
 
+from collections.abc import Generator
+
 from barnabas.errors import ErrorCode
-from barnabas.machines.group.commands import ListGroups
+from barnabas.machines.group.commands import GroupIds, ListGroups
 from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from barnabas.server.dispatch import Handler
+from barnabas.server.group_coordinator import GROUPS_PER_STEP
 from barnabas.server.request import RequestContext
+from barnabas.types import GroupId
 
 Listed = list[ListedGroup] | ErrorCode
 
@@ -18,12 +23,30 @@ Listed = list[ListedGroup] | ErrorCode
 def handle_list_groups(
     context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse | Deferred[ListGroupsResponse]:
-    command = ListGroups(tuple(request.states_filter), tuple(request.types_filter))
-    lists = context.in_slices(context.broker.groups.runtime.submit_to_all(command, _error))
+    ids = context.in_slices(context.broker.groups.runtime.submit_to_all(GroupIds(), _error))
+    shares = then(ids, lambda ids: when_all(ids, list))
+    lists = then(shares, lambda shares: context.in_slices(_list_in_steps(context, request, shares)))
     return then(lists, lambda lists: when_all(lists, _merge))
 
 
-def _error(error: ErrorCode) -> Listed:
+def _list_in_steps(
+    context: RequestContext, request: ListGroupsRequest, shares: list[list[GroupId] | ErrorCode]
+) -> Generator[None, None, list[Listed | Deferred[Listed]]]:
+    """A group that has gone since its shard was asked is not listed."""
+    lists: list[Listed | Deferred[Listed]] = []
+    states, types = tuple(request.states_filter), tuple(request.types_filter)
+    for share in shares:
+        if isinstance(share, ErrorCode):
+            lists.append(share)
+            continue
+        for start in range(0, len(share), GROUPS_PER_STEP):
+            some = tuple(share[start : start + GROUPS_PER_STEP])
+            lists.append(context.broker.groups.submit(some[0], ListGroups(states, types, some), _error))
+            yield
+    return lists
+
+
+def _error(error: ErrorCode) -> ErrorCode:
     return error
 
 

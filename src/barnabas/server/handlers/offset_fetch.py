@@ -7,9 +7,10 @@ of its partitions. v10, with topic ids, is unstable in Kafka 4.1 and not listed 
 
 from collections.abc import Generator
 from functools import partial
+from typing import cast
 
 from barnabas.errors import ErrorCode
-from barnabas.machines.group.commands import OffsetFetch
+from barnabas.machines.group.commands import OffsetFetch, OffsetPartitions
 from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_fetch import (
@@ -19,17 +20,23 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
-from barnabas.server.steps import in_steps, is_one_step
+from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps, is_one_step
+from barnabas.types import GroupId
 
 FIRST_GROUP_ERROR_VERSION = 2
 FIRST_BATCHED_VERSION = 8
 MIN_PARTITION_BYTES = 20
 """What an offset takes in a response, without metadata."""
+
+Stored = dict[str, list[int]] | ErrorCode
+"""The partitions that a group has offsets for, by topic."""
+Parts = list[OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]]
 
 
 def handle_offset_fetch(
@@ -41,7 +48,9 @@ def handle_offset_fetch(
         request.groups = [group]
         return then(
             context.in_slices(_fetch_each(context, request)),
-            lambda groups: then(groups[0], lambda response: _one_group(group, response, version)),
+            lambda groups: then(
+                groups[0], lambda response: context.in_slices(_one_group_in_slices(group, response, version))
+            ),
         )
     return then(
         context.in_slices(_fetch_each(context, request)),
@@ -67,16 +76,41 @@ def _fetch_in_steps(
     context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
 ) -> Generator[None, None, OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]]:
     """A group with many partitions is looked up in several steps."""
-    if group.topics is None or is_one_step(group.topics, _index_count):
-        return _fetch(context, group, require_stable)
-    parts = []
-    for topics in in_steps(group.topics, _index_count, _some_indexes):
+    if group.topics is not None:
+        return when_all((yield from _fetch_topics(context, group, require_stable, group.topics)), _join)
+    stored = context.broker.groups.submit(group.group_id, OffsetPartitions(GroupId(group.group_id)), _error)
+    if not isinstance(stored, Deferred):
+        return when_all((yield from _fetch_all(context, group, require_stable, stored)), _join)
+    parts = stored.then(lambda stored: context.in_slices(_fetch_all(context, group, require_stable, stored)))
+    return parts.then(lambda parts: when_all(parts, _join))
+
+
+def _fetch_all(
+    context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool, stored: Stored
+) -> Generator[None, None, Parts]:
+    if isinstance(stored, ErrorCode):
+        return [_failed(group, stored)]
+    topics = [OffsetFetchRequestTopics(name=name, partition_indexes=indexes) for name, indexes in stored.items()]
+    return (yield from _fetch_topics(context, group, require_stable, topics))
+
+
+def _fetch_topics(
+    context: RequestContext,
+    group: OffsetFetchRequestGroup,
+    require_stable: bool,
+    topics: list[OffsetFetchRequestTopics],
+) -> Generator[None, None, Parts]:
+    if is_one_step(topics, _index_count):
+        return [_fetch(context, group, require_stable)]
+    parts: Parts = []
+    for some_topics in in_steps(topics, _index_count, _some_indexes):
         some = OffsetFetchRequestGroup(
-            group_id=group.group_id, member_id=group.member_id, member_epoch=group.member_epoch, topics=topics
+            group_id=group.group_id, member_id=group.member_id, member_epoch=group.member_epoch, topics=some_topics
         )
-        parts.append(_fetch(context, some, require_stable))
+        # Of all offsets, one that was deleted since they were looked up is none.
+        parts.append(_fetch(context, some, require_stable, only_stored=group.topics is None))
         yield
-    return when_all(parts, _join)
+    return parts
 
 
 def _index_count(topic: OffsetFetchRequestTopics) -> int:
@@ -89,6 +123,8 @@ def _some_indexes(topic: OffsetFetchRequestTopics, start: int, end: int) -> Offs
 
 
 def _join(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
+    if len(parts) == 1:
+        return parts[0]
     failed = next((part for part in parts if part.error_code), None)
     if failed is not None:
         return failed
@@ -102,9 +138,14 @@ def _join(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
 
 
 def _fetch(
-    context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
+    context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool, only_stored: bool = False
 ) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
-    return context.broker.groups.submit(group.group_id, OffsetFetch(group, require_stable), partial(_failed, group))
+    command = OffsetFetch(group, require_stable, only_stored)
+    return context.broker.groups.submit(group.group_id, command, partial(_failed, group))
+
+
+def _error(error: ErrorCode) -> Stored:
+    return error
 
 
 def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -118,33 +159,42 @@ def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
 
 
 def _one_group(group: OffsetFetchRequestGroup, answer: OffsetFetchResponseGroup, version: int) -> OffsetFetchResponse:
+    work = _one_group_in_slices(group, answer, version)
+    try:
+        while True:
+            next(work)
+    except StopIteration as end:
+        return cast(OffsetFetchResponse, end.value)
+
+
+def _one_group_in_slices(
+    group: OffsetFetchRequestGroup, answer: OffsetFetchResponseGroup, version: int
+) -> Generator[None, None, OffsetFetchResponse]:
     error = answer.error_code
     if error and version < FIRST_GROUP_ERROR_VERSION:
-        topics = [
-            OffsetFetchResponseTopic(
-                name=topic.name, partitions=[_no_offset(index, error) for index in topic.partition_indexes]
-            )
-            for topic in group.topics or ()
-        ]
+        topics = []
+        for asked in group.topics or ():
+            rows = [_no_offset(index, error) for index in asked.partition_indexes]
+            topics.append(OffsetFetchResponseTopic(name=asked.name, partitions=rows))
+            yield
         return OffsetFetchResponse(topics=topics)
-    return OffsetFetchResponse(
-        error_code=error,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=each.partition_index,
-                        committed_offset=each.committed_offset,
-                        committed_leader_epoch=each.committed_leader_epoch,
-                        metadata=each.metadata,
-                        error_code=each.error_code,
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in answer.topics
-        ],
+    response = OffsetFetchResponse(error_code=error, topics=[])
+    for topic in answer.topics:
+        rows = []
+        for start in range(0, len(topic.partitions), PARTITIONS_PER_STEP):
+            rows += map(_of_one_group, topic.partitions[start : start + PARTITIONS_PER_STEP])
+            yield
+        response.topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=rows))
+    return response
+
+
+def _of_one_group(each: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition:
+    return OffsetFetchResponsePartition(
+        partition_index=each.partition_index,
+        committed_offset=each.committed_offset,
+        committed_leader_epoch=each.committed_leader_epoch,
+        metadata=each.metadata,
+        error_code=each.error_code,
     )
 
 
