@@ -175,6 +175,26 @@ def list_groups_many(client: RawClient) -> Attack:
     return lambda: [(ListGroupsRequest(), 4)]
 
 
+def offset_fetch_all(version: int, client: RawClient) -> Attack:
+    """All offsets of a group that has 10,000 of them."""
+    count = 10_000
+    client.create_topic("wide", count)
+    for start in range(0, count, 1000):
+        partitions = [
+            committing.OffsetCommitRequestPartition(partition_index=n, committed_offset=1)
+            for n in range(start, start + 1000)
+        ]
+        topic = committing.OffsetCommitRequestTopic(name="wide", partitions=partitions)
+        answer = client.ask(
+            committing.OffsetCommitRequest(group_id="all", generation_id_or_member_epoch=-1, topics=[topic]), 8
+        )
+        assert not any(each.error_code for each in answer.topics[0].partitions), answer
+    if version < 8:
+        return lambda: [(offsets.OffsetFetchRequest(group_id="all", topics=None), version)]
+    group = offsets.OffsetFetchRequestGroup(group_id="all", topics=None)
+    return lambda: [(offsets.OffsetFetchRequest(groups=[group]), version)]
+
+
 def offsets_in_transaction(client: RawClient) -> Attack:
     """As txn_offset_commit_many, in a transaction that exists: the offsets are written."""
     client.ask(find_coordinator.FindCoordinatorRequest(key_type=1, coordinator_keys=["t"]), 4)
@@ -196,6 +216,8 @@ def offsets_in_transaction(client: RawClient) -> Attack:
 
 PREPARED: dict[str, Callable[[RawClient], Attack]] = {
     "ListGroups, 20,000 groups": list_groups_many,
+    "OffsetFetch, all 10,000 offsets of a group": partial(offset_fetch_all, 8),
+    "OffsetFetch v7, all 10,000 offsets": partial(offset_fetch_all, 7),
     "TxnOffsetCommit, 100,000 offsets written": offsets_in_transaction,
 }
 """Attacks on what another request has made."""
