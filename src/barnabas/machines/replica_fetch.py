@@ -1,4 +1,4 @@
-"""What a follower fetches from one leader: partitions, their offsets and troubles, and the fetch session. Pure.
+"""What a follower fetches from one leader: partitions, their offsets and errors, and the fetch session. Pure.
 
 `server/leader_fetcher` drives it: it sends what `next_request` plans, and reports what came of it. A partition is
 
@@ -44,7 +44,7 @@ class Remedy(IntEnum):
 
 
 class FollowedPartition:
-    """Made anew for each leader epoch, so that nothing of an earlier one can be taken for it."""
+    """One object per leader epoch, so that nothing of an earlier epoch can be taken for it."""
 
     __slots__ = (
         "due_ms",
@@ -108,7 +108,7 @@ class ReplicaFetch:
     # --- which partitions ---
 
     def follow(self, partition: FollowedPartition) -> None:
-        """From now on, or anew under another leader epoch."""
+        """From now on, or again under another leader epoch."""
         self.unfollow(partition.key)
         self.partitions[partition.key] = partition
         self._resume(partition)
@@ -252,7 +252,7 @@ def truncation_offset(
 ) -> int:
     """Where a follower cuts its log, of which the leader says that it parts from its own (KIP-101, KIP-279).
 
-    `leader_epoch` and its end are what the leader answered for the follower's last epoch: the largest epoch up to that
+    `leader_epoch` and its end are what the leader returned for the follower's last epoch: the largest epoch up to that
     which the leader knows. `own_epoch` and its end are the same question put to the follower's own log. Never does the
     high watermark count: it may lag behind what was committed, and what lies above it may be committed.
     """

@@ -41,7 +41,7 @@ _DEFAULT_OPTIONS = SocketOptions()
 
 
 class Link:
-    """Made on the loop that it runs on. `on_lost` is told of every connection and attempt that failed."""
+    """Made on the loop that it runs on. `on_lost` is called for every connection and attempt that failed."""
 
     def __init__(
         self,

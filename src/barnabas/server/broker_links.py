@@ -1,7 +1,7 @@
 """Links to the other brokers of the cluster, by node id, on the listener that brokers use among themselves.
 
 `to(node_id, use)` gives the link, made at its first use; where the broker is unknown or has no such listener, a link
-that fails every request. Links are closed when their broker leaves, and begin anew when it comes back with another
+that fails every request. Links are closed when their broker leaves, and opened again when it comes back with another
 address or broker epoch. One link per use, because responses come in order: a fetch that waits at its leader must not
 hold up a marker of a transaction.
 """

@@ -37,7 +37,7 @@ def fetch_news(
     if not isinstance(news, FollowerSession):
         news = session.news = FollowerSession(asyncio.get_running_loop(), broker.timers, broker.clock)
         session.on_removed = news.close
-        # From here on it is told; what happened before the first fetch in the session it has to see for itself.
+        # From here on it is notified; what happened before the first fetch in the session it has to see for itself.
         news.records = dict.fromkeys(session.partitions)
     for key in forgotten:
         news.unwatch(key)

@@ -58,7 +58,7 @@ class HostedPartition:
         self.waiting_fetches: dict[DelayedFetch, None] = {}
         self.waiting_followers: dict[DelayedFetch, None] = {}
         self.follower_sessions: dict[FollowerSession, PartitionKey] = {}
-        """Of followers that are told what is new, and what they call this partition."""
+        """Sessions of followers to notify of news, and the key of this partition in each."""
         self.flush_running = False
         self._low_watermark_watchers: list[Callable[[], None]] = []
         self._purgatory = purgatory
@@ -285,7 +285,7 @@ class HostedPartition:
             self.on_watermark_moved()
 
     def on_watermark_moved(self) -> None:
-        """The high watermark or the log start moved: followers are told."""
+        """The high watermark or the log start moved: notify followers."""
         for session, key in self.follower_sessions.items():
             session.on_watermark(key)
 

@@ -95,7 +95,7 @@ class _Watched:
         self._link.ping().when_done(self._on_pinged)
 
     def _on_pinged(self, response: Deferred[None]) -> None:
-        """A failure is told to `_on_lost`."""
+        """A failure is reported to `_on_lost`."""
         self._was_connected = self._was_connected or response.completed
 
     def _on_lost(self, error: LinkError) -> None:

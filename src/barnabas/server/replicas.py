@@ -54,7 +54,7 @@ class Replicas:
         """Partitions that should be here but whose log cannot be opened, and why."""
         self.on_log_deleted: Callable[[Log], None] | None = None
         self.on_isr_proposed: Callable[[HostedPartition], None] | None = None
-        """Told of a partition whose state proposes another ISR."""
+        """Called with a partition whose state proposes another ISR."""
 
     def __iter__(self) -> Iterator[HostedPartition]:
         for topic, partitions in self._topics.items():
@@ -190,7 +190,7 @@ class Replicas:
         hosted.on_image(partition, self._clock.monotonic_ms())
 
     def _set_aside_damaged(self, topic: TopicImage, partition: PartitionImage) -> None:
-        """A log that was refused as damaged is copied anew, if every committed record is elsewhere.
+        """A log that was refused as damaged is copied again, if every committed record is elsewhere.
 
         That is so if this replica is not in sync and another one leads. Its files are kept for a person to look at.
         """

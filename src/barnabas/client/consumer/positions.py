@@ -124,14 +124,16 @@ class PositionKeeper:
 
     def _on_recreated(self, state: PartitionState) -> None:
         where = state.topic_partition
-        logger.warning("topic %s was deleted and made anew: offset %d of %s is void", where.topic, state.offset, where)
+        logger.warning(
+            "topic %s was deleted and created again: offset %d of %s is void", where.topic, state.offset, where
+        )
         if self._subscription.default_reset.name != "none":
             with self._subscription.lock:
                 state.request_reset(self._subscription.default_reset)
             return
         self._fail(
             OffsetOutOfRangeError(
-                f"topic {where.topic} was deleted and made anew, so offset {state.offset} of {where} is void and "
+                f"topic {where.topic} was deleted and created again, so offset {state.offset} of {where} is void and "
                 "auto.offset.reset is none: seek to where to go on",
                 {where: state.offset},
             ),

@@ -90,7 +90,7 @@ class ZooKeeperStore:
         return [None if result is None else _node(*result) for result in results]
 
     def children(self, path: str) -> list[str]:
-        """Parents that only ZooKeeper needs are left out. Whether a node has data is told without reading it."""
+        """Parents that only ZooKeeper needs are left out. Whether a node has data is known without reading it."""
         [[names], _] = self._read([GetChildren(self._path(path), None)])
         names = sorted(names or ())
         folder = self._path(path).rstrip("/")

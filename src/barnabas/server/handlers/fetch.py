@@ -2,7 +2,7 @@
 
 Incremental sessions (v7, KIP-227), leader epochs (v9, KIP-320), diverging epochs (v12, KIP-595), topic ids (v13,
 KIP-516). A fetch that finds fewer than min_bytes waits in the purgatory, unless a partition is in error: the client is
-reported at once. A consumer may be sent to a replica in its rack (v11, KIP-392), and is told who leads where this
+reported at once. A consumer may be sent to a replica in its rack (v11, KIP-392), and learns who leads where this
 broker does not (v16, KIP-951). Differs from Kafka: no tiered storage.
 """
 

@@ -29,7 +29,7 @@ class Deadlines:
             self.arm(kind, group, member_id, delay_ms, outcome)
 
     def arm_rebalance(self, group: ConsumerGroup, member: ConsumerMember, outcome: Outcome) -> None:
-        """Anew for each set of partitions to give up: one that follows the last gets its own time."""
+        """Set again for each set of partitions to give up: every set gets its own time."""
         self.arm(REBALANCE_TIMER, group, member.member_id, member.rebalance_timeout_ms, outcome)
 
     def cancel_rebalance(self, group: ConsumerGroup, member_id: str, outcome: Outcome) -> None:

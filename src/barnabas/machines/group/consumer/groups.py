@@ -73,7 +73,7 @@ class ConsumerGroups:
         outcome.reply(token, described)
 
     def on_loaded(self, outcome: Outcome) -> None:
-        """Sessions begin anew, as do the times to give up partitions."""
+        """Sessions, and the times to give up partitions, begin again."""
         for group in self._registry:
             if not isinstance(group, ConsumerGroup):
                 continue
@@ -87,7 +87,7 @@ class ConsumerGroups:
                 self._deadlines.arm(SESSION_TIMER, group, member.member_id, timeout_ms, outcome)
 
     def on_image(self, image: ClusterImage, outcome: Outcome) -> None:
-        """Groups look at it when a member next comes by."""
+        """Groups read it at a member's next heartbeat."""
         self._rebalance.image = image
 
     def _on_timer(self, name: TimerName, outcome: Outcome) -> None:

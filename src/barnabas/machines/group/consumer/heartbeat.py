@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: joining, staying, subscribing anew, giving up partitions and leaving, all in one request.
+"""ConsumerGroupHeartbeat: joining, staying, subscribing again, giving up partitions and leaving, all in one request.
 
 Epoch 0 joins, -1 leaves, -2 is a static member that will be back. Any other must be the member's own epoch, or the one
 before if the member owns nothing it should not: then the answer that told it the new epoch was lost.

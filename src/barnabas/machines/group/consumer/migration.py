@@ -1,7 +1,7 @@
 """A group changes its protocol while its members go on (`group.consumer.migration.policy`).
 
 Up: a member of the consumer protocol joins a classic group; the classic members stay, with their last assignment as
-target, and are told to join again. Down: the last member of the consumer protocol goes; the classic ones stay as a
+target, and have to join again. Down: the last member of the consumer protocol goes; the classic ones stay as a
 classic group. The new group takes the old one's place with the decision; the records say the same to whoever replays.
 """
 

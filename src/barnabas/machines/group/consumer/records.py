@@ -72,7 +72,7 @@ def current_assignment_record(group_id: GroupId, member: ConsumerMember) -> Coor
 
 
 def regex_record(group_id: GroupId, regex: str, topics: tuple[str, ...], wall_ms: int) -> CoordinatorRecord:
-    """A version of 0 makes Kafka, should it take over this log, resolve the expression anew."""
+    """A version of 0 makes Kafka, should it take over this log, resolve the expression again."""
     return CoordinatorRecord(
         messages.ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex),
         messages.ConsumerGroupRegularExpressionValue(topics=list(topics), version=0, timestamp=wall_ms),
