@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode
-from barnabas.net.timers import Timers
+from barnabas.machines.timing_wheel import TimerHandle
+from barnabas.net.timers import Callback, Timers
 
 logger = logging.getLogger(__name__)
 
@@ -33,12 +34,13 @@ class CommitWaiter(NamedTuple):
 
 
 class CommitWaiters:
-    __slots__ = ("_armed_for_ms", "_done", "_timers", "waiting")
+    __slots__ = ("_armed_for_ms", "_done", "_timer", "_timers", "waiting")
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
         self.waiting: deque[CommitWaiter] = deque()
         """By offset."""
+        self._timer: TimerHandle[Callback] | None = None
         self._done: deque[tuple[CommitWaiter, ErrorCode]] = deque()
         """Those that are still to be called back, while they are more than one turn of the loop takes."""
         self._armed_for_ms = NO_DEADLINE
@@ -90,13 +92,23 @@ class CommitWaiters:
         return taken
 
     def _arm(self, deadline_ms: int) -> None:
+        if self._timer is not None:
+            self._timers.cancel(self._timer)
         self._armed_for_ms = deadline_ms
-        self._timers.call_at(deadline_ms, lambda: self._on_time(deadline_ms))
+        self._timer = self._timers.call_at(deadline_ms, lambda: self._on_time(deadline_ms))
 
     def _on_time(self, armed_for_ms: int) -> None:
         if armed_for_ms != self._armed_for_ms:
             return  # one with an earlier deadline came after this was set
-        overdue = self._take(lambda each: each.deadline_ms <= armed_for_ms)
+        waiting = self.waiting
+        overdue: list[CommitWaiter] = []
+        while waiting and waiting[0].deadline_ms <= armed_for_ms and len(overdue) < CALLBACKS_PER_TURN:
+            overdue.append(waiting.popleft())
+        if len(overdue) == CALLBACKS_PER_TURN:  # to look at all that wait takes long too
+            self._arm(armed_for_ms)
+            self._call_back(overdue, ErrorCode.REQUEST_TIMED_OUT)
+            return
+        overdue += self._take(lambda each: each.deadline_ms <= armed_for_ms)
         self._armed_for_ms = NO_DEADLINE
         soonest = min((each.deadline_ms for each in self.waiting), default=NO_DEADLINE)
         if soonest != NO_DEADLINE:
