@@ -1,12 +1,13 @@
 """Three brokers copy from each other: what was acknowledged survives its leader, and replicas are equal."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from barnabas import Consumer, Producer
+from barnabas import Admin, Consumer, NewTopic, Producer
 from barnabas.errors import StorageError
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.testing import Cluster
@@ -164,3 +165,48 @@ def test_a_failed_log_directory_gives_up_leadership(cluster: Cluster) -> None:
     more = [b"more %d" % number for number in range(100)]
     send(cluster, "t", more)
     assert {record.value for record in cluster.records("t")} == {*sent, *more}
+
+
+@pytest.mark.parametrize(
+    "stop", [Cluster.kill, lambda cluster, broker: cluster.brokers[broker].stop()], ids=["killed", "stopped"]
+)
+def test_a_topic_that_was_recreated_while_a_broker_was_away(
+    cluster: Cluster, tmp_path: Path, stop: Callable[[Cluster, int], None]
+) -> None:
+    cluster.create_topic("t", partitions=3)
+    cluster.create_topic("gone", partitions=2)
+    cluster.create_topic("stays")
+    for topic in ("t", "gone", "stays"):
+        send(cluster, topic, [b"old %d" % number for number in range(300)])
+    away = (cluster.controller + 1) % 3
+    stop(cluster, away)
+    with Admin(cluster.bootstrap) as admin:
+        admin.delete_topics(["t", "gone"])
+        admin.create_topics([NewTopic(name="t", assignments={0: [(away + 1) % 3, away, (away + 2) % 3]})])
+    stop_sending = threading.Event()
+    acknowledged: list[bytes] = []
+
+    def load() -> None:
+        while not stop_sending.is_set():
+            values = [b"new %d" % (len(acknowledged) + number) for number in range(10)]
+            send(cluster, "t", values)
+            acknowledged.extend(values)
+
+    sender = threading.Thread(target=load)
+    sender.start()
+    try:
+        until(lambda: len(acknowledged) >= 20, "the new topic is written to")
+        cluster.restart(away)
+        until(lambda: in_sync(cluster, "t") == [{0, 1, 2}], "it is in sync again")
+    finally:
+        stop_sending.set()
+        sender.join()
+    ends = [len(acknowledged)] * 3
+    until(lambda: [hosted(cluster, each, "t").log.log_end_offset for each in range(3)] == ends, "all have everything")
+    assert len({segment_bytes(tmp_path, each, "t", 0) for each in range(3)}) == 1
+    assert [record.value for record in cluster.records("t")] == acknowledged
+    folders = sorted(path.name for path in (tmp_path / str(away)).iterdir() if path.is_dir())
+    assert [name for name in folders if not name.startswith("__") and "-stray" not in name] == ["stays-0", "t-0"]
+    assert sum(name.endswith("-stray") for name in folders) == 5
+    assert {log.topic_partition.topic for log in cluster.brokers[away]._running().log_directories} >= {"t", "stays"}
+    assert len(cluster.records("stays")) == 300

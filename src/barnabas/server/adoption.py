@@ -3,7 +3,8 @@
 `Broker.start` calls `adopt_folders` once it has joined the cluster. The first start on a new metadata store takes every
 topic in that has folders here, by one command to the controller; settings and exact partition counts come from Kafka's
 metadata log, if that can be read. Otherwise nothing may be deleted by age or size, because the topic may have been
-compacted. Later, a folder that the store does not know is stray: it is named in the log and left as it is.
+compacted. Later, a folder that the store does not know is named in the log and left as it is; `stray_logs.py` sets the
+logs of deleted topics aside before.
 """
 
 import asyncio

@@ -24,6 +24,7 @@ from barnabas.server.cluster_membership import InconsistentClusterIdError
 from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
+from barnabas.server.stray_logs import StrayCheck
 from barnabas.types import NodeId
 
 __all__ = ["Broker", "BrokerParts", "StartError", "UnknownStoreError", "make_parts"]
@@ -228,6 +229,7 @@ class Broker:
             self.clock.now_ms(),
             threads_per_directory=self.config.num_recovery_threads_per_data_dir,
             is_replicated=lambda each: (found := image.partition(*each)) is not None and len(found.replicas) > 1,
+            is_stray=StrayCheck(image, self.node_id).is_stray,
         )
 
     def _on_delta(self, delta: Delta) -> None:

@@ -94,8 +94,12 @@ class LogDirectories:
         *,
         threads_per_directory: int = 1,
         is_replicated: Callable[[TopicPartition], bool] = lambda _: False,
+        is_stray: Callable[[LogDirectory, Log], bool] = lambda _, __: False,
     ) -> None:
-        """Opens all logs, recovering them after a crash. Damaged ones are left out, see `damaged`."""
+        """Opens all logs, recovering them after a crash. Damaged ones are left out, see `damaged`.
+
+        Stray ones are set aside before anything else: a new topic of that name may be in another directory.
+        """
         for directory in self.directories:
             if directory.is_offline:
                 continue
@@ -105,6 +109,7 @@ class LogDirectories:
                     directory.load(config_for, now_ms, executor)
             else:
                 directory.load(config_for, now_ms, None)
+            _set_strays_aside(directory, is_stray)
             for topic_partition, log in directory.logs.items():
                 if topic_partition in self._logs:
                     other = self._logs[topic_partition].directory
@@ -247,3 +252,15 @@ class LogDirectories:
 
     def delete_due_files(self, now_ms: int) -> int:
         return sum(directory.deletions.delete_due(now_ms) for directory in self.directories)
+
+
+def _set_strays_aside(directory: LogDirectory, is_stray: Callable[[LogDirectory, Log], bool]) -> None:
+    for log in [each for each in directory.logs.values() if is_stray(directory, each)]:
+        if directory.is_offline:
+            return
+        try:
+            renamed = directory.set_aside(log.topic_partition)
+        except StorageError as error:
+            logger.error("%s", error)
+        else:
+            logger.warning("%s belongs to a topic that was deleted: kept as %s", log.topic_partition, renamed)
