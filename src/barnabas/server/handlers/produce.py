@@ -69,8 +69,17 @@ class Progress(NamedTuple):
     """How far a request has come: an outcome for each partition so far, and those that wait for a commit."""
 
     outcomes: list[PartitionOutcome]
-    waiting: list[tuple[int, HostedPartition, int]]
+    waiting: list["Waiting"]
     now_ms: int
+
+
+class Waiting(NamedTuple):
+    """A batch that is not committed yet: which of the request's, where, its last offset, in which leader epoch."""
+
+    position: int
+    hosted: HostedPartition
+    last_offset: int
+    leader_epoch: int
 
 
 def handle_produce(context: RequestContext, request: ProduceFrame) -> Response | Deferred[Response]:
@@ -255,7 +264,7 @@ def _append(
         return _failure(_refusals(context), topic, partition, error)
     first_offset, last_offset, append_time_ms, log_start_offset, _ = info
     if acks and hosted.must_wait(last_offset, acks):
-        progress.waiting.append((index, hosted, last_offset))
+        progress.waiting.append(Waiting(index, hosted, last_offset, hosted.state.leader_epoch))
     # Half the cost of the named constructor, once for each batch.
     return tuple.__new__(PartitionSuccess, (topic, partition, first_offset, append_time_ms, log_start_offset))
 
@@ -327,7 +336,7 @@ def _respond_when_committed(
     context: RequestContext,
     request: ProduceFrame,
     outcomes: list[PartitionOutcome],
-    waiting: list[tuple[int, HostedPartition, int]],
+    waiting: list[Waiting],
 ) -> Deferred[Response]:
     response: Deferred[Response] = Deferred()
     context.hold(len(outcomes) * PARKED_PARTITION_BYTES)  # the batches are in the log by now
@@ -344,8 +353,12 @@ def _respond_when_committed(
             response.complete(outcomes)
 
     deadline_ms = context.broker.clock.monotonic_ms() + context.expires_after(request.timeout_ms)
-    for index, hosted, last_offset in waiting:
-        hosted.when_committed(last_offset, request.acks, partial(close, index), deadline_ms)
+    for index, hosted, last_offset, leader_epoch in waiting:
+        if hosted.state.leader_epoch == leader_epoch:
+            hosted.when_committed(last_offset, request.acks, partial(close, index), deadline_ms)
+        else:
+            # While others were served. What is committed at that offset by now may be another leader's record.
+            close(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return response
 
 

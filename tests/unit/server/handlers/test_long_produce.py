@@ -9,11 +9,13 @@ from handler_calls import HandlerCalls
 from raw_client import RawClient, batch, code
 from step_clock import StepClock
 
+from barnabas.errors import ErrorCode
+from barnabas.metadata.image import PartitionImage
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from barnabas.protocol.produce_request import MAX_PARTITIONS_AT_ONCE, PartitionRecords, ProduceFrame
-from barnabas.protocol.produce_response import PartitionSuccess
+from barnabas.protocol.produce_response import PartitionFailure, PartitionSuccess
 from barnabas.server.handlers.produce import HANDLER, TURN_MS
 from barnabas.testing import Broker
 
@@ -59,6 +61,32 @@ def test_the_rest_is_not_written_once_the_client_is_gone(tmp_path: Path) -> None
             await response
             assert calls.broker.replicas.find("t", 0).log.log_end_offset <= MAX_PARTITIONS_AT_ONCE
             assert calls.pauses == ["pause", "resume"]
+
+    asyncio.run(scenario())
+
+
+def test_what_another_leader_may_have_replaced_is_not_acknowledged(tmp_path: Path) -> None:
+    """Leadership goes while others are served, and the new leader commits records of its own at these offsets."""
+
+    async def scenario() -> None:
+        async with HandlerCalls(tmp_path) as calls:
+            await calls.make_topic("t", 1)
+            calls.broker.clock = StepClock()
+            hosted = calls.broker.replicas.find("t", 0)
+            hosted.on_image(PartitionImage(0, (1, 2), (1, 2), 1, 1, 1), 0)
+            context = calls.context(ApiKey.PRODUCE, 9)
+            context.connection.closed = False  # type: ignore[misc]
+            response = HANDLER.handle(context, frame_of(TURN_MS + 2)._replace(acks=-1))
+            assert isinstance(response, Deferred) and not response.done
+            written = hosted.log.log_end_offset
+            assert 0 < written < TURN_MS + 2
+            hosted.on_image(PartitionImage(0, (1, 2), (1, 2), 2, 2, 2), 0)
+            hosted.append_as_follower(memoryview(b""), 2, written, 0, 0)
+            assert hosted.log.high_watermark == written
+            outcomes = await response
+            assert outcomes is not None and len(outcomes) == TURN_MS + 2
+            for each in outcomes:
+                assert isinstance(each, PartitionFailure) and each.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     asyncio.run(scenario())
 
