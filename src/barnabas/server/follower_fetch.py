@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.errors import ErrorCode
-from barnabas.machines.fetch_context import FetchPartition, IncrementalFetchContext, PartitionKey
+from barnabas.machines.fetch_context import FetchContext, FetchPartition, IncrementalFetchContext, PartitionKey
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.messages.fetch import FetchResponse
 from barnabas.server.follower_session import FollowerSession, ParkedFetch
@@ -68,6 +68,30 @@ def _read(
     partitions = context.session.partitions
     wanted = [partition for key in news.take() if (partition := partitions.get(key)) is not None]
     reads, total = read_partitions(broker.replicas, wanted, limits, again=again)
+    _note(news, reads)
+    return reads, total
+
+
+def note_reads(context: FetchContext, reads: Iterable[PartitionRead]) -> None:
+    """Partitions that were read elsewhere, because they were very many. In the step that read them.
+
+    A session that has made no incremental fetch yet looks at all of its partitions then.
+    """
+    news = context.session.news if isinstance(context, IncrementalFetchContext) else None
+    if isinstance(news, FollowerSession):
+        _note(news, reads)
+
+
+def forget(context: FetchContext, forgotten: Iterable[PartitionKey]) -> None:
+    """By a request whose partitions are read elsewhere."""
+    news = context.session.news if isinstance(context, IncrementalFetchContext) else None
+    if isinstance(news, FollowerSession):
+        for key in forgotten:
+            news.unwatch(key)
+
+
+def _note(news: FollowerSession, reads: Iterable[PartitionRead]) -> None:
+    """From now on the session is told of what happens to them."""
     for read in reads:
         hosted = read.hosted
         if hosted is not None:
@@ -77,7 +101,6 @@ def _read(
                 news.records[read.wanted.key] = None
         elif read.error is not ErrorCode.NONE:
             news.unwatch(read.wanted.key)
-    return reads, total
 
 
 def _has_more(read: PartitionRead) -> bool:

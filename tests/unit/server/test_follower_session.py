@@ -14,7 +14,7 @@ from barnabas.machines.controller.commands import NewTopic
 from barnabas.metadata.image import PartitionImage
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.messages import fetch as messages
-from barnabas.server import follower_fetch
+from barnabas.server import follower_fetch, steps
 from barnabas.server.hosted_partition import HostedPartition
 
 FOLLOWER = 2
@@ -177,3 +177,23 @@ def test_a_lone_broker_tells_nobody(tmp_path: Path) -> None:
         assert hosted.log.high_watermark == 1 and not hosted.follower_sessions
 
     run_broker(tmp_path, scenario)
+
+
+def test_partitions_of_a_request_with_very_many_are_watched_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as after the failure of a broker, when its partitions come into the session of another one."""
+
+    async def scenario(leader: Leader) -> None:
+        monkeypatch.setattr(steps, "PARTITIONS_PER_STEP", 10)
+        leader.fetch({}, wait_ms=0, forget=tuple(range(40)))
+        moved = leader.fetch(dict.fromkeys(range(30), 0), wait_ms=0, forget=(45,))
+        assert not isinstance(moved, Deferred) or await moved
+        waiting = leader.fetch({})
+        assert isinstance(waiting, Deferred)
+        leader.append(45, b"forgotten")
+        leader.append(7, b"value")
+        async with asyncio.timeout(10):
+            assert leader.told(await waiting) == {7: 0}
+
+    run(tmp_path, monkeypatch, scenario)

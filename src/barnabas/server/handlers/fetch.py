@@ -30,7 +30,7 @@ from barnabas.protocol.messages.fetch import (
     PartitionData,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.follower_fetch import fetch_news
+from barnabas.server.follower_fetch import fetch_news, forget, note_reads
 from barnabas.server.follower_session import FollowerSession
 from barnabas.server.leader_hints import leader_hint
 from barnabas.server.purgatory import DelayedFetch
@@ -104,6 +104,7 @@ def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generato
     session, limits = _open(context, request, wanted)
     if session.error is not ErrorCode.NONE:
         return partial(FetchResponse, error_code=session.error, responses=[])
+    forget(session, _forgotten(request, context.version >= FIRST_TOPIC_ID_VERSION))
     yield
     reads: list[PartitionRead] = []
     total = 0
@@ -113,6 +114,7 @@ def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generato
             context.broker.replicas, partitions[start : start + PARTITIONS_PER_STEP], limits, total
         )
         reads += some
+        note_reads(session, some)
         yield
     if not _is_enough(request, reads, total):
         return partial(_park, context, session, request, limits, reads, request.min_bytes - total)
