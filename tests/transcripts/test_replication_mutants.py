@@ -58,7 +58,7 @@ def a_follower_does_not_ask_its_own_epochs(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("kip_320_late_responses")
 def late_responses_are_taken(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ReplicaFetch, "current", lambda self, key: self.partitions.get(key))
+    patch.setattr(ReplicaFetch, "current", lambda self, key, number: self.partitions.get(key))
 
 
 @mutant("kip_320_fencing")
@@ -68,7 +68,7 @@ def leader_epochs_are_not_checked(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("kip_320_recreated_topic")
 def a_topic_is_known_by_its_name(patch: pytest.MonkeyPatch) -> None:
-    def current(self: ReplicaFetch, key: tuple[bytes, int]) -> Any:
+    def current(self: ReplicaFetch, key: tuple[bytes, int], number: int) -> Any:
         return next((each for each in self.partitions.values() if each.key[1] == key[1]), None)
 
     original = LeaderFetcher._take_partition

@@ -79,12 +79,15 @@ class FetchSession:
         self.eviction_key = EvictionKey(privileged, len(partitions), session_id)
 
     def update(self, partitions: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]) -> None:
-        """Take over what a request adds, changes (keeping its place and what the client has been sent) and forgets."""
+        """Take over what a request adds, changes (keeping its place and what the client has been sent) and forgets.
+
+        In another leader epoch a follower drops what it is sent of the one before, so it is sent again.
+        """
         cached = self.partitions
         for wanted in partitions:
             key = wanted.key
             known = cached.get(key)
-            if known is not None:
+            if known is not None and known.current_leader_epoch == wanted.current_leader_epoch:
                 wanted.high_watermark = known.high_watermark
                 wanted.log_start_offset = known.log_start_offset
             cached[key] = wanted

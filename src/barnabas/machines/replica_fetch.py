@@ -55,6 +55,7 @@ class FollowedPartition:
         "leader_epoch",
         "log_start_offset",
         "phase",
+        "sent_in",
         "sent_offset",
     )
 
@@ -69,6 +70,8 @@ class FollowedPartition:
         self.log_start_offset = log_start_offset
         self.phase = Phase.FETCHING
         self.sent_offset = NOT_SENT
+        self.sent_in = 0
+        """Number of the request that last named it."""
         self.failures = 0
         self.due_ms = 0
 
@@ -81,6 +84,8 @@ class FetchPlan(NamedTuple):
     session_epoch: int
     partitions: list[FollowedPartition]
     forgotten: list[Key]
+    number: int
+    """Counts requests, through all sessions."""
 
 
 class ReplicaFetch:
@@ -95,6 +100,7 @@ class ReplicaFetch:
         self._forgotten: dict[Key, None] = {}
         self._delayed: dict[Key, FollowedPartition] = {}
         self._fetching_count = 0
+        self._last_number = 0
 
     @property
     def has_session(self) -> bool:
@@ -139,9 +145,11 @@ class ReplicaFetch:
         self._changed, self._forgotten = {}, {}
         # Partitions of one topic follow each other in the request.
         wanted.sort(key=_key)
+        self._last_number += 1
         for partition in wanted:
             partition.sent_offset = partition.fetch_offset
-        return FetchPlan(session_id, epoch, wanted, forgotten)
+            partition.sent_in = self._last_number
+        return FetchPlan(session_id, epoch, wanted, forgotten, self._last_number)
 
     def on_response(self, session_epoch: int, error: ErrorCode, session_id: int) -> bool:
         """Of a request with that epoch; whether its partitions count."""
@@ -166,13 +174,18 @@ class ReplicaFetch:
 
     # --- what came of it ---
 
-    def current(self, key: Key) -> FollowedPartition | None:
-        """The partition that a response is about, unless the response is late."""
+    def current(self, key: Key, number: int | None = None) -> FollowedPartition | None:
+        """The partition that a response is about, unless the response is late.
+
+        `number` of the request (of the last one, if None): an earlier one than that which named the partition may have
+        been about the same offset in another leader epoch.
+        """
         partition = self.partitions.get(key)
         if (
             partition is None
             or partition.phase is not Phase.FETCHING
             or partition.sent_offset != partition.fetch_offset
+            or (number is not None and number < partition.sent_in)
         ):
             return None
         return partition
@@ -188,7 +201,8 @@ class ReplicaFetch:
 
     def pause(self, partition: FollowedPartition) -> None:
         """It is left out while its log is changed or its leader is asked."""
-        self._leave(partition, Phase.BUSY)
+        if self.partitions.get(partition.key) is partition:
+            self._leave(partition, Phase.BUSY)
 
     def resume(self, partition: FollowedPartition, log_end_offset: int, last_epoch: int, log_start_offset: int) -> None:
         """After `pause`, with the log as it is now; nothing happens if it is not followed any more."""

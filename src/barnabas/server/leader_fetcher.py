@@ -159,7 +159,7 @@ class LeaderFetcher:
         machine, hosted_by_key = self._machine, self._hosted
         for fetched in read_partitions(body):
             key = (fetched.topic_id, fetched.partition)
-            followed = machine.current(key)
+            followed = machine.current(key, plan.number)
             if followed is not None:
                 self._take_partition(followed, hosted_by_key[key], fetched)
 

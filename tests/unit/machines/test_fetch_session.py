@@ -117,6 +117,15 @@ def test_what_belongs_in_a_response() -> None:
     assert not is_included(8, 0, 10, 4, 0)
 
 
+def test_in_another_leader_epoch_a_partition_is_told_again() -> None:
+    """What was sent in the epoch before may have come too late to count."""
+    cache = make_cache()
+    session_id = create(cache, 2)
+    assert included_in_response(open_context(cache, session_id, 1, [])) == []
+    later = FetchPartition("t", 1, 0, 1_000_000, current_leader_epoch=5)
+    assert included_in_response(open_context(cache, session_id, 2, [*wanted(0), later])) == [1]
+
+
 def test_partitions_with_records_go_to_the_end() -> None:
     cache = make_cache()
     session_id = create(cache, 4)

@@ -96,6 +96,32 @@ def test_late_responses_are_dropped() -> None:
     assert machine.current(other_topic) is None
 
 
+def test_a_response_to_an_earlier_request_is_late_though_the_offset_is_the_same() -> None:
+    """Two requests are on their way: the second has the partition in another leader epoch, at the same offset."""
+    machine = machine_with(A, B)
+    first = machine.next_request()
+    machine.follow(followed(A, 10, epoch=2))
+    second = machine.next_request()
+    assert first is not None and second is not None
+    assert machine.current(A, first.number) is None
+    assert machine.current(B, first.number) is not None
+    assert machine.current(A, second.number) is not None
+
+
+def test_a_look_up_for_an_earlier_leader_epoch_does_not_pause_the_partition() -> None:
+    machine = machine_with(A, B)
+    before = machine.current(A)
+    assert before is not None
+    machine.pause(before)
+    assert sent(machine)[2:] == ([], [A])
+    machine.follow(followed(A, 10, epoch=2))
+    machine.pause(before)
+    assert sent(machine)[2:] == ([A], [])
+    machine.pause(before)
+    assert sent(machine)[2:] == ([], []), "it stays in the session"
+    assert machine.current(A) is not None
+
+
 def test_after_an_error_it_waits_and_the_pauses_grow() -> None:
     machine = machine_with(A, B)
     a = machine.current(A)
