@@ -350,3 +350,45 @@ def broker_setting(client: RawClient, node: str, name: str) -> str | None:
     (entry,) = answer.configs
     value: str | None = entry.value
     return value
+
+
+# ---- ids that the cluster gives
+
+
+def test_a_generated_id_is_kept(run: type[Command], tmp_path: Path) -> None:
+    shared = ("--listen", "127.0.0.1:0", "--metadata", "sqlite:shared", "--node-id", "-1")
+    first, second = run(*shared, "--data-dir", "a"), run(*shared, "--data-dir", "b")
+    assert {first.ready()[3], second.ready()[3]} == {"1001", "1002"}
+    kept = re.search(r"^node.id=(\d+)$", (tmp_path / "b" / "meta.properties").read_text(), re.MULTILINE)
+    assert kept
+    second.end(signal.SIGTERM)
+    again, third = run(*shared, "--data-dir", "b"), run(*shared, "--data-dir", "c", "--set", "reserved.broker.max.id=7")
+    assert (again.ready()[3], third.ready()[3]) == (kept[1], "10")
+
+
+@pytest.mark.parametrize(
+    ("words", "node_id"),
+    [
+        ((), "0"),
+        (("--metadata", "shared.sqlite"), "0"),
+        (("--set", "broker.id=-1"), "-1"),
+        (("--metadata", "shared.sqlite", "--node-id", "-1"), None),
+        (("--metadata", "shared.sqlite", "--set", "broker.id=-1"), None),
+        (("--metadata", "etcd://h:2379"), None),
+        (("--metadata", "zookeeper://h:2181"), None),
+        (("--set", "zookeeper.connect=h:2181"), None),
+        (("--set", "zookeeper.connect=h:2181", "--set", "broker.id=-1"), None),
+        (("--set", "zookeeper.connect=h:2181", "--set", "broker.id=3"), "3"),
+        (("--metadata", "etcd://h:2379", "--node-id", "4"), "4"),
+    ],
+)
+def test_when_an_id_is_generated(words: tuple[str, ...], node_id: str | None) -> None:
+    config = read_config(single_parser(COMMAND).parse_args(words))
+    assert config.given.get("node.id", config.given.get("broker.id")) == node_id
+    assert config.node_id == max(int(node_id or 0), 0)
+
+
+def test_ids_are_not_generated_where_that_is_switched_off(run: type[Command]) -> None:
+    words = ("--set", "zookeeper.connect=h:2181", "--set", "broker.id.generation.enable=false")
+    status, _, error = run(*words).end()
+    assert status == 2 and "node.id is missing, and broker.id.generation.enable is false" in error

@@ -41,7 +41,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:9092)")
-    parser.add_argument("--node-id", metavar="N", help="this broker's id (default 0)")
+    parser.add_argument("--node-id", metavar="N", help="this broker's id (default 0; etcd or ZooKeeper: generated)")
     add_config_arguments(parser)
     parser.add_argument(
         "--metadata",
@@ -159,14 +159,20 @@ async def _serve(config: "BrokerConfig", metadata: str | None, on_ready: Callabl
     import asyncio
 
     from barnabas import __version__
+    from barnabas.cli.server_config import ID_SETTINGS
     from barnabas.server.broker import Broker, StartError, UnknownStoreError, make_parts
+    from barnabas.server.broker_ids import NoBrokerIdError, with_broker_id
     from barnabas.server.process import tune_garbage_collection
     from barnabas.stop_signals import call_on_stop
 
     try:
+        if not config.given.keys() & ID_SETTINGS:
+            config = await asyncio.to_thread(with_broker_id, config, metadata)
         broker = Broker(make_parts(config, metadata=metadata))
     except UnknownStoreError as error:
         raise UsageError(str(error)) from None
+    except NoBrokerIdError as error:
+        raise Refused(str(error)) from None
     stop = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), stop.set)
     try:

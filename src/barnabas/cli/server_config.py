@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ADDRESS = "127.0.0.1:9092"
 DEFAULT_DIRECTORY = "./barnabas-data"
+ID_SETTINGS = frozenset({"node.id", "broker.id"})
 _ADDRESS = re.compile(r"(\[[^\[\]]*\]|[^:\[\]/]*):[0-9]{1,5}")
 
 
@@ -65,18 +66,31 @@ def read_config(options: argparse.Namespace) -> "BrokerConfig":
         given["log.dirs"] = DEFAULT_DIRECTORY
     if options.node_id is not None:
         given["node.id"] = options.node_id
-    elif not given.keys() & {"node.id", "broker.id"}:
-        given["node.id"] = "0"
     faults += [f"--set {pair}: expected KEY=VALUE" for pair in options.set if "=" not in pair]
     by_hand = dict(pair.split("=", 1) for pair in options.set if "=" in pair)
     given.update(by_hand)
+    is_generated = _id_is_generated(given, getattr(options, "metadata", None))
+    if is_generated:
+        given = {name: value for name, value in given.items() if name not in ID_SETTINGS}
+    elif not given.keys() & ID_SETTINGS:
+        given["node.id"] = "0"
     try:
         config = BrokerConfig.parse(given)
     except ConfigFaults as found:
         raise ConfigFaults([*faults, *(_as_typed(fault, options, given, by_hand) for fault in found.faults)]) from None
+    if is_generated and not config.metadata_engine.broker_id_generation_enable:
+        faults.append("node.id is missing, and broker.id.generation.enable is false")
     if faults:
         raise ConfigFaults(faults)
     return config
+
+
+def _id_is_generated(given: dict[str, str], metadata: str | None) -> bool:
+    """Whether the cluster gives the broker its id: none is given there, or -1 with any store that others may share."""
+    ids = [given[name].strip() for name in ID_SETTINGS if name in given]
+    location = metadata or given.get("barnabas.metadata") or ""
+    is_cluster = location.startswith(("etcd:", "zookeeper:")) or (not metadata and "zookeeper.connect" in given)
+    return all(each == "-1" for each in ids) and (is_cluster or bool(ids and location))
 
 
 def _address_faults(listen: str | None) -> list[str]:

@@ -52,6 +52,10 @@ class MetadataEngineConfig(SettingsTable):
         None, "Largest transaction of the metadata engine (etcd's --max-txn-ops).", at_least(16), importance=LOW
     )
     barnabas_metadata_username: str | None = string(None, "User name for the metadata engine.")
+    broker_id_generation_enable: bool = boolean(
+        True, "Whether a broker of a cluster gets an id if node.id is -1 or not given."
+    )
+    reserved_broker_max_id: int = int32(1000, "Generated ids are above this one.", at_least(0))
 
     zookeeper_clientCnxnSocket: str | None = string(None, "Java class of the connection.", no_effect=NETTY)
     zookeeper_connect: str | None = string(

@@ -45,6 +45,7 @@ _NEVER_ELECTED = -2
 _BESIDE_CHANGES = 3
 """Operations of a transaction beside the changes: the check of the controller epoch, the entry, the head."""
 MAX_ATTEMPTS = 3
+MAX_ID_ATTEMPTS = 1000
 
 
 class ControllerMovedError(MetadataStoreError):
@@ -119,6 +120,24 @@ class MetadataRepository:
             except OutcomeUnknownError:
                 continue
         raise StoreUnavailableError(f"{path} could not be deleted")
+
+    def generate_broker_id(self, reserved_max_id: int) -> NodeId:
+        """An id above the reserved ones that no broker has, or has had unless it was unregistered."""
+        for _ in range(MAX_ID_ATTEMPTS):
+            self.store.sync()
+            node = self.store.get(tree.BROKER_SEQUENCE)
+            try:
+                if node is None:
+                    self.store.create(tree.BROKER_SEQUENCE)
+                    continue
+                # With the version: of two brokers that read the same number only one gets it.
+                number = self.store.set(tree.BROKER_SEQUENCE, b"", node.version)
+            except (ConflictError, OutcomeUnknownError):
+                continue  # at worst a number is never used
+            broker_id = NodeId(reserved_max_id + number)
+            if not any(self.store.get_many([tree.broker_path(broker_id), tree.known_broker_path(broker_id)])):
+                return broker_id
+        raise StoreUnavailableError(f"no broker id could be generated at {tree.BROKER_SEQUENCE}")
 
     def find_registration(self, broker_id: NodeId) -> Registration | None:
         node = self.store.get(tree.broker_path(broker_id))

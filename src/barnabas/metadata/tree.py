@@ -4,6 +4,7 @@
     /controller                (ephemeral)        {"version":1,"brokerid":...,"timestamp":...}
     /controller_epoch                             a number in text
     /brokers/ids/N             (ephemeral)        endpoints, rack; broker epoch = transaction that made it
+    /brokers/seqid                                empty; its version is the number of the last generated broker id
     /brokers/topics/T                             topic id and replicas of each partition
     /brokers/topics/T/partitions/P/state          leader, leader epoch, ISR; its version is the partition epoch
     /config/topics/T  /config/brokers/N or <default>
@@ -36,6 +37,7 @@ CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 BROKERS = "/brokers"
 BROKER_IDS = "/brokers/ids"
+BROKER_SEQUENCE = "/brokers/seqid"
 TOPICS = "/brokers/topics"
 PRODUCER_IDS = "/latest_producer_id_block"
 DELETE_TOPICS = "/admin/delete_topics"

@@ -38,9 +38,10 @@ def test_a_broker_on_etcd(etcd: EtcdEnsemble, tmp_path: Path) -> None:
         produce_and_consume(broker.bootstrap, "orders")
         store = store_at(location)
         store.open()
-        assert store.children("/brokers/ids") == ["0"] and "orders" in store.children("/brokers/topics")
+        assert store.children("/brokers/ids") == ["1001"] and "orders" in store.children("/brokers/topics")
         broker.kill()
         broker.start()
+        assert store.children("/brokers/ids") == ["1001"], "the id that was generated is kept"
         produce_and_consume(broker.bootstrap, "after-a-kill")
         broker.stop()
         assert store.children("/brokers/ids") == [] and store.get("/controller") is None
@@ -53,7 +54,7 @@ def test_a_broker_on_zookeeper_leaves_what_zkcli_users_know(zookeeper: ZooKeeper
     from kazoo.client import KazooClient
 
     connect = f"{zookeeper.addresses}/kafka/one"
-    broker = BarnabasProcess(tmp_path, settings={"num.partitions": "2", "zookeeper.connect": connect})
+    broker = BarnabasProcess(tmp_path, settings={"num.partitions": "2", "zookeeper.connect": connect, "broker.id": "0"})
     with broker:
         produce_and_consume(broker.bootstrap, "orders")
         client = KazooClient(connect)

@@ -11,7 +11,7 @@ from barnabas.metadata.image import ConfigResource
 from barnabas.metadata.repository import ControllerMovedError, MetadataRepository
 from barnabas.metadata.store import ConflictError, MetadataStoreError, NodeExistsError, Operation
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
-from barnabas.types import topic_id_text
+from barnabas.types import NodeId, topic_id_text
 
 
 @pytest.fixture
@@ -237,3 +237,41 @@ def test_reassignment_and_eligible_leaders_are_loaded_again(controller: LoneCont
     )
     controller.repository.write([PartitionsChanged("t", (moving,))], controller.machine.image)
     assert controller.load().topics["t"].partitions[0] == moving
+
+
+# ---- generated broker ids
+
+
+def test_generated_broker_ids_count_from_the_reserved_ones() -> None:
+    tree = MemoryTree()
+    repositories = [MetadataRepository(MemoryStore(tree)) for _ in range(3)]
+    for repository in repositories:
+        repository.store.open()
+    assert [repository.generate_broker_id(1000) for repository in repositories] == [1001, 1002, 1003]
+    assert repositories[0].generate_broker_id(5) == 9, "as in Kafka: the counter goes on"
+    node = repositories[0].store.get("/brokers/seqid")
+    assert node is not None and (node.data, node.version) == (b"", 4)
+
+
+def test_a_generated_broker_id_is_not_one_that_a_broker_has(controller: LoneController) -> None:
+    repository = MetadataRepository(controller.store)
+    assert controller.store.get("/brokers/ids/0") is not None
+    assert repository.generate_broker_id(-1) == 1
+    assert [*MetadataRepository(controller.store).load("a-cluster-id").brokers] == [0], "the counter is no broker"
+
+
+def test_two_brokers_never_generate_the_same_id() -> None:
+    tree = MemoryTree()
+    other = MetadataRepository(MemoryStore(tree))
+    other.store.open()
+    taken: list[int] = []
+
+    class Slow(MemoryStore):
+        def set(self, path: str, data: bytes, version: int = -1) -> int:
+            if not taken:
+                taken.append(other.generate_broker_id(1000))
+            return super().set(path, data, version)
+
+    store = Slow(tree)
+    store.open()
+    assert (MetadataRepository(store).generate_broker_id(1000), taken) == (NodeId(1002), [1001])
