@@ -52,7 +52,11 @@ class InconsistentClusterIdError(Exception):
 
 
 class ClusterMembership:
-    """`listeners` are called on the loop with every delta, the first one (the whole image) during `start`."""
+    """`listeners` are called on the loop with every delta, the first one (the whole image) during `start`.
+
+    That is not before the controller has seen this broker. Until then the image may be from before a restart: as a
+    leader in the epoch of that time it could write other records at offsets that its followers have already.
+    """
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class ClusterMembership:
         self._worker: asyncio.Task[None] | None = None
         self._check_pending = False
         self._is_leaving = False
+        self._has_joined = False
         self._end_watches: list[Callable[[], None]] = []
         self._waiting: dict[asyncio.Future[None], Callable[[ClusterImage], bool]] = {}
 
@@ -366,6 +371,11 @@ class ClusterMembership:
         for future, condition in self._waiting.items():
             if not future.done() and condition(self.image):
                 future.set_result(None)
+        if not self._has_joined:
+            if not self._is_in(self.image):
+                return
+            self._has_joined = True
+            delta = Delta.between(ClusterImage(), self.image)
         if delta.is_empty:
             return
         for listener in self.listeners:

@@ -251,6 +251,40 @@ def test_a_fenced_broker_registers_again_under_a_new_epoch(caplog: pytest.LogCap
     assert "registering again" in caplog.text
 
 
+def test_a_restarted_broker_does_not_act_on_what_was_decided_about_its_predecessor() -> None:
+    """It led, was killed, and is back before the controller has noticed: it may have lost records of that epoch."""
+
+    async def scenario() -> None:
+        tree = MemoryTree()
+        controller, killed = cluster_on(MemoryStore(tree)), cluster_on(MemoryStore(tree), 1)
+        await join(controller)
+        await join(killed)
+        placed = NewTopic("t", -1, -1, assignments=((0, (1, 0)),))
+        [created] = await ControllerClient(controller).create_topics([placed])
+        assert not created.error, created
+        before = controller.image.topics["t"].partitions[0]
+        assert before.leader == 1
+        let_go = threading.Event()
+        held_up = controller._thread.submit(let_go.wait, 30)
+        await killed.stop()
+        restarted = cluster_on(MemoryStore(tree), 1)
+        deltas: list[Delta] = []
+        restarted.listeners.append(deltas.append)
+        joining = asyncio.create_task(join(restarted))
+        await restarted.wait_until(lambda image: "t" in image.topics, 30_000)
+        assert restarted.image.topics["t"].partitions[0] == before and not deltas
+        let_go.set()
+        await joining
+        first = deltas[0]
+        assert first.image.brokers[1].epoch == restarted.broker_epoch and first.topics_created
+        assert first.image.topics["t"].partitions[0].leader_epoch > before.leader_epoch
+        assert held_up.result()
+        await restarted.stop()
+        await controller.stop()
+
+    run(scenario)
+
+
 def test_a_tree_changed_by_another_process_is_loaded_again(
     make_store: MakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
