@@ -100,14 +100,16 @@ class Replicas:
         self._image = delta.image
         for topic in delta.topics_deleted:
             self._drop_topic(topic)
+        # Settings first: with a smaller ISR but the min.insync.replicas of before, records could be committed of which
+        # the controller believes that they wait, so that a replica without them is elected.
+        for resource in delta.configs_changed:
+            if resource.type is ResourceType.TOPIC:
+                self._update_config(delta.image, resource.name)
         for topic, partition in delta.partitions:
             if self._node_id in partition.replicas:
                 self._host(delta.image, topic, partition)
             else:
                 self._drop_partition(topic, partition.partition)
-        for resource in delta.configs_changed:
-            if resource.type is ResourceType.TOPIC:
-                self._update_config(delta.image, resource.name)
 
     def update_all_configs(self, image: ClusterImage) -> None:
         """The broker's own settings changed, and with them the defaults of every topic."""

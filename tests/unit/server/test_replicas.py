@@ -9,6 +9,9 @@ from broker_on_loop import append, make_topic, run_broker, until
 from barnabas.clock import ManualClock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewPartitions, NewTopic, TopicToDelete
+from barnabas.machines.controller.delta import ImageBuilder
+from barnabas.machines.controller.records import ConfigSet, PartitionsChanged
+from barnabas.metadata.image import ConfigResource, PartitionImage
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.server.broker import Broker
 
@@ -71,6 +74,26 @@ def test_partitions_are_added(tmp_path: Path) -> None:
         await broker.controller.create_partitions([NewPartitions("t", 3)])
         assert broker.replicas.find("t", 0) is first and first.log.log_end_offset == 1
         append(broker, broker.replicas.find(first.topic_id, 2), b"")
+
+    run_broker(tmp_path, scenario)
+
+
+def test_a_larger_min_isr_counts_for_a_smaller_isr_of_the_same_delta(tmp_path: Path) -> None:
+    """The controller takes the replica that left for one that has everything which is committed (KIP-966)."""
+
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t")
+        builder = ImageBuilder(broker.cluster.image)
+        builder.apply(PartitionsChanged("t", (PartitionImage(0, (0, 1), (0, 1), 0, 1, 1),)))
+        broker.replicas.on_delta(builder.delta())
+        append(broker, hosted, b"not replicated")
+        told: list[ErrorCode] = []
+        hosted.when_committed(0, -1, told.append)
+        builder = ImageBuilder(builder.image)
+        builder.apply(ConfigSet(ConfigResource.topic("t"), {"min.insync.replicas": "2"}))
+        builder.apply(PartitionsChanged("t", (PartitionImage(0, (0, 1), (0,), 0, 1, 2),)))
+        broker.replicas.on_delta(builder.delta())
+        assert (told, hosted.log.high_watermark) == ([ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND], 0)
 
     run_broker(tmp_path, scenario)
 
