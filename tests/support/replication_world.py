@@ -195,6 +195,7 @@ class Broker:
                 clock=self._world.clock,
                 timers=self._world.timers,
                 truncations=cast(Any, CutsAtOnce(self)),
+                throttle=self.replicas.follower_throttle,
                 broker_epoch=lambda: self.epoch,
             )
         return self.fetchers[leader]

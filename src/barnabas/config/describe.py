@@ -12,6 +12,7 @@ from typing import NamedTuple
 from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig
 from barnabas.config.dynamic import effective_config, is_dynamic
 from barnabas.config.group import GroupConfig
+from barnabas.config.quotas import BrokerQuotas
 from barnabas.config.setting import Setting
 from barnabas.config.table import SettingsTable
 from barnabas.config.topic import TopicConfig
@@ -196,8 +197,12 @@ def _default_text(name: str) -> str | None:
 
 def _sensitive(name: str) -> bool:
     match = LISTENER_PREFIX.fullmatch(name)
-    setting = BrokerConfig.settings.get(match[1] if match else name)
+    setting = BrokerConfig.settings.get(match[1]) if match else _known(name)
     return setting is None or setting.sensitive
+
+
+def _known(name: str) -> Setting | None:
+    return BrokerConfig.settings.get(name) or BrokerQuotas.settings.get(name)
 
 
 def _entry(setting: Setting, value: str | None, synonyms: tuple[ConfigSynonym, ...], read_only: bool) -> ConfigEntry:
@@ -209,14 +214,18 @@ def _entry(setting: Setting, value: str | None, synonyms: tuple[ConfigSynonym, .
         read_only=read_only,
         synonyms=synonyms,
         type_code=setting.kind,
-        documentation=f"{setting.doc} No effect here: {setting.no_effect}." if setting.no_effect else setting.doc,
+        documentation=_documentation(setting),
     )
 
 
+def _documentation(setting: Setting) -> str:
+    return f"{setting.doc} No effect here: {setting.no_effect}." if setting.no_effect else setting.doc
+
+
 def _unknown_entry(name: str, text: str, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
-    """A setting of a plugin or of one listener; hidden unless the part after the listener's name is a known setting."""
+    """A setting of a plugin or of one listener, or one that is not for the broker's file; hidden if it is not known."""
     match = LISTENER_PREFIX.fullmatch(name)
-    base = BrokerConfig.settings.get(match[1]) if match else None
+    base = BrokerConfig.settings.get(match[1]) if match else _known(name)
     return ConfigEntry(
         name=name,
         value=None if _sensitive(name) else text,
@@ -225,5 +234,5 @@ def _unknown_entry(name: str, text: str, synonyms: tuple[ConfigSynonym, ...]) ->
         read_only=True,
         synonyms=synonyms,
         type_code=base.kind if base is not None else 0,
-        documentation=base.doc if base is not None else None,
+        documentation=_documentation(base) if base is not None else None,
     )

@@ -10,6 +10,7 @@ from typing import Protocol
 from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig
 from barnabas.config.faults import ConfigFaults, read_values
 from barnabas.config.group import GroupConfig
+from barnabas.config.quotas import BrokerQuotas
 from barnabas.config.rules import broker_rules
 from barnabas.config.setting import Kind, Setting, Update
 from barnabas.config.topic import TopicConfig, inherited
@@ -70,6 +71,7 @@ def check_broker_change(
             or (listener_setting is not None and listener_setting[1] not in LISTENER_CLUSTER_WIDE)
         ):
             faults.append(f"{name}: can be changed only for a single broker, not as the cluster's default")
+    faults += read_values(BrokerQuotas.settings, changed)[1]
     for name, text in changed.items():
         match = LISTENER_PREFIX.fullmatch(name)
         if match is not None:

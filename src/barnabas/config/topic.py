@@ -7,7 +7,7 @@ combines the topic's own settings with the defaults of the broker.
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.config.areas.effect import NO_THROTTLE, NO_TIERS
+from barnabas.config.areas.effect import NO_TIERS
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.checks import THROTTLED_REPLICAS, at_least, between, each_of, either, one_of
 from barnabas.config.faults import ConfigFaults, read_values, unknown_name
@@ -84,7 +84,7 @@ class TopicConfig(SettingsTable):
         synonyms=named("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
     )
     follower_replication_throttled_replicas: tuple[str, ...] = string_list(
-        (), "Throttled replicas on the follower side, or * for all.", THROTTLED_REPLICAS, no_effect=NO_THROTTLE
+        (), "Throttled replicas on the follower side, or * for all.", THROTTLED_REPLICAS
     )
     index_interval_bytes: int = int32(
         4096,
@@ -99,7 +99,6 @@ class TopicConfig(SettingsTable):
         (),
         "Throttled replicas on the leader side, or * for all.",
         THROTTLED_REPLICAS,
-        no_effect=NO_THROTTLE,
     )
     local_retention_bytes: int = int64(
         -2,

@@ -107,6 +107,11 @@ class ReplicaFetch:
         return self.session_epoch != INITIAL_EPOCH
 
     @property
+    def is_fetching(self) -> bool:
+        """Whether any partition is fetched."""
+        return self._fetching_count > 0
+
+    @property
     def next_due_ms(self) -> int | None:
         """When the next partition has waited long enough after its error."""
         return min((each.due_ms for each in self._delayed.values()), default=None)

@@ -248,6 +248,9 @@ class Broker:
         self._server.reconfigure(_network_settings(self.config))
         self.compaction.on_config(self.config)
         self.cluster.defaults = topic_defaults(self.config)
+        quotas = self.settings.quotas
+        self.replicas.leader_throttle.set_rate(quotas.leader_replication_throttled_rate)
+        self.replicas.follower_throttle.set_rate(quotas.follower_replication_throttled_rate)
 
 
 async def _stopped(what: str, stopping: Awaitable[object]) -> None:

@@ -141,6 +141,7 @@ def make_parts(
         clock,
         timers,
         config.replica_lag_time_max_ms,
+        throttle_windows=(config.replication_quota_window_num, config.replication_quota_window_size_seconds * 1000),
     )
     cluster = ClusterMembership(
         store or store_at(metadata, EngineOptions.of(engine)),

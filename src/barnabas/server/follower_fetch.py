@@ -45,6 +45,8 @@ def fetch_news(
         news.records[wanted.key] = None
     if news.under_replicated:
         news.look_at_under_replicated()
+    if news.held_back:
+        news.look_at_held_back()
     reads, total = _read(broker, context, news, limits, again=False)
     if total >= min_bytes or max_wait_ms <= 0 or any(read.error or read.diverging_epoch for read in reads):
         return respond(reads)
@@ -58,6 +60,8 @@ def fetch_news(
         response.complete(respond(found))
 
     news.park(ParkedFetch(min_bytes - total, broker.clock.monotonic_ms() + max_wait_ms, respond_later))
+    if news.held_back:
+        broker.replicas.leader_throttle.when_allowed(news.release_all)
     response.on_abandoned = response.on_input_ended = news.finish
     return response
 
@@ -96,7 +100,9 @@ def _note(news: FollowerSession, reads: Iterable[PartitionRead]) -> None:
         hosted = read.hosted
         if hosted is not None:
             news.watch(read.wanted.key, hosted)
-            if read.records is None and read.diverging_epoch is None and _has_more(read):
+            if read.held_back:
+                news.held_back[read.wanted.key] = None
+            elif read.records is None and read.diverging_epoch is None and _has_more(read):
                 # There was no room for it in this response.
                 news.records[read.wanted.key] = None
         elif read.error is not ErrorCode.NONE:

@@ -40,6 +40,7 @@ class FollowerSession:
         "_timers",
         "_watched",
         "_watermark_armed",
+        "held_back",
         "records",
         "under_replicated",
         "watermarks",
@@ -51,6 +52,8 @@ class FollowerSession:
         self._clock = clock
         self.records: dict[PartitionKey, None] = {}
         """Partitions with records, or with a change of leader or existence."""
+        self.held_back: dict[PartitionKey, None] = {}
+        """Partitions with records that wait for the limit on replication (KIP-73)."""
         self.watermarks: dict[PartitionKey, None] = {}
         """Partitions with another high watermark or log start."""
         self.under_replicated: dict[PartitionKey, HostedPartition] = {}
@@ -64,6 +67,8 @@ class FollowerSession:
     # --- called by partitions ---
 
     def on_append(self, key: PartitionKey, byte_count: int) -> None:
+        if self.held_back and key in self.held_back:
+            return
         self.records[key] = None
         parked = self._parked
         if parked is not None:
@@ -82,6 +87,18 @@ class FollowerSession:
         """Leadership or existence changed: the follower has to know at once."""
         self.records[key] = None
         self.finish()
+
+    def release(self, key: PartitionKey) -> None:
+        """It need not wait for the limit on replication any more."""
+        if key in self.held_back:
+            del self.held_back[key]
+            self.records[key] = None
+            self.finish()
+
+    def release_all(self) -> None:
+        """The limit allows more."""
+        if self.look_at_held_back():
+            self.finish()
 
     # --- called by the fetch ---
 
@@ -102,6 +119,7 @@ class FollowerSession:
         self.records.pop(key, None)
         self.watermarks.pop(key, None)
         self.under_replicated.pop(key, None)
+        self.held_back.pop(key, None)
 
     def look_at_under_replicated(self) -> None:
         """At the beginning of a fetch: to be read is how a follower is counted, and how it joins the ISR."""
@@ -110,6 +128,12 @@ class FollowerSession:
                 self.records[key] = None
             else:
                 del self.under_replicated[key]
+
+    def look_at_held_back(self) -> bool:
+        """At the beginning of a fetch, too: whether there are any."""
+        found, self.held_back = self.held_back, {}
+        self.records |= found
+        return bool(found)
 
     def take(self) -> list[PartitionKey]:
         """The partitions to read now."""
@@ -139,6 +163,7 @@ class FollowerSession:
         for hosted in self._watched.values():
             hosted.follower_sessions.pop(self, None)
         self._watched.clear()
+        self.held_back.clear()
         self.finish()
 
     def _on_ready(self) -> None:

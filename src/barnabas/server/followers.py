@@ -11,7 +11,7 @@ from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import KafkaError
 from barnabas.machines.replica_fetch import Key
-from barnabas.metadata.image import Delta, PartitionImage, TopicImage
+from barnabas.metadata.image import Delta, PartitionImage, ResourceType, TopicImage
 from barnabas.net.timers import Timers
 from barnabas.server.broker_links import BrokerLinks, LinkUse
 from barnabas.server.hosted_partition import HostedPartition
@@ -58,6 +58,10 @@ class Followers:
                 self._unfollow((topic.topic_id, partition.partition), touched)
         for topic, partition in delta.partitions:
             self._update(topic, partition, touched)
+        for resource in delta.configs_changed:
+            changed = delta.image.topic(resource.name) if resource.type is ResourceType.TOPIC else None
+            if changed is not None:
+                self._on_topic_config(changed)
         for fetcher in touched:
             fetcher.fetch(at_once=True)
 
@@ -82,12 +86,20 @@ class Followers:
         if followed is not None:
             fetcher, leader_epoch = followed
             if leader_epoch == partition.leader_epoch and fetcher.leader_id == partition.leader:
+                fetcher.on_throttle_changed(key)
                 return
             self._unfollow(key, touched)
         fetcher = self._fetcher(partition.leader)
         self._followed[key] = (fetcher, partition.leader_epoch)
         fetcher.follow(hosted)
         touched[fetcher] = None
+
+    def _on_topic_config(self, topic: TopicImage) -> None:
+        for partition in topic.partitions:
+            key = (topic.topic_id, partition.partition)
+            followed = self._followed.get(key)
+            if followed is not None:
+                followed[0].on_throttle_changed(key)
 
     def _find(self, key: Key) -> HostedPartition | None:
         try:
@@ -112,6 +124,7 @@ class Followers:
                 clock=self._clock,
                 timers=self._timers,
                 truncations=self._truncations,
+                throttle=self._replicas.follower_throttle,
                 broker_epoch=self._broker_epoch,
             )
         return fetcher

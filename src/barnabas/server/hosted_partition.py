@@ -15,6 +15,7 @@ from barnabas.net.timers import Timers
 from barnabas.server.commit_waiters import NO_DEADLINE, CommitWaiter, CommitWaiters, OnCommitted
 from barnabas.server.follower_session import FollowerSession
 from barnabas.server.purgatory import DelayedFetch, FetchPurgatory
+from barnabas.server.replica_throttle import is_throttled
 from barnabas.storage.append_checks import PreparedBatch
 from barnabas.storage.log import AppendInfo, AppendOrigin, Log
 
@@ -37,7 +38,9 @@ class HostedPartition:
         "_waiters",
         "flush_running",
         "follower_sessions",
+        "follower_throttled",
         "is_internal",
+        "leader_throttled",
         "log",
         "partition",
         "state",
@@ -59,12 +62,15 @@ class HostedPartition:
         self.waiting_followers: dict[DelayedFetch, None] = {}
         self.follower_sessions: dict[FollowerSession, PartitionKey] = {}
         """Sessions of followers to notify of news, and the key of this partition in each."""
+        self.leader_throttled = self.follower_throttled = False
+        """Whether what this broker sends or fetches of the partition counts against its limit (KIP-73)."""
         self.flush_running = False
         self._low_watermark_watchers: list[Callable[[], None]] = []
         self._purgatory = purgatory
         self._flusher = flusher
         self._waiters = CommitWaiters(timers)
         state.set_min_in_sync_replicas(log.config.min_insync_replicas)
+        self._read_throttles()
 
     def append(
         self,
@@ -172,6 +178,9 @@ class HostedPartition:
         if state.is_leader:
             self._on_committed(state.high_watermark)
             self._call_for_absent_replicas()
+            if self.leader_throttled:
+                # A replica in sync is not held back.
+                self._release_held_back()
             if state.is_under_min_isr:
                 # It is in the log, and may yet be committed or lost: the client has to send it again.
                 self._waiters.fail(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, only_replicated=True)
@@ -185,6 +194,21 @@ class HostedPartition:
         high_watermark = self.state.set_min_in_sync_replicas(self.log.config.min_insync_replicas)
         if self.state.is_leader:
             self._on_committed(high_watermark)
+        self._read_throttles()
+
+    def _read_throttles(self) -> None:
+        config, broker_id, was_throttled = self.log.config, self.state.broker_id, self.leader_throttled
+        self.leader_throttled = is_throttled(config.leader_replication_throttled_replicas, self.partition, broker_id)
+        self.follower_throttled = is_throttled(
+            config.follower_replication_throttled_replicas, self.partition, broker_id
+        )
+        if was_throttled and not self.leader_throttled:
+            self._release_held_back()
+
+    def _release_held_back(self) -> None:
+        """What was held back for the limit on replication may be no longer."""
+        for session, key in list(self.follower_sessions.items()):
+            session.release(key)
 
     @property
     def lacks_replicas(self) -> bool:

@@ -12,7 +12,7 @@ from functools import partial
 from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
-from barnabas.machines.replica_fetch import FetchPlan, FollowedPartition, Key, Remedy, ReplicaFetch, remedy_for
+from barnabas.machines.replica_fetch import FetchPlan, FollowedPartition, Key, Phase, Remedy, ReplicaFetch, remedy_for
 from barnabas.machines.replica_fetch import truncation_offset as cut_at
 from barnabas.net.deferred import Deferred
 from barnabas.net.link import Link
@@ -33,6 +33,7 @@ from barnabas.protocol.replica_fetch import (
     read_partitions,
 )
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.replica_throttle import ReplicaThrottle
 from barnabas.server.truncations import Truncations
 from barnabas.types import NodeId
 
@@ -54,6 +55,7 @@ class LeaderFetcher:
         clock: Clock,
         timers: Timers,
         truncations: Truncations,
+        throttle: ReplicaThrottle,
         broker_epoch: Callable[[], int],
     ) -> None:
         self.leader_id = leader_id
@@ -63,9 +65,14 @@ class LeaderFetcher:
         self._clock = clock
         self._timers = timers
         self._truncations = truncations
+        self._throttle = throttle
         self._broker_epoch = broker_epoch
         self._machine = ReplicaFetch()
         self._hosted: dict[Key, HostedPartition] = {}
+        self._throttled: dict[Key, HostedPartition] = {}
+        """Those that the limit on replication applies to (KIP-73)."""
+        self._held_back: dict[Key, FollowedPartition] = {}
+        """Those of them that are left out until the limit allows more."""
         self._in_flight = 0
         self._is_paused = False
         self._wakes_at_ms: int | None = None
@@ -83,10 +90,25 @@ class LeaderFetcher:
                 key, hosted.state.leader_epoch, log.log_end_offset, log.leader_epoch, log.log_start_offset
             )
         )
+        self._held_back.pop(key, None)
+        self.on_throttle_changed(key)
 
     def unfollow(self, key: Key) -> None:
         self._hosted.pop(key, None)
+        self._throttled.pop(key, None)
+        self._held_back.pop(key, None)
         self._machine.unfollow(key)
+
+    def on_throttle_changed(self, key: Key) -> None:
+        """The topic's list of throttled replicas is another, or the replica may be in sync now."""
+        hosted = self._hosted[key]
+        if hosted.follower_throttled:
+            self._throttled[key] = hosted
+        else:
+            self._throttled.pop(key, None)
+        if key in self._held_back and not self._is_throttled(hosted):
+            self._release(key)
+            self.fetch(at_once=True)
 
     def stop(self) -> None:
         self._stopped = True
@@ -101,6 +123,11 @@ class LeaderFetcher:
         limit = MAX_IN_FLIGHT if at_once and machine.has_session else 1
         if self._in_flight >= limit or self._is_paused or self._stopped:
             return
+        if self._throttled and self._throttle.is_exceeded():
+            self._hold_back()
+            if not machine.is_fetching:
+                # The session is kept for when they go on.
+                return
         plan = machine.next_request()
         if plan is None:
             return
@@ -191,6 +218,9 @@ class LeaderFetcher:
             logger.error("copying %s-%d: %s", hosted.topic, hosted.partition, error)
             self._machine.fail(followed)
         else:
+            if hosted.follower_throttled:
+                # In sync or not: the limit is for all of it.
+                self._throttle.record(len(fetched.records))
             log_state = hosted.log.state
             self._machine.on_fetched(
                 followed, log_state.log_end_offset, hosted.log.leader_epoch, log_state.log_start_offset
@@ -259,6 +289,32 @@ class LeaderFetcher:
             self._delay(followed)
         self._set_alarm()
         self.fetch()
+
+    # --- the limit on replication ---
+
+    def _is_throttled(self, hosted: HostedPartition) -> bool:
+        """Not if it is in sync, which it would cease to be."""
+        return hosted.follower_throttled and self._own_id not in hosted.state.in_sync_replicas
+
+    def _hold_back(self) -> None:
+        for key, hosted in self._throttled.items():
+            followed = self._machine.partitions[key]
+            if followed.phase is Phase.FETCHING and self._is_throttled(hosted):
+                self._machine.pause(followed)
+                self._held_back[key] = followed
+        if self._held_back:
+            self._throttle.when_allowed(self._on_allowed)
+
+    def _on_allowed(self) -> None:
+        if self._stopped:
+            return
+        for key in list(self._held_back):
+            self._release(key)
+        self.fetch(at_once=True)
+
+    def _release(self, key: Key) -> None:
+        followed, log = self._held_back.pop(key), self._hosted[key].log
+        self._machine.resume(followed, log.log_end_offset, log.leader_epoch, log.log_start_offset)
 
     # --- pauses ---
 

@@ -12,6 +12,7 @@ from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.machines.fetch_context import FetchPartition
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.replica_selection import NO_PREFERENCE, SelectReplica
+from barnabas.server.replica_throttle import ReplicaThrottle
 from barnabas.server.replicas import Replicas
 from barnabas.storage.file_slice import FileSlice
 
@@ -52,6 +53,10 @@ class PartitionRead(NamedTuple):
     diverging_epoch: tuple[int, int] | None = None
     preferred_replica: int = NO_PREFERENCE
     """Where a consumer had better read (KIP-392)."""
+    throttle: ReplicaThrottle | None = None
+    """Counts the records when they are sent (KIP-73)."""
+    held_back: bool = False
+    """There are records, but they have to wait for the throttle."""
 
     @property
     def redirects(self) -> bool:
@@ -145,7 +150,18 @@ def _read_as_follower(
         replicas.on_follower_fetch(hosted, limits.replica_id, limits.broker_epoch, wanted.fetch_offset)
         hosted.on_follower_log_start(limits.replica_id, wanted.fetcher_log_start_offset)
         read = read._replace(high_watermark=hosted.log.high_watermark)
-    return read
+    return _throttled(replicas.leader_throttle, hosted, limits, read) if hosted.leader_throttled else read
+
+
+def _throttled(
+    throttle: ReplicaThrottle, hosted: HostedPartition, limits: FetchLimits, read: PartitionRead
+) -> PartitionRead:
+    """Without its records, if the limit is exceeded and the replica is not in sync: in sync it must stay so."""
+    if read.records is None:
+        return read
+    if limits.replica_id not in hosted.state.in_sync_replicas and throttle.is_exceeded():
+        return read._replace(records=None, held_back=True)
+    return read._replace(throttle=throttle)
 
 
 def _read_log(

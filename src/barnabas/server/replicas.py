@@ -17,6 +17,7 @@ from barnabas.net.timers import Timers
 from barnabas.server.flusher import Flusher
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.purgatory import FetchPurgatory
+from barnabas.server.replica_throttle import ReplicaThrottle
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.types import NO_TOPIC_ID, NodeId, TopicId, TopicPartition
@@ -37,6 +38,7 @@ class Replicas:
         clock: Clock,
         timers: Timers,
         max_lag_ms: int = 30_000,
+        throttle_windows: tuple[int, int] = (11, 1000),
     ) -> None:
         self._node_id = node_id
         self._directories = directories
@@ -48,6 +50,8 @@ class Replicas:
         self._image = ClusterImage()
         self.max_lag_ms = max_lag_ms
         """replica.lag.time.max.ms"""
+        self.leader_throttle = ReplicaThrottle(clock, timers, *throttle_windows)
+        self.follower_throttle = ReplicaThrottle(clock, timers, *throttle_windows)
         self._topics: dict[str | bytes, dict[int, HostedPartition]] = {}
         """By name and by id, both to the same inner table."""
         self._offline: dict[tuple[str | bytes, int], str] = {}

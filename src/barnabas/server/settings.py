@@ -10,6 +10,7 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.config.describe import BrokerLayers
 from barnabas.config.dynamic import ResourceRules, effective_config
 from barnabas.config.faults import ConfigFaults
+from barnabas.config.quotas import BrokerQuotas
 from barnabas.config.topic import TopicConfig
 from barnabas.metadata.image import CLUSTER_DEFAULT, NO_CONFIG, ClusterImage, ConfigResource
 
@@ -20,6 +21,7 @@ class Settings:
     def __init__(self, static: BrokerConfig) -> None:
         self.static = static
         self.config = static
+        self.quotas = BrokerQuotas()
         self._cluster_default: Mapping[str, str] = NO_CONFIG
         self._own: Mapping[str, str] = NO_CONFIG
         self._topic_default = TopicConfig.resolve({}, static)
@@ -40,6 +42,7 @@ class Settings:
             logger.error("dynamic settings do not go together, keeping the old ones: %s", faults)
             return False
         self._cluster_default, self._own = default, own
+        self.quotas = BrokerQuotas.resolve(default, own)
         self._topic_default = TopicConfig.resolve({}, self.config)
         return True
 

@@ -110,3 +110,11 @@ def test_documentation_says_when_there_is_no_effect() -> None:
         found.documentation
         == "Number of threads that process requests. No effect here: one event loop serves sockets and requests."
     )
+
+
+def test_a_limit_on_replication_is_shown() -> None:
+    found = entry(
+        describe_broker(layers({}, {}, {"leader.replication.throttled.rate": "1000"})),
+        "leader.replication.throttled.rate",
+    )
+    assert (found.value, found.sensitive, found.source) == ("1000", False, ConfigSource.DYNAMIC_BROKER)

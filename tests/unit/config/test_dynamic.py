@@ -13,6 +13,7 @@ from barnabas.config.dynamic import (
     effective_config,
 )
 from barnabas.config.faults import ConfigFaults
+from barnabas.config.quotas import UNLIMITED, BrokerQuotas
 from barnabas.errors import ErrorCode, KafkaError
 
 STATIC = BrokerConfig.parse({"node.id": "1", "message.max.bytes": "2000", "log.retention.hours": "5"})
@@ -94,3 +95,24 @@ def test_lists_and_where_appending_starts() -> None:
     assert rules().default(Resource(TOPIC), "cleanup.policy") == "delete"
     assert rules({"log.cleanup.policy": "compact"}).default(Resource(TOPIC), "cleanup.policy") == "compact"
     assert rules().default(Resource(BROKER), "log.cleanup.policy") == "delete"
+
+
+@pytest.mark.parametrize("per_broker", [True, False])
+def test_limits_on_replication_are_checked(per_broker: bool) -> None:
+    for name in ("leader.replication.throttled.rate", "follower.replication.throttled.rate"):
+        for text in ("-1", "fast", "1.5"):
+            with pytest.raises(ConfigFaults, match=name):
+                check_broker_change(STATIC, {name: text}, {name: text}, per_broker)
+        check_broker_change(STATIC, {name: "0"}, {name: "1000"}, per_broker)
+
+
+def test_limits_on_replication_come_from_the_broker_or_the_clusters_default() -> None:
+    name = "leader.replication.throttled.rate"
+    assert BrokerQuotas.resolve({}, {}).leader_replication_throttled_rate == UNLIMITED
+    assert BrokerQuotas.resolve({name: "5"}, {}).leader_replication_throttled_rate == 5
+    assert BrokerQuotas.resolve({name: "5"}, {name: "7"}).leader_replication_throttled_rate == 7
+
+
+def test_limits_on_replication_are_not_for_the_brokers_file() -> None:
+    with pytest.raises(ConfigFaults, match=r"leader\.replication\.throttled\.rate: unknown"):
+        BrokerConfig.parse({"leader.replication.throttled.rate": "5"})

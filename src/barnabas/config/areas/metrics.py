@@ -1,6 +1,6 @@
 """Metrics and quota windows."""
 
-from barnabas.config.areas.effect import NO_JMX, NO_MOVES, NO_QUOTAS, NO_TELEMETRY, NO_THROTTLE
+from barnabas.config.areas.effect import NO_JMX, NO_MOVES, NO_QUOTAS, NO_TELEMETRY
 from barnabas.config.checks import at_least
 from barnabas.config.setting import CLUSTER_WIDE, LOW, int32, int64, string, string_list
 from barnabas.config.table import SettingsTable, settings_area
@@ -57,11 +57,9 @@ class MetricsSettings(SettingsTable):
         1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
     )
     replication_quota_window_num: int = int32(
-        11, "Number of samples kept for the replication quotas.", at_least(1), importance=LOW, no_effect=NO_THROTTLE
+        11, "Number of samples kept for the replication quotas.", at_least(1), importance=LOW
     )
-    replication_quota_window_size_seconds: int = int32(
-        1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_THROTTLE
-    )
+    replication_quota_window_size_seconds: int = int32(1, "Time span of each sample.", at_least(1), importance=LOW)
     telemetry_max_bytes: int = int32(
         1_048_576, "Maximum size of a client's telemetry push.", at_least(1), importance=LOW, no_effect=NO_TELEMETRY
     )

@@ -207,6 +207,8 @@ def _park(
     watched = [read.hosted for read in first_reads if read.hosted is not None]
     fetch = DelayedFetch(watched, missing_bytes, read_again, limits.replica_id >= 0, request.session_id)
     broker.fetch_purgatory.park(fetch, request.max_wait_ms)
+    if any(read.held_back for read in first_reads):
+        broker.replicas.leader_throttle.when_allowed(partial(broker.fetch_purgatory.finish, fetch))
     response.on_abandoned = response.on_input_ended = partial(broker.fetch_purgatory.finish, fetch)
     context.hold(PARKED_BYTES + len(first_reads) * PARKED_PARTITION_BYTES)
     return response
@@ -236,6 +238,8 @@ def _add(context: RequestContext, topics: Topics, session: FetchContext, reads: 
         if topic not in topics:
             topics[topic] = _topic_response(topic)
         data = _partition_data(read)
+        if read.throttle is not None:
+            read.throttle.record(read.record_bytes)
         if read.error in HINTED and context.version >= FIRST_LEADER_VERSION:
             _add_leader(context, topics, read, data)
         topics[topic].partitions.append(data)
