@@ -210,3 +210,17 @@ def test_a_topic_that_was_recreated_while_a_broker_was_away(
     assert sum(name.endswith("-stray") for name in folders) == 5
     assert {log.topic_partition.topic for log in cluster.brokers[away]._running().log_directories} >= {"t", "stays"}
     assert len(cluster.records("stays")) == 300
+
+
+def test_a_leader_that_cannot_open_its_log_leaves_the_partition_to_others(cluster: Cluster) -> None:
+    failed = (cluster.controller + 1) % 3
+    broker = cluster.brokers[failed]._running()
+    cluster.brokers[failed]._call(lambda: broker.log_directories.directories[0].fail(StorageError("EIO")))
+    others = [(failed + 1) % 3, (failed + 2) % 3]
+    with Admin(cluster.bootstrap) as admin:
+        admin.create_topics([NewTopic(name="t", assignments={0: [failed, *others]})])
+    until(lambda: in_sync(cluster, "t") == [set(others)], "it has left the in-sync replicas")
+    assert cluster.leader("t", 0) in others
+    sent = [b"%d" % number for number in range(100)]
+    send(cluster, "t", sent)
+    assert [record.value for record in cluster.records("t")] == sent

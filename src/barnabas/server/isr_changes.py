@@ -9,15 +9,18 @@ taken effect: current and proposed members both hold the high watermark.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import IsrChange, IsrResult
 from barnabas.net.link import LinkError
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.unopened_partition import UnopenedPartition
 from barnabas.types import NodeId
 
 logger = logging.getLogger(__name__)
 
+Proposer: TypeAlias = HostedPartition | UnopenedPartition
 AlterPartition = Callable[[NodeId, int, Sequence[IsrChange]], Awaitable[tuple[IsrResult, ...]]]
 
 FIRST_PAUSE_S = 0.05
@@ -41,11 +44,11 @@ class IsrChanges:
         self._alter_partition = alter_partition
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
-        self._waiting: dict[tuple[bytes, int], HostedPartition] = {}
+        self._waiting: dict[tuple[bytes, int], Proposer] = {}
         self._sending: asyncio.Task[None] | None = None
         self._stopped = False
 
-    def propose(self, hosted: HostedPartition) -> None:
+    def propose(self, hosted: Proposer) -> None:
         """Ask the controller for the ISR that the partition's state proposes."""
         self._waiting[hosted.topic_id, hosted.partition] = hosted
         if self._sending is None and not self._stopped:
@@ -70,7 +73,7 @@ class IsrChanges:
         finally:
             self._sending = None
 
-    async def _send(self, batch: dict[tuple[bytes, int], HostedPartition]) -> bool:
+    async def _send(self, batch: dict[tuple[bytes, int], Proposer]) -> bool:
         """Whether nothing has to be tried again."""
         broker_epoch = self._broker_epoch()
         changes = {key: change for key, hosted in batch.items() if (change := _change(hosted, broker_epoch))}
@@ -91,7 +94,7 @@ class IsrChanges:
                 tried_again = True
         return not tried_again
 
-    def _on_result(self, hosted: HostedPartition, change: IsrChange, error: ErrorCode) -> bool:
+    def _on_result(self, hosted: Proposer, change: IsrChange, error: ErrorCode) -> bool:
         """Whether the change has to be tried again."""
         state = hosted.state
         if state.partition_epoch != change.partition_epoch or state.proposed_isr != change.in_sync_replicas:
@@ -111,7 +114,7 @@ class IsrChanges:
         return True
 
 
-def _change(hosted: HostedPartition, own_epoch: int) -> IsrChange | None:
+def _change(hosted: Proposer, own_epoch: int) -> IsrChange | None:
     state = hosted.state
     proposed = state.proposed_isr
     if proposed is None or not state.is_leader:

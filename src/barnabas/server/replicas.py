@@ -18,6 +18,7 @@ from barnabas.server.flusher import Flusher
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.replica_throttle import ReplicaThrottle
+from barnabas.server.unopened_partition import UnopenedPartition
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.types import NO_TOPIC_ID, NodeId, TopicId, TopicPartition
@@ -54,10 +55,10 @@ class Replicas:
         self.follower_throttle = ReplicaThrottle(clock, timers, *throttle_windows)
         self._topics: dict[str | bytes, dict[int, HostedPartition]] = {}
         """By name and by id, both to the same inner table."""
-        self._offline: dict[tuple[str | bytes, int], str] = {}
-        """Partitions that should be here but whose log cannot be opened, and why."""
+        self._offline: dict[tuple[str | bytes, int], UnopenedPartition] = {}
+        """Partitions that should be here but whose log cannot be opened; by name and by id."""
         self.on_log_deleted: Callable[[Log], None] | None = None
-        self.on_isr_proposed: Callable[[HostedPartition], None] | None = None
+        self.on_isr_proposed: Callable[[HostedPartition | UnopenedPartition], None] | None = None
         """Called with a partition whose state proposes another ISR."""
 
     def __iter__(self) -> Iterator[HostedPartition]:
@@ -71,9 +72,9 @@ class Replicas:
         partitions = self._topics.get(topic)
         hosted = None if partitions is None else partitions.get(partition)
         if hosted is None:
-            reason = self._offline.get((topic, partition))
-            if reason is not None:
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+            unopened = self._offline.get((topic, partition))
+            if unopened is not None:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, unopened.reason)
             raise KafkaError(self._error_for_missing(topic, partition))
         if hosted.log.failure is not None:
             # What was read from it now might not be there after a restart.
@@ -113,7 +114,7 @@ class Replicas:
             if self._node_id in partition.replicas:
                 self._host(delta.image, topic, partition)
             else:
-                self._drop_partition(topic, partition.partition)
+                self._drop_partition(topic, partition)
 
     def update_all_configs(self, image: ClusterImage) -> None:
         """The broker's own settings changed, and with them the defaults of every topic."""
@@ -138,7 +139,7 @@ class Replicas:
         if hosted.on_isr_shrink_due(self._clock.monotonic_ms(), self.max_lag_ms):
             self._propose_isr(hosted)
 
-    def _propose_isr(self, hosted: HostedPartition) -> None:
+    def _propose_isr(self, hosted: HostedPartition | UnopenedPartition) -> None:
         if self.on_isr_proposed is not None:
             self.on_isr_proposed(hosted)
 
@@ -157,13 +158,20 @@ class Replicas:
         self.resign_failed()
 
     def resign_failed(self) -> None:
-        """Leave partitions whose log directory has failed to other replicas, where any are in sync.
+        """Leave partitions whose log directory has failed, or whose log cannot be opened, to replicas in sync, if any.
 
         Called again at intervals: another change of the ISR may have been on its way.
         """
         for hosted in self:
             if hosted.log.failure is not None and hosted.state.propose_resignation() is not None:
                 self._propose_isr(hosted)
+        for (topic, _), unopened in self._offline.items():
+            if isinstance(topic, bytes):
+                self._resign_unopened(unopened)
+
+    def _resign_unopened(self, unopened: UnopenedPartition) -> None:
+        if unopened.state.propose_resignation() is not None:
+            self._propose_isr(unopened)
 
     def _update_config(self, image: ClusterImage, topic: str) -> None:
         partitions = self._topics.get(topic)
@@ -184,8 +192,7 @@ class Replicas:
                 log = self._open_log(image, topic, partition.partition)
             except (OSError, StorageError, KafkaError) as error:
                 logger.error("cannot open the log of %s-%d: %s", topic.name, partition.partition, error)
-                self._offline[topic.name, partition.partition] = str(error)
-                self._offline[topic.topic_id, partition.partition] = str(error)
+                self._on_unopened(topic, partition, str(error))
                 return
             self._offline.pop((topic.name, partition.partition), None)
             self._offline.pop((topic.topic_id, partition.partition), None)
@@ -194,6 +201,16 @@ class Replicas:
                 log, state, self._purgatory, self._flusher, self._timers
             )
         hosted.on_image(partition, self._clock.monotonic_ms())
+
+    def _on_unopened(self, topic: TopicImage, partition: PartitionImage, reason: str) -> None:
+        unopened = self._offline.get((topic.topic_id, partition.partition))
+        if unopened is None:
+            unopened = UnopenedPartition(self._node_id, topic, partition.partition, reason)
+            self._offline[topic.name, partition.partition] = unopened
+            self._offline[topic.topic_id, partition.partition] = unopened
+        unopened.reason = reason
+        unopened.on_image(partition, self._clock.monotonic_ms())
+        self._resign_unopened(unopened)
 
     def _set_aside_damaged(self, topic: TopicImage, partition: PartitionImage) -> None:
         """A log that was refused as damaged is copied again, if every committed record is elsewhere.
@@ -240,9 +257,12 @@ class Replicas:
         except StorageError as error:
             logger.error("cannot delete the log of %s: %s", topic_partition, error)
 
-    def _drop_partition(self, topic: TopicImage, partition: int) -> None:
+    def _drop_partition(self, topic: TopicImage, partition: PartitionImage) -> None:
         partitions = self._topics.get(topic.topic_id)
-        hosted = None if partitions is None else partitions.pop(partition, None)
+        hosted = None if partitions is None else partitions.pop(partition.partition, None)
+        unopened = self._offline.get((topic.topic_id, partition.partition))
+        if unopened is not None:
+            unopened.on_image(partition, self._clock.monotonic_ms())
         if hosted is not None:
             self._delete(hosted)
 
