@@ -81,8 +81,15 @@ class IsrChanges:
             return True
         try:
             results = await self._alter_partition(self._broker_id, broker_epoch, tuple(changes.values()))
-        except (KafkaError, LinkError, OSError) as error:
-            logger.warning("%d change(s) of in-sync replicas could not be requested: %s", len(changes), error)
+        except Exception as error:
+            # Whatever it is, the proposal stays open until the controller has decided: it must be sent again.
+            unexpected = not isinstance(error, KafkaError | LinkError | OSError)
+            logger.warning(
+                "%d change(s) of in-sync replicas could not be requested: %s",
+                len(changes),
+                error,
+                exc_info=unexpected,
+            )
             for key in changes:
                 self._waiting.setdefault(key, batch[key])
             return False

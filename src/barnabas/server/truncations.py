@@ -100,7 +100,9 @@ class Truncations:
                 else:
                     cut.hosted.log.truncate_to(cut.offset, now_ms)
                 cut.hosted.on_truncated()
-            except (KafkaError, StorageError) as failure:
-                logger.error("cutting %s-%d: %s", cut.hosted.topic, cut.hosted.partition, failure)
+            except Exception as failure:
+                # The others of the batch are cut all the same, and this one is tried again.
+                unexpected = not isinstance(failure, KafkaError | StorageError)
+                logger.error("cutting %s-%d: %s", *cut.hosted.log.topic_partition, failure, exc_info=unexpected)
                 error = failure
         cut.on_done(error)

@@ -86,7 +86,11 @@ class View:
             return own
         if name not in self._defaults:
             # The same for every topic, and not cheap to find out.
-            inherited = self.image.config(CLUSTER_DEFAULT).get(name) or self._rules.default(resource, name)
+            inherited = self.image.config(CLUSTER_DEFAULT).get(name)
+            if inherited is None and name != MIN_ISR:
+                inherited = self._rules.default(resource, name)
+            # Not this broker's own min.insync.replicas: a leader whose file has a smaller one commits with fewer
+            # replicas, and a replica that the larger one makes eligible would lack those records (KIP-966).
             self._defaults[name] = inherited or default
         return self._defaults[name]
 
