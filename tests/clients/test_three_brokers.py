@@ -198,7 +198,7 @@ def test_kafkas_tools_move_and_elect(cluster: ClusterProcesses, topic: str, tmp_
 @pytest.mark.java
 @needs_kafka
 def test_the_replicas_files_are_equal_and_kafka_reads_them(cluster: ClusterProcesses, topic: str) -> None:
-    with SteadyWriter(cluster.bootstrap, topic, 0) as writer:
+    with SteadyWriter(cluster.bootstrap, topic, 0, **{"enable.idempotence": True}) as writer:
         killed = lose_leader(cluster, topic)
         writer.wait_for_acknowledgement(time.monotonic(), 30)
     bring_back(cluster, killed)

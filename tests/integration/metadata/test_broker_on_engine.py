@@ -59,6 +59,7 @@ def test_a_broker_on_zookeeper_leaves_what_zkcli_users_know(zookeeper: ZooKeeper
         produce_and_consume(broker.bootstrap, "orders")
         client = KazooClient(connect)
         client.start()
+        client.sync("/")  # another node may be a moment behind
 
         def read(path: str) -> dict[str, object]:
             value: dict[str, object] = json.loads(client.get(path)[0])

@@ -30,18 +30,21 @@ def store(zookeeper: ZooKeeperEnsemble, chroot: str) -> Iterator[zookeeper_store
 
 @pytest.fixture
 def raw(zookeeper: ZooKeeperEnsemble) -> Iterator[kazoo_client.KazooClient]:
-    client = kazoo_client.KazooClient(zookeeper.addresses)
+    client = kazoo_client.KazooClient(one_node(zookeeper))
     client.start()
     yield client
     client.stop()
     client.close()
 
 
+def one_node(zookeeper: ZooKeeperEnsemble) -> str:
+    """The same for everybody: another node may not have what was written through the first one yet."""
+    return zookeeper.addresses.split(",")[0]
+
+
 def open_store(zookeeper: ZooKeeperEnsemble, chroot: str) -> zookeeper_store.ZooKeeperStore:
-    addresses = [
-        (host, int(port)) for host, _, port in (each.partition(":") for each in zookeeper.addresses.split(","))
-    ]
-    store = zookeeper_store.ZooKeeperStore(addresses, chroot)
+    host, _, port = one_node(zookeeper).partition(":")
+    store = zookeeper_store.ZooKeeperStore([(host, int(port))], chroot)
     store.open()
     return store
 
