@@ -202,8 +202,10 @@ def _is_closed(connection: http.client.HTTPConnection) -> bool:
     """Whether the other end has hung up: nothing else can be there to read between two requests."""
     if connection.sock is None:
         return True
-    readable, _, _ = select.select([connection.sock], [], [], 0)
-    return bool(readable)
+    # Not select(), which takes no descriptor above 1023: a broker has many.
+    poll = select.poll()
+    poll.register(connection.sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def encoded(text: str | bytes) -> str:
