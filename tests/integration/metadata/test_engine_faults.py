@@ -35,7 +35,8 @@ from barnabas.metadata.store import (
 )
 
 Ensemble: TypeAlias = EtcdEnsemble | ZooKeeperEnsemble
-SESSION_MS = 2000
+SESSION_MS = 6000
+"""Enough for an ensemble to elect another leader while one of its nodes is frozen."""
 OPTIONS = EngineOptions(session_timeout_ms=SESSION_MS, call_timeout_ms=6000)
 PATIENCE = 30.0
 HOLDER = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas import Producer, TopicExistsError
+from barnabas import Admin, Producer, TopicExistsError
 from barnabas.testing import Broker, Cluster
 from barnabas.testing.network import BreakableNetwork
 from barnabas.transport.channel import ResolvedAddress, SocketOptions
@@ -63,9 +63,12 @@ def test_what_is_acknowledged_survives_its_leader(barnabas_cluster: Cluster) -> 
 
 @pytest.mark.barnabas_settings({"replica.lag.time.max.ms": 500})
 def test_brokers_that_are_cut_off_from_each_other(barnabas_cluster: Cluster) -> None:
-    barnabas_cluster.create_topic("t", replication_factor=2)
-    leader = barnabas_cluster.leader("t", 0)
-    (follower,) = set(_replicas(barnabas_cluster)) - {leader}
+    # Only a leader that reaches the controller can have its follower taken out of the in-sync replicas.
+    leader = barnabas_cluster.controller
+    follower = next(number for number in range(3) if number != leader)
+    with Admin(barnabas_cluster.bootstrap) as admin:
+        admin.create_topic("t", assignments={0: [leader, follower]})
+    assert barnabas_cluster.leader("t", 0) == leader
     barnabas_cluster.partition(leader, follower)
     with Producer(barnabas_cluster.bootstrap, acks="all") as producer:
         producer.send("t", b"alone").result()  # once the follower has left the in-sync replicas
@@ -75,10 +78,6 @@ def test_brokers_that_are_cut_off_from_each_other(barnabas_cluster: Cluster) -> 
         lambda image: len(image.topics["t"].partitions[0].in_sync_replicas) == 2
     )
     met.result(60)
-
-
-def _replicas(cluster: Cluster) -> tuple[int, ...]:
-    return cluster.brokers[0]._running().cluster.image.topics["t"].partitions[0].replicas
 
 
 def _in_sync(cluster: Cluster, number: int) -> set[int]:
