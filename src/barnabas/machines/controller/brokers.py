@@ -1,6 +1,6 @@
 """Brokers that come, go, restart, shut down or are forgotten: what becomes of them and of their partitions.
 
-A broker that is gone, or registered anew under another epoch, leaves every ISR. One that comes back is trusted with
+A broker that is gone, or registered again under another epoch, leaves every ISR. One that comes back is trusted with
 committed records only if its directories took part in the epoch that the controller knows as its last one and lost
 nothing since; else it leaves the eligible replicas too, before any election (KIP-966, KAFKA-14139). If one of its
 directories is missing, or they are an old copy, it does not even come back as last known leader.

@@ -36,7 +36,7 @@ class Surroundings(NamedTuple):
     """As configured; it counts for no more than there are replicas."""
     election: Election = Election.OFFLINE
     leaving: Container[int] = ()
-    """Brokers that are gone, shutting down, or registered anew: out of the ISR, and no longer the leader they were."""
+    """Brokers that are gone, shutting down, or registered again: out of the ISR, and no longer the leader they were."""
     lost_records: Container[int] = ()
     """Brokers that came back from an unclean stop, or without a directory."""
     wiped: Container[int] = ()

@@ -1,7 +1,7 @@
 """Changes of the ISR that leaders ask for (AlterPartition).
 
 A request is checked against the epochs that the leader knows, so that one that was replaced cannot change anything. No
-broker that is away, shutting down or registered anew enters an ISR (KIP-841, KIP-903). A leader may ask for an ISR
+broker that is away, shutting down or registered again enters an ISR (KIP-841, KIP-903). A leader may ask for an ISR
 without itself, if its log directory has failed: then another member is elected.
 """
 

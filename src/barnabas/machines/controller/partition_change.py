@@ -9,7 +9,7 @@ The rules, in this order (as in Kafka's controller, with eligible leader replica
    unclean election), becomes the only member of the ISR.
 4. The last known leader is kept while the ISR is empty. It comes back without a person's decision, unless its disk was
    wiped (`wiped`): nobody else can have a record that it lacks, if it merely was killed.
-5. A new leader, a leader that has started anew and a removed replica come with a new leader epoch; any change comes
+5. A new leader, a leader that has started again and a removed replica come with a new leader epoch; any change comes
    with a new partition epoch.
 """
 

@@ -173,7 +173,7 @@ class Simulation:
         return commands.AlterReassignments((commands.Reassignment(topic.name, partition.partition, replicas),))
 
     def _take_over(self) -> commands.Command:
-        """By another broker, whose index is made anew."""
+        """By another broker, whose index is rebuilt."""
         self.machine.reset(self.machine.image)
         return commands.TakeOver(tuple(self.registered.values()))
 
