@@ -159,12 +159,13 @@ class FollowerSession:
             parked.respond()
 
     def close(self) -> None:
-        """The session is over."""
+        """The session is over. First the fetch that waits, since what it reads is watched again."""
+        self.finish()
         for hosted in self._watched.values():
             hosted.follower_sessions.pop(self, None)
         self._watched.clear()
         self.held_back.clear()
-        self.finish()
+        self.under_replicated.clear()
 
     def _on_ready(self) -> None:
         self._is_ready = False

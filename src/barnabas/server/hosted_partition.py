@@ -224,6 +224,10 @@ class HostedPartition:
         if high_watermark > self.log.state.high_watermark:
             self._on_committed(high_watermark)
 
+    def on_follower_ineligible(self, replica_id: int) -> None:
+        """The broker of a follower about to join the ISR is gone, leaves or was started again."""
+        self._on_committed(self.state.on_follower_ineligible(replica_id))
+
     # --- records that were deleted on request ---
 
     def delete_records_before(self, offset: int) -> None:

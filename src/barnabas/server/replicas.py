@@ -115,6 +115,15 @@ class Replicas:
                 self._host(delta.image, topic, partition)
             else:
                 self._drop_partition(topic, partition)
+        for broker_id in delta.brokers_changed:
+            self._on_broker_changed(broker_id)
+
+    def _on_broker_changed(self, broker_id: int) -> None:
+        """High watermarks must not wait for a broker that was about to join and no longer may."""
+        for hosted in self:
+            follower = hosted.state.followers.get(broker_id)
+            if follower is not None and follower.joins and not self._may_join_isr(broker_id, follower.broker_epoch):
+                hosted.on_follower_ineligible(broker_id)
 
     def update_all_configs(self, image: ClusterImage) -> None:
         """The broker's own settings changed, and with them the defaults of every topic."""

@@ -170,6 +170,20 @@ def test_a_session_that_is_gone_is_told_nothing(tmp_path: Path, monkeypatch: pyt
     run(tmp_path, monkeypatch, scenario)
 
 
+def test_a_session_with_news_is_let_go_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The waiting fetch reads the news for its response when the session ends."""
+
+    async def scenario(leader: Leader) -> None:
+        waiting = leader.fetch({})
+        leader.append(7, b"value")
+        leader.calls.broker.fetch_sessions.remove(leader._session)
+        await waiting
+        assert leader.read == [7]
+        assert not any(hosted.follower_sessions for hosted in leader.calls.broker.replicas)
+
+    run(tmp_path, monkeypatch, scenario)
+
+
 def test_a_lone_broker_tells_nobody(tmp_path: Path) -> None:
     async def scenario(broker: Any, _clock: ManualClock) -> None:
         hosted = await make_topic(broker, "t")

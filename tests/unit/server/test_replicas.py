@@ -10,8 +10,8 @@ from barnabas.clock import ManualClock
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewPartitions, NewTopic, TopicToDelete
 from barnabas.machines.controller.delta import ImageBuilder
-from barnabas.machines.controller.records import ConfigSet, PartitionsChanged
-from barnabas.metadata.image import ConfigResource, PartitionImage
+from barnabas.machines.controller.records import BrokerChanged, ConfigSet, PartitionsChanged
+from barnabas.metadata.image import BrokerImage, ConfigResource, PartitionImage
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.server.broker import Broker
 
@@ -94,6 +94,38 @@ def test_a_larger_min_isr_counts_for_a_smaller_isr_of_the_same_delta(tmp_path: P
         builder.apply(PartitionsChanged("t", (PartitionImage(0, (0, 1), (0,), 0, 1, 2),)))
         broker.replicas.on_delta(builder.delta())
         assert (told, hosted.log.high_watermark) == ([ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND], 0)
+
+    run_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [BrokerImage(2, (), epoch=5, is_fenced=True), BrokerImage(2, (), epoch=6)],
+    ids=["gone", "started again"],
+)
+def test_a_broker_that_was_about_to_join_and_is_gone_holds_up_nobody(tmp_path: Path, now: BrokerImage) -> None:
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t")
+        builder = ImageBuilder(broker.cluster.image)
+        builder.apply(BrokerChanged(BrokerImage(2, (), epoch=5)))
+        builder.apply(BrokerChanged(BrokerImage(1, (), epoch=3)))
+        builder.apply(PartitionsChanged("t", (PartitionImage(0, (0, 1, 2), (0,), 0, 1, 1),)))
+        broker.replicas.on_delta(builder.delta())
+        # The change for the first is on its way, the second one is next.
+        broker.replicas.on_follower_fetch(hosted, 1, 3, 0)
+        broker.replicas.on_follower_fetch(hosted, 2, 5, 0)
+        builder = ImageBuilder(builder.image)
+        builder.apply(PartitionsChanged("t", (PartitionImage(0, (0, 1, 2), (0, 1), 0, 1, 2),)))
+        broker.replicas.on_delta(builder.delta())
+        append(broker, hosted, b"value")
+        told: list[ErrorCode] = []
+        hosted.when_committed(0, -1, told.append)
+        broker.replicas.on_follower_fetch(hosted, 1, 3, 1)
+        assert not told
+        builder = ImageBuilder(builder.image)
+        builder.apply(BrokerChanged(now))
+        broker.replicas.on_delta(builder.delta())
+        assert (told, hosted.log.high_watermark) == ([ErrorCode.NONE], 1)
 
     run_broker(tmp_path, scenario)
 

@@ -103,6 +103,10 @@ class PartitionState:
                 for each in image.replicas
                 if each != self.broker_id
             }
+            for each in self.in_sync_replicas:
+                if each in self._followers:
+                    # It has joined. If the controller removes it later, the high watermark must not wait for it.
+                    self._followers[each].joins = False
         else:
             self._followers = {}
         self._on_members_changed()
@@ -190,6 +194,12 @@ class PartitionState:
             follower.joins = True
             self._counted.append(follower)
         return self._advance()
+
+    def on_follower_ineligible(self, replica_id: int) -> int:
+        """Its broker is gone, leaves or was started again, so it does not join; returns the high watermark."""
+        self._followers[replica_id].joins = False
+        self._on_members_changed()
+        return self.high_watermark
 
     def on_truncate(self, log_end_offset: int) -> None:
         """A follower truncated records that the leader does not have."""

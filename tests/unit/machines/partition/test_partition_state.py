@@ -160,6 +160,29 @@ def test_the_high_watermark_waits_for_one_that_is_about_to_join() -> None:
     assert state.high_watermark == 15, "it did not come in time"
 
 
+def test_the_high_watermark_does_not_wait_for_one_that_cannot_join_any_more() -> None:
+    state = PartitionState(0)
+    state.apply(image(isr=(0, 1)), 10, 0)
+    assert state.on_follower_fetch(2, 10, 1000) == 0
+    assert state.followers[2].joins
+    state.on_append(20)
+    assert state.on_follower_fetch(1, 20, 1000) == 10
+    assert state.on_follower_ineligible(2) == 20
+    state.check()
+
+
+def test_one_that_joined_and_was_removed_by_the_controller_holds_up_nobody() -> None:
+    """A dead broker leaves the ISR in the leader epoch in which it had joined."""
+    state = PartitionState(0)
+    state.apply(image(isr=(0, 1)), 10, 0)
+    state.on_follower_fetch(2, 10, 1000)
+    state.propose_isr_expansion(2, 1000)
+    state.apply(image(isr=(0, 1, 2), partition_epoch=1), 10, 0)
+    state.apply(image(isr=(0, 1), partition_epoch=2), 10, 0)
+    state.on_append(20)
+    assert state.on_follower_fetch(1, 20, 2000) == 20
+
+
 def test_a_broker_that_may_not_join_holds_up_nobody() -> None:
     state = PartitionState(0)
     state.apply(image(isr=(0, 1)), 10, 10)
