@@ -68,10 +68,17 @@ class ControllerDuty:
             await self._load()
             return
         brokers = await self._in_thread(self._repository.load_brokers)
-        if brokers != self._seen:
-            await self.carry_out(commands.BrokersChanged(brokers))
-            self._seen = brokers
-            await self.carry_out(commands.AddMissingReplicas())
+        if brokers == self._seen:
+            return
+        try:
+            await self._decide_and_write(commands.BrokersChanged(brokers))
+        except (ConflictError, OutcomeUnknownError) as error:
+            # Not decided again: meanwhile others may have come and gone. Loading looks at them anew.
+            _log_reload(error)
+            await self._load()
+            return
+        self._seen = brokers
+        await self.carry_out(commands.AddMissingReplicas())
 
     async def carry_out(self, command: Command) -> Any:
         """The reply, once what was decided is written and applied. Raises MetadataStoreError."""
@@ -83,7 +90,7 @@ class ControllerDuty:
             try:
                 return await self._decide_and_write(command)
             except (ConflictError, OutcomeUnknownError) as error:
-                logger.warning("the store was perhaps changed by another process (%s): loading it again", error)
+                _log_reload(error)
         raise MetadataStoreError("the store is changed by another process again and again")
 
     async def _load(self) -> None:
@@ -116,3 +123,7 @@ class ControllerDuty:
                 machine.apply(record)
             machine.on_written(number)
         return decision.replies[0][1]
+
+
+def _log_reload(error: Exception) -> None:
+    logger.warning("the store was perhaps changed by another process (%s): loading it again", error)

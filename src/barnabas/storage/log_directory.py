@@ -149,8 +149,8 @@ class LogDirectory:
 
     def load(self, config_for: ConfigFor, now_ms: int, executor: Executor | None) -> None:
         """Opens every log. The clean-shutdown marker is removed first: it is valid for one start only."""
-        marker = self._file(CLEAN_SHUTDOWN_FILE)
-        self.was_clean = self._files.exists(marker)
+        if not self._take_marker():
+            return
         recovery_points, recovery_points_ok = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
         starts, _ = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
         watermarks, _ = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
@@ -163,7 +163,6 @@ class LogDirectory:
         }
         clean = self.was_clean and recovery_points_ok
         self._refused.read()
-        self._files.remove(marker)
 
         def open_one(topic_partition: TopicPartition) -> None:
             closed_cleanly = clean and topic_partition not in self._refused
@@ -189,6 +188,19 @@ class LogDirectory:
         else:
             list(executor.map(open_one, found))
         self._remember_refused()
+
+    def _take_marker(self) -> bool:
+        """Whether the directory can be used: after a power loss the marker of an earlier stop must not be back."""
+        marker = self._file(CLEAN_SHUTDOWN_FILE)
+        self.was_clean = self._files.exists(marker)
+        if self.was_clean:
+            try:
+                self._files.remove(marker)
+                self._files.sync_directory(self.path)
+            except OSError as error:
+                self.fail(StorageError(f"removing {marker}: {error}"))
+                return False
+        return True
 
     def _remember_refused(self) -> None:
         try:

@@ -55,6 +55,50 @@ def test_clean_restart(tmp_path: Path) -> None:
     again.release()
 
 
+class ForgetfulFiles(Files):
+    """A power loss brings back what was removed, unless its directory was flushed since."""
+
+    def __init__(self) -> None:
+        self._removed: dict[str, bytes] = {}
+
+    def remove(self, path: str) -> None:
+        if os.path.exists(path):
+            self._removed[path] = Path(path).read_bytes()
+        super().remove(path)
+
+    def sync_directory(self, path: str) -> None:
+        super().sync_directory(path)
+        self._removed = {each: data for each, data in self._removed.items() if os.path.dirname(each) != path}
+
+    def lose_power(self) -> None:
+        for path, data in self._removed.items():
+            Path(path).write_bytes(data)
+
+
+def test_the_mark_of_an_earlier_stop_is_not_back_after_a_power_loss(tmp_path: Path) -> None:
+    """The broker would be trusted with records that the power loss took."""
+    started(tmp_path).shutdown()
+    files = ForgetfulFiles()
+    directories = started(tmp_path, files=files)
+    assert directories.directories[0].was_clean
+    directories.release()
+    files.lose_power()
+    again = started(tmp_path)
+    assert not again.directories[0].was_clean
+    again.release()
+
+
+def test_a_directory_that_cannot_forget_its_clean_stop_is_not_used(tmp_path: Path) -> None:
+    directories = started(tmp_path / "a", tmp_path / "b")
+    directories.create_log(tp(0), TOPIC_ID, small_config(), NOW)
+    directories.shutdown()
+    files = FaultyFiles()
+    files.error = ("remove", str(tmp_path / "a"), errno.EROFS)
+    again = started(tmp_path / "a", tmp_path / "b", files=files)
+    assert [each.is_offline for each in again.directories] == [True, False]
+    again.release()
+
+
 def test_unclean_restart(tmp_path: Path) -> None:
     directories = started(tmp_path)
     log = directories.create_log(tp(0), TOPIC_ID, small_config(), NOW)
