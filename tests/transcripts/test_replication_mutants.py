@@ -48,6 +48,7 @@ def a_leader_knows_only_epochs_with_records(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(HostedPartition, "end_offset_for_epoch", lambda self, epoch: self.log.end_offset_for_epoch(epoch))
 
 
+@mutant("kip_279_later_epochs")
 @mutant("kip_279_unknown_epochs")
 def a_follower_does_not_ask_its_own_epochs(patch: pytest.MonkeyPatch) -> None:
     def cut_at(leader_epoch: int, leader_end: int, own_epoch: int, own_end: int, log_end: int) -> int:

@@ -107,7 +107,12 @@ class ControllerClient:
             return await self.alter_partition_here(broker_id, broker_epoch, changes)
         _raise_if(response.error_code)
         return tuple(
-            commands.IsrResult(topic.topic_id, each.partition_index, CODES[each.error_code])
+            commands.IsrResult(
+                topic.topic_id,
+                each.partition_index,
+                CODES[each.error_code],
+                partition_epoch=-1 if each.error_code else each.partition_epoch,
+            )
             for topic in response.topics
             for each in topic.partitions
         )

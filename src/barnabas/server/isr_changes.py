@@ -96,17 +96,22 @@ class IsrChanges:
         tried_again = False
         for result in results:
             key = (result.topic_id, result.partition)
-            if key in changes and self._on_result(batch[key], changes[key], result.error):
+            if key in changes and self._on_result(batch[key], changes[key], result):
                 self._waiting.setdefault(key, batch[key])
                 tried_again = True
         return not tried_again
 
-    def _on_result(self, hosted: Proposer, change: IsrChange, error: ErrorCode) -> bool:
+    def _on_result(self, hosted: Proposer, change: IsrChange, result: IsrResult) -> bool:
         """Whether the change has to be tried again."""
-        state = hosted.state
+        state, error = hosted.state, result.error
         if state.partition_epoch != change.partition_epoch or state.proposed_isr != change.in_sync_replicas:
             return False  # a newer image has decided meanwhile
-        if error is ErrorCode.NONE or error in OVERTAKEN:
+        if error in OVERTAKEN:
+            return False
+        if error is ErrorCode.NONE:
+            if result.partition_epoch == change.partition_epoch:
+                # The ISR was that already: nothing was written, so no image will end the proposal.
+                hosted.on_isr_change_rejected()
             return False
         if error in REJECTED:
             logger.info(

@@ -40,7 +40,7 @@ from barnabas.types import NodeId
 logger = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT = 2
-"""The second one only to tell the leader of new partitions while it holds the first."""
+"""The second one only names new partitions to the leader while it holds the first."""
 LOST_CONNECTION_PAUSE_MS = 50
 
 
@@ -264,10 +264,16 @@ class LeaderFetcher:
         found = answer.value.topics[0].partitions[0] if answer.completed and answer.value.topics else None
         if found is None or found.error_code or found.end_offset < 0:
             self._delay(followed)
-        elif found.end_offset < hosted.log.log_end_offset:
-            self._truncate(followed, hosted, found.end_offset)
         else:
-            self._delay(followed)
+            # Records of epochs that the leader's comes before go as well (the metadata were set back, say): it knows
+            # nothing of them, and would give the same answer for ever.
+            log = hosted.log
+            own_epoch, own_end = log.end_offset_for_epoch(found.leader_epoch)
+            offset = cut_at(found.leader_epoch, found.end_offset, own_epoch, own_end, log.log_end_offset)
+            if offset < log.log_end_offset:
+                self._truncate(followed, hosted, offset)
+            else:
+                self._delay(followed)
         self._set_alarm()
 
     def _truncate(self, followed: FollowedPartition, hosted: HostedPartition, offset: int) -> None:

@@ -78,7 +78,7 @@ class BreakableNetwork(SystemNetwork):
                 loop.call_soon_threadsafe(_complete, future)
 
     def drop_all(self) -> None:
-        """Close every socket without a word. Called on the broker's loop, which is about to stop."""
+        """Close every socket without a word. To be called when the broker's loop has stopped: it watches them."""
         for listener in self._listeners:
             listener.close()
         for channel in [*self.accepted, *self._connected]:

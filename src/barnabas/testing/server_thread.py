@@ -38,8 +38,9 @@ class ServerThread:
     def kill(self) -> None:
         """Nothing is finished, flushed or said to anybody, as after kill -9: clients lose their connections, and the
         metadata store the session. What was written to a file stays."""
-        self.run(self._die())
+        self.run(self.broker.compaction.stop())  # its threads may be waiting for the loop
         self._stop_loop()
+        self._network.drop_all()
         self.broker.abandon()
         self._store.expire()
         for task in asyncio.all_tasks(self._loop):
@@ -78,10 +79,6 @@ class ServerThread:
         broker = Broker(make_parts(config, store=self._store, network=self._network))
         await broker.start()
         return broker
-
-    async def _die(self) -> None:
-        self._network.drop_all()
-        await self.broker.compaction.stop()  # its threads may be waiting for the loop
 
     def _end_loop(self) -> None:
         self._stop_loop()

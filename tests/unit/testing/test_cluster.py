@@ -48,6 +48,19 @@ def test_a_killed_broker_refuses_connections_and_comes_back_with_what_it_had(bar
 
 
 @pytest.mark.barnabas_settings({"min.insync.replicas": 2})
+def test_a_kill_leaves_no_error_in_the_log(barnabas_cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    """The killed broker's loop must not run on with sockets that are closed."""
+    barnabas_cluster.create_topic("busy", partitions=3)
+    with Producer(barnabas_cluster.bootstrap) as producer:
+        for number in range(3):
+            sent = [producer.send("busy", b"x" * 100) for _ in range(300)]
+            barnabas_cluster.kill(number)
+            barnabas_cluster.restart(number)
+            for each in sent:
+                each.result(60)
+    assert [each for each in caplog.messages if "Exception in callback" in each] == []
+
+
 def test_what_is_acknowledged_survives_its_leader(barnabas_cluster: Cluster) -> None:
     barnabas_cluster.create_topic("t")
     with Producer(barnabas_cluster.bootstrap, acks="all", retry_backoff_ms=20) as producer:

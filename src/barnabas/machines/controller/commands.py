@@ -199,6 +199,8 @@ class IsrResult(NamedTuple):
     partition: int
     error: ErrorCode
     image: PartitionImage | None = None
+    partition_epoch: int = -1
+    """After the change; the same as before if nothing had to be changed."""
 
 
 @dataclass(frozen=True, slots=True)

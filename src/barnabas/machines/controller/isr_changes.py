@@ -41,7 +41,8 @@ def decide_alter_partition(
                 # The change completed a reassignment, or found somebody else for a leader that shuts down.
                 results.append(IsrResult(change.topic_id, change.partition, ErrorCode.NEW_LEADER_ELECTED))
                 continue
-        results.append(IsrResult(change.topic_id, change.partition, ErrorCode.NONE, now or partition))
+        state = now or partition
+        results.append(IsrResult(change.topic_id, change.partition, ErrorCode.NONE, state, state.partition_epoch))
     return by_topic(changed), tuple(results)
 
 
