@@ -6,7 +6,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 # Otherwise every test process would compile all test files again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run cluster demo test check soak sim bench docs format clean foreign
+.PHONY: run cluster demo test check soak sim bench docs format clean foreign vendor
 .DEFAULT_GOAL := run
 
 # --- set-up: two stamps, one for the broker alone, one for everything else ---
@@ -69,6 +69,10 @@ docs: $(INSTALLED)
 format: $(INSTALLED)
 	$(VENV)/bin/ruff format src tests benchmarks
 	$(VENV)/bin/ruff check --fix src tests benchmarks
+
+# The console's scripts of others, from npm; the result is committed, so only a new version needs this.
+vendor:
+	./scripts/vendor.sh
 
 foreign:
 	@$(if $(filter 0,$(FOREIGN)),echo "foreign: left out (FOREIGN=0)",./tests/foreign/install.sh)

@@ -10,6 +10,7 @@ from barnabas.cli.exit_status import OK, USAGE_ERROR, complain, run_and_flush
 COMMANDS = {
     "server": ("barnabas.cli.server", "run a broker"),
     "up": ("barnabas.cli.up", "run the brokers of one machine: one, or a replicated cluster"),
+    "console": ("barnabas.cli.commands.console", "serve the web page of a cluster"),
     "topic": ("barnabas.cli.commands.topic", "create, list, describe, alter, delete topics; offsets; records"),
     "group": ("barnabas.cli.commands.group", "groups, their members, offsets and lag; reset offsets"),
     "config": ("barnabas.cli.commands.config", "settings of topics, brokers and groups"),

@@ -1,0 +1,52 @@
+"""`barnabas console`: the web page of a cluster, for any Kafka."""
+
+import argparse
+
+from barnabas.cli.command import Command, Refused, UsageError, command_main
+from barnabas.cli.exit_status import OK
+
+DEFAULT_ADDRESS = "127.0.0.1:9080"
+NOTES = """\
+There is no login yet, so it listens on loopback only; to reach it from elsewhere, forward the port (ssh -L 9080:...).
+
+examples:
+  barnabas console                                     the cluster on localhost:9092, page on http://127.0.0.1:9080
+  barnabas console -b kafka.example:9092 --read-only
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", default=DEFAULT_ADDRESS, help=f"of the page (default {DEFAULT_ADDRESS})"
+    )
+    parser.add_argument("--read-only", action="store_true", help="refuse every change")
+
+
+def console(options: argparse.Namespace) -> int:
+    host, _, port = options.listen.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65_535:
+        raise UsageError(f"--listen {options.listen}: expected HOST:PORT, such as {DEFAULT_ADDRESS}")
+    try:
+        from barnabas.console.process import serve
+        from barnabas.console.security import is_loopback
+    except ImportError as error:
+        raise Refused(f"the console needs {error.name}: pip install 'barnabas[console]'") from None
+    from barnabas.cli.connection import client_config
+
+    if not is_loopback(host):
+        raise UsageError(f"--listen {options.listen}: only loopback addresses, since there is no login yet")
+    try:
+        serve(
+            client_config(options),
+            host,
+            int(port),
+            lambda address: print(f"console on {address}", flush=True),
+            read_only=options.read_only,
+        )
+    except OSError as error:
+        raise Refused(f"cannot listen on {options.listen}: {error.strerror}") from None
+    return OK
+
+
+COMMAND = Command("console", "serve the web page of a cluster until Ctrl-C", add_arguments, console, notes=NOTES)
+main = command_main(COMMAND)

@@ -1,0 +1,1 @@
+"""What the page asks for: one module per subject, each with a table `ROUTES` that `app` mounts."""

@@ -1,0 +1,111 @@
+"""The cluster in one look, its brokers, and the history of a series."""
+
+import math
+import time
+from typing import Any
+
+from starlette.requests import Request
+
+from barnabas.console.console import Console
+from barnabas.console.view import ClusterView
+
+
+async def get_session(console: Console, request: Request) -> Any:
+    """What the page needs first: the token for changes, and whether it may make any."""
+    return {
+        "token": console.guard.token(request.scope["session_id"]),
+        "readOnly": console.read_only,
+        "bootstrap": console.clients.bootstrap,
+    }
+
+
+async def get_overview(console: Console, request: Request) -> Any:
+    view = console.collector.view
+    return {
+        "clusterId": view.cluster_id,
+        "controller": view.controller,
+        "brokers": len(view.brokers),
+        "topics": sum(1 for topic in view.topics.values() if not topic.is_internal),
+        "partitions": view.partitions,
+        "outOfSync": view.out_of_sync,
+        "offline": view.offline,
+        "groups": len(view.groups),
+        "lag": view.lag,
+        "rate": view.rate,
+        "byteRate": view.byte_rate,
+        "sizeBytes": view.size_bytes,
+        "error": view.error,
+        "errorSince": view.error_since,
+        "collectedAt": view.collected_at,
+        "problems": problems(view),
+    }
+
+
+def problems(view: ClusterView) -> list[dict[str, str]]:
+    """What is wrong, and what to do about it."""
+    found = []
+    if view.error:
+        found.append(
+            {
+                "text": f"The cluster does not respond: {view.error}",
+                "hint": "Is it running? This page comes back by itself.",
+            }
+        )
+    if view.offline:
+        text = f"{view.offline} partitions have no leader and cannot be read or written."
+        found.append({"text": text, "hint": "Start the brokers that hold their replicas."})
+    if view.out_of_sync:
+        text = f"{view.out_of_sync} partitions have replicas that are not in sync."
+        found.append({"text": text, "hint": "Look for a broker that is down or too slow."})
+    for broker, dirs in view.log_dirs.items():
+        for directory in dirs.values():
+            if directory.error is not None:
+                text = f"Broker {broker}: {directory.path} is offline."
+                found.append({"text": text, "hint": "Look at the broker's log: its disk has failed."})
+            elif directory.usable_bytes is not None and directory.usable_bytes < (directory.total_bytes or 0) * 0.1:
+                text = f"Broker {broker}: less than 10 % of {directory.path} is free."
+                found.append({"text": text, "hint": "Shorten retention, add disks or move partitions."})
+    return found
+
+
+async def get_brokers(console: Console, request: Request) -> Any:
+    view = console.collector.view
+    leaders: dict[int, int] = {}
+    replicas: dict[int, int] = {}
+    for topic in view.topics.values():
+        for partition in topic.partitions:
+            leaders[partition.leader] = leaders.get(partition.leader, 0) + 1
+            for broker in partition.replicas:
+                replicas[broker] = replicas.get(broker, 0) + 1
+    rows = []
+    for broker, node in sorted(view.brokers.items()):
+        dirs = view.log_dirs.get(broker, {}).values()
+        rows.append(
+            {
+                "id": broker,
+                "address": node.address,
+                "rack": node.rack,
+                "isController": broker == view.controller,
+                "leaders": leaders.get(broker, 0),
+                "replicas": replicas.get(broker, 0),
+                "sizeBytes": sum(replica.size for each in dirs for replica in each.replicas.values()),
+                "usableBytes": min((each.usable_bytes for each in dirs if each.usable_bytes is not None), default=None),
+                "totalBytes": max((each.total_bytes for each in dirs if each.total_bytes is not None), default=None),
+                "directories": [each.path for each in dirs],
+            }
+        )
+    return {"items": rows, "error": view.error}
+
+
+async def get_history(console: Console, request: Request) -> Any:
+    """The last hour of one series."""
+    times, values = console.history.read(request.query_params.get("series", ""), time.time())
+    return {"times": times, "values": [None if math.isnan(value) else round(value, 3) for value in values]}
+
+
+ROUTES = (
+    ("GET", "/session", get_session),
+    ("GET", "/overview", get_overview),
+    ("GET", "/brokers", get_brokers),
+    ("GET", "/history", get_history),
+)

@@ -1,0 +1,51 @@
+"""Runs the console: a listening socket, uvicorn on it, until Ctrl-C or SIGTERM."""
+
+import logging
+import socket
+from collections.abc import Callable, Mapping
+
+import uvicorn
+
+from barnabas.console.app import make_app
+from barnabas.console.console import Console
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Raises OSError if the address is taken or is not one of this machine."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host.strip("[]"), port))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def make_server(config: Mapping[str, str], host: str, port: int, *, read_only: bool = False) -> uvicorn.Server:
+    app = make_app(Console(config, host, port, read_only=read_only))
+    settings = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2, lifespan="on"
+    )
+    return uvicorn.Server(settings)
+
+
+def serve(
+    config: Mapping[str, str], host: str, port: int, on_ready: Callable[[str], None], *, read_only: bool = False
+) -> None:
+    """Port 0 is any free port; `on_ready` gets the address of the page."""
+    _show_audit_lines()
+    listener = listen(host, port)
+    port = listener.getsockname()[1]
+    server = make_server(config, host, port, read_only=read_only)
+    on_ready(f"http://{host}:{port}")
+    server.run(sockets=[listener])
+
+
+def _show_audit_lines() -> None:
+    """On stderr, with the time, unless whoever embeds this has set up logging."""
+    if not logging.getLogger().handlers:
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        logging.getLogger("barnabas.console.audit").setLevel(logging.INFO)
