@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from barnabas.config.areas.controller import ControllerSettings
-from barnabas.config.areas.effect import NO_PLUGINS, NO_TIERS, ONE_LISTENER
+from barnabas.config.areas.effect import NO_PLUGINS, NO_TIERS, ONE_LISTENER, ONE_MECHANISM
 from barnabas.config.areas.groups import GroupsSettings
 from barnabas.config.areas.log import LogSettings
 from barnabas.config.areas.metrics import MetricsSettings
@@ -26,6 +26,10 @@ from barnabas.config.metadata_engine import MetadataEngineConfig, read_engine_co
 from barnabas.config.table import settings_table
 
 LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.(.+)")
+MECHANISM_PREFIX = re.compile(r"(?:plain|scram-sha-256|scram-sha-512|oauthbearer|gssapi)\.(.+)")
+"""After that of a listener, in front of the settings of one SASL mechanism."""
+PER_LISTENER = re.compile(r"ssl\..+|sasl\..+|connections\.max\.reauth\.ms")
+"""The settings that take effect for one listener."""
 PLUGIN_PREFIXES = {
     "rsm.config.": NO_TIERS,
     "rlmm.config.": NO_TIERS,
@@ -53,6 +57,8 @@ class BrokerConfig(
     started_with: "BrokerConfig | None" = None
     """The settings at startup, if they were changed at run time (see `dynamic`)."""
     metadata_engine: MetadataEngineConfig = MetadataEngineConfig()
+    listener_overrides: Mapping[str, str] = MappingProxyType({})
+    """The settings for one listener, by their whole names (`listener.name.NAME.SETTING`)."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
@@ -66,7 +72,7 @@ class BrokerConfig(
         faults += engine_faults
         if "broker.id" in given and "node.id" not in given and values.get("broker_id", -1) >= 0:
             values["node_id"] = values["broker_id"]
-        config = cls(**values, given=dict(given), metadata_engine=engine)
+        config = cls(**values, given=dict(given), metadata_engine=engine, listener_overrides=listener_overrides(given))
         faults += broker_rules(config)
         if faults:
             raise ConfigFaults(faults)
@@ -109,9 +115,32 @@ class BrokerConfig(
 
     @property
     def inter_broker_listener(self) -> str:
+        """Without a setting the first listener serves, if none has the name of Kafka's default."""
         if self.inter_broker_listener_name:
             return self.inter_broker_listener_name.upper()
+        if "security.inter.broker.protocol" not in self.given:
+            names = [listener.name for listener in self.published_listeners()]
+            if names and self.security_inter_broker_protocol not in names:
+                return names[0]
         return self.security_inter_broker_protocol
+
+    @property
+    def names_inter_broker_listener(self) -> bool:
+        """Whether the settings say which listener brokers use among themselves."""
+        return bool(self.inter_broker_listener_name) or "security.inter.broker.protocol" in self.given
+
+    def for_listener(self, name: str, mechanism: str | None = None) -> "BrokerConfig":
+        """The settings as they hold for one listener, and for one SASL mechanism on it."""
+        prefix = f"listener.name.{name.lower()}."
+        found = {key[len(prefix) :]: text for key, text in self.listener_overrides.items() if key.startswith(prefix)}
+        given = {key: text for key, text in found.items() if MECHANISM_PREFIX.fullmatch(key) is None}
+        if mechanism is not None:
+            prefix = f"{mechanism.lower()}."
+            given |= {key[len(prefix) :]: text for key, text in found.items() if key.startswith(prefix)}
+        values, _ = read_values(
+            type(self).settings, {key: text for key, text in given.items() if _is_per_listener(key)}
+        )
+        return self.replace(**values, given={**self.given, **given}) if values else self
 
     def connection_overrides(self) -> dict[str, int]:
         return parse_connection_overrides(self.max_connections_per_ip_overrides)
@@ -125,13 +154,32 @@ def _extra_faults(name: str, text: str) -> list[str]:
     match = LISTENER_PREFIX.fullmatch(name)
     if match is None:
         return [unknown_name(name, (*settings, *MetadataEngineConfig.settings))]
-    setting = settings.get(match[1])
+    setting = settings.get(_without_mechanism(match[1]))
     try:
         if setting is not None:
             setting.parse(text)
     except ValueError as fault:
         return [bad_value(dataclasses.replace(setting, name=name), text, fault)] if setting else []
     return []
+
+
+def listener_overrides(given: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): text for name, text in given.items() if LISTENER_PREFIX.fullmatch(name)}
+
+
+def _without_mechanism(name: str) -> str:
+    match = MECHANISM_PREFIX.fullmatch(name)
+    return match[1] if match else name
+
+
+def _is_per_listener(name: str) -> bool:
+    return PER_LISTENER.fullmatch(name) is not None
+
+
+def listener_setting(name: str) -> str | None:
+    """The setting behind `listener.name.NAME.` and the prefix of a mechanism, if there is one."""
+    match = LISTENER_PREFIX.fullmatch(name)
+    return None if match is None else _without_mechanism(match[1])
 
 
 def no_effect(given: Mapping[str, str]) -> list[str]:
@@ -142,7 +190,18 @@ def no_effect(given: Mapping[str, str]) -> list[str]:
         reason = setting.no_effect if setting is not None else ""
         if setting is None:
             plugin = next((why for prefix, why in PLUGIN_PREFIXES.items() if name.startswith(prefix)), "")
-            reason = ONE_LISTENER if LISTENER_PREFIX.fullmatch(name) else plugin
+            base = listener_setting(name)
+            reason = plugin if base is None else _no_effect_for_listener(name, base)
         if reason:
             found.append(f"{name}: {reason}")
     return found
+
+
+def _no_effect_for_listener(whole_name: str, name: str) -> str:
+    setting = BrokerConfig.settings.get(name)
+    match = LISTENER_PREFIX.fullmatch(whole_name)
+    if match is not None and match[1] != name and not match[1].startswith("plain."):
+        return ONE_MECHANISM
+    if setting is not None and _is_per_listener(name):
+        return setting.no_effect
+    return ONE_LISTENER

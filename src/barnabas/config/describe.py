@@ -9,7 +9,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig
+from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig, listener_setting
 from barnabas.config.dynamic import effective_config, is_dynamic
 from barnabas.config.group import GroupConfig
 from barnabas.config.quotas import BrokerQuotas
@@ -196,8 +196,8 @@ def _default_text(name: str) -> str | None:
 
 
 def _sensitive(name: str) -> bool:
-    match = LISTENER_PREFIX.fullmatch(name)
-    setting = BrokerConfig.settings.get(match[1]) if match else _known(name)
+    base = listener_setting(name)
+    setting = _known(name) if base is None else BrokerConfig.settings.get(base)
     return setting is None or setting.sensitive
 
 
@@ -224,8 +224,8 @@ def _documentation(setting: Setting) -> str:
 
 def _unknown_entry(name: str, text: str, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
     """A setting of a plugin or of one listener, or one that is not for the broker's file; hidden if it is not known."""
-    match = LISTENER_PREFIX.fullmatch(name)
-    base = BrokerConfig.settings.get(match[1]) if match else _known(name)
+    plain_name = listener_setting(name)
+    base = _known(name) if plain_name is None else BrokerConfig.settings.get(plain_name)
     return ConfigEntry(
         name=name,
         value=None if _sensitive(name) else text,

@@ -7,7 +7,7 @@ The controller calls `ResourceRules` before it writes a change; the server calls
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig
+from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig, listener_overrides, listener_setting
 from barnabas.config.faults import ConfigFaults, read_values
 from barnabas.config.group import GroupConfig
 from barnabas.config.quotas import BrokerQuotas
@@ -46,7 +46,8 @@ def effective_config(static: BrokerConfig, default: Mapping[str, str], own: Mapp
     """
     changes = {name: text for name, text in {**default, **own}.items() if is_dynamic(name)}
     values, faults = read_values(BrokerConfig.settings, changes)
-    config = static.static.replace(**values, started_with=static.static)
+    overrides = {**static.static.listener_overrides, **listener_overrides(changes)}
+    config = static.static.replace(**values, started_with=static.static, listener_overrides=overrides)
     faults += broker_rules(config)
     if faults:
         raise ConfigFaults(faults)
@@ -61,21 +62,21 @@ def check_broker_change(
     faults = []
     for name in sorted(changed):
         setting = BrokerConfig.settings.get(name)
-        listener_setting = LISTENER_PREFIX.fullmatch(name)
+        of_listener = LISTENER_PREFIX.fullmatch(name)
         if not is_dynamic(name):
             faults.append(f"{name}: cannot be changed while the broker runs")
         elif name.startswith(LISTENER_ONLY):
             faults.append(f"{name}: can be changed only for one listener, as listener.name.<listener>.{name}")
         elif not per_broker and (
             (setting is not None and setting.update is Update.PER_BROKER)
-            or (listener_setting is not None and listener_setting[1] not in LISTENER_CLUSTER_WIDE)
+            or (of_listener is not None and of_listener[1] not in LISTENER_CLUSTER_WIDE)
         ):
             faults.append(f"{name}: can be changed only for a single broker, not as the cluster's default")
     faults += read_values(BrokerQuotas.settings, changed)[1]
     for name, text in changed.items():
-        match = LISTENER_PREFIX.fullmatch(name)
-        if match is not None:
-            faults += read_values(BrokerConfig.settings, {match[1]: text})[1]
+        base = listener_setting(name)
+        if base is not None:
+            faults += read_values(BrokerConfig.settings, {base: text})[1]
     if faults:
         raise ConfigFaults(faults)
     effective_config(static, default, own)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.config.faults import Fault
 from barnabas.config.listeners import check_ports
+from barnabas.config.security_rules import security_rules
 
 if TYPE_CHECKING:
     from barnabas.config.broker import BrokerConfig
@@ -96,13 +97,7 @@ def _logs(config: "BrokerConfig") -> Iterator[str]:
 
 def _protection(config: "BrokerConfig") -> Iterator[str]:
     """Security settings that are not supported stop the startup, so that data is never left unprotected."""
-    try:
-        bound = config.bound_listeners()
-    except ValueError:
-        return
-    for listener in bound:
-        if listener.protocol != "PLAINTEXT":
-            yield Fault("listeners", f"{listener.name} uses {listener.protocol}, but only PLAINTEXT is supported")
+    yield from security_rules(config)
     if config.authorizer_class_name:
         yield f"authorizer.class.name: {config.authorizer_class_name} cannot be loaded, so nothing would be protected"
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.errors import ProtocolError
-from barnabas.net.context import ConnectionContext
+from barnabas.net.context import ConnectionContext, RequestHandler
 from barnabas.net.deferred import Deferred
 from barnabas.net.reply import MEMORY, Parts
 from barnabas.net.resting import Rest
@@ -37,7 +37,8 @@ LONG_REQUEST = FIRST_FREE_REASON << 4
 
 
 class Connection:
-    """`session` is the handler's to use, and `repeated` for what comes on this connection again and again.
+    """`session` says who the peer is: the listener's security sets it, or the handler that authenticates the peer.
+    `repeated` is the handler's, for what comes on this connection again and again.
 
     `max_frame_bytes` is its to raise once the peer has authenticated.
     """
@@ -53,6 +54,7 @@ class Connection:
         "_stream",
         "_waiting",
         "closed",
+        "handler",
         "listener",
         "peer_host",
         "peer_port",
@@ -64,6 +66,8 @@ class Connection:
         self._context = context
         self.peer_host, self.peer_port = peer
         self.listener = listener
+        self.handler: RequestHandler = context.handler
+        """Who is given the frames: one that authenticates the peer puts the server's own in its place."""
         self.session: Any = None
         self.repeated: Any = None
         self.closed = False
@@ -150,7 +154,7 @@ class Connection:
                 self._context.budget.release(reply.memory_bytes)
                 self._call_safely(reply.abandon)
         self._context.on_closed(self)
-        self._call_safely(lambda: self._context.handler.on_closed(self))
+        self._call_safely(lambda: self.handler.on_closed(self))
 
     def _call_safely(self, callback: Callable[[], None]) -> None:
         """Somebody else's fault must not leave this connection half closed."""
@@ -163,7 +167,7 @@ class Connection:
 
     def on_frame(self, frame: memoryview) -> None:
         try:
-            response = self._context.handler.on_request(self, frame)
+            response = self.handler.on_request(self, frame)
         except Exception as error:
             self._log_failure(error)
             self.close()

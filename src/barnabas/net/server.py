@@ -17,6 +17,7 @@ from barnabas.net.resting import SUPPORTED as RESTING_IS_SUPPORTED
 from barnabas.net.resting import RestingConnections
 from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.net.timers import Timers
+from barnabas.net.tls_handshakes import TlsHandshakes
 from barnabas.transport.budget import MemoryBudget
 from barnabas.transport.channel import Channel, Network, SocketOptions
 from barnabas.transport.system import SystemNetwork
@@ -43,6 +44,7 @@ class Server:
         self._timers = timers
         self._owns_timers = timers is None
         self._context: ConnectionContext | None = None
+        self._handshakes: TlsHandshakes | None = None
         self._accept_loops: list[AcceptLoop] = []
         self._connections: dict[Connection, None] = {}
         self._connections_by_ip: dict[str, int] = {}
@@ -88,6 +90,7 @@ class Server:
         self._context = ConnectionContext(
             loop, self._clock, timers, self._settings, self._handler, self._on_connection_closed, resting
         )
+        self._handshakes = TlsHandshakes(loop, timers, self._open, self._on_handshake_failed)
         try:
             for listener in self._listeners:
                 await self._bind(loop, listener)
@@ -103,6 +106,8 @@ class Server:
     async def stop(self, drain_seconds: float = 5.0) -> None:
         """Accept and read no more, send the replies in progress for at most `drain_seconds`, close everything."""
         self._close_listeners()
+        if self._handshakes is not None:
+            self._handshakes.close()
         for connection in list(self._connections):
             connection.finish()
         if self._connections:
@@ -142,7 +147,8 @@ class Server:
         )
 
     def _may_accept(self) -> bool:
-        return len(self._connections) < self._settings.max_connections
+        handshakes = 0 if self._handshakes is None else len(self._handshakes)
+        return len(self._connections) + handshakes < self._settings.max_connections
 
     def _on_accepted(self, channel: Channel, address: Any, listener: Listener) -> None:
         # On a socket for both families an IPv4 peer shows as ::ffff:1.2.3.4; limits and logs know it as 1.2.3.4.
@@ -159,19 +165,44 @@ class Server:
             logger.info("listener %s: too many connections from %s (at most %d)", listener.name, host, limit)
             channel.close()
             return
-        assert self._context is not None
+        assert self._handshakes is not None
         self._connections_by_ip[host] = count + 1
-        self._connections[Connection(self._context, channel, (host, address[1]), listener)] = None
+        peer = (host, address[1])
+        security = listener.security
+        context = None if security is None else security.tls_context()
+        if security is None or context is None:
+            self._open(channel, peer, listener)
+            return
+        try:
+            encrypted = self._network.wrap_tls(channel, context)
+        except OSError:  # gone again
+            channel.close()
+            self._forget_host(host)
+            return
+        self._handshakes.begin(encrypted, peer, listener, security.handshake_timeout_ms)
+
+    def _open(self, channel: Channel, peer: tuple[str, int], listener: Listener) -> None:
+        assert self._context is not None
+        connection = Connection(self._context, channel, peer, listener)
+        self._connections[connection] = None
+        if listener.security is not None:
+            listener.security.on_connected(connection, channel)
+
+    def _on_handshake_failed(self, host: str) -> None:
+        self._forget_host(host)
+        self._resume_accepting()
 
     def _on_connection_closed(self, connection: Connection) -> None:
         del self._connections[connection]
-        host = connection.peer_host
-        self._connections_by_ip[host] -= 1
-        if not self._connections_by_ip[host]:
-            del self._connections_by_ip[host]
+        self._forget_host(connection.peer_host)
         if not self._connections:
             self._all_closed.set()
         self._resume_accepting()
+
+    def _forget_host(self, host: str) -> None:
+        self._connections_by_ip[host] -= 1
+        if not self._connections_by_ip[host]:
+            del self._connections_by_ip[host]
 
     def _resume_accepting(self) -> None:
         if self._may_accept():

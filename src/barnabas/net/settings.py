@@ -6,6 +6,10 @@ The broker fills this from its configuration; a change of the limits takes effec
 import resource
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.net.security import ListenerSecurity
 
 UNLIMITED = 2**31 - 1
 
@@ -25,6 +29,8 @@ class Listener:
     port: int = 9092
     first_frame_max_bytes: int | None = None
     """Limit for frames until the handler raises `Connection.max_frame_bytes`, for peers that must authenticate."""
+    security: "ListenerSecurity | None" = None
+    """TLS, and who a peer is; without it every connection is served as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable
 
 from barnabas.config.broker import BrokerConfig
+from barnabas.config.faults import ConfigFaults
 from barnabas.errors import KafkaError, StorageError
 from barnabas.metadata.image import BrokerEndpoint, ClusterImage, Delta
 from barnabas.metadata.registry import UnknownStoreError
@@ -24,6 +25,7 @@ from barnabas.server.cluster_membership import InconsistentClusterIdError
 from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
+from barnabas.server.listener_security import ListenerSecurity
 from barnabas.server.stray_logs import StrayCheck
 from barnabas.types import NodeId
 
@@ -69,8 +71,20 @@ class Broker:
         self._executor = parts.executor
         self._reserves = parts.reserves
         self.dispatcher = Dispatcher(self, HANDLERS)
+        static = self.settings.static
+        self._security = {
+            each.name: ListenerSecurity(each, static, self.dispatcher, self.timers, self.clock)
+            for each in static.bound_listeners()
+        }
         self._listeners = [
-            Listener(name=each.name, host=each.host, port=each.port) for each in self.settings.static.bound_listeners()
+            Listener(
+                name=each.name,
+                host=each.host,
+                port=each.port,
+                first_frame_max_bytes=self._security[each.name].first_frame_max_bytes,
+                security=self._security[each.name],
+            )
+            for each in static.bound_listeners()
         ]
         self._server = Server(
             self.dispatcher,
@@ -103,6 +117,7 @@ class Broker:
     async def start(self) -> None:
         """Raises StartError with everything released again."""
         try:
+            self._load_certificates()
             self._lock_directories()
             self._reserves.open()
             self._reserves.release_if_short()
@@ -179,6 +194,18 @@ class Broker:
         except StorageError as error:
             raise StartError(str(error)) from error
 
+    def _load_certificates(self) -> None:
+        faults: list[str] = []
+        for security in self._security.values():
+            try:
+                security.load()
+            except ConfigFaults as found:
+                faults += found.faults
+            except ValueError as fault:
+                faults.append(f"listener {security.name}: ssl.principal.mapping.rules {fault}")
+        if faults:
+            raise StartError("; ".join(faults))
+
     async def _bind(self) -> None:
         try:
             await self._server.bind()
@@ -246,6 +273,8 @@ class Broker:
 
     def _on_settings_changed(self) -> None:
         self._server.reconfigure(_network_settings(self.config))
+        for security in self._security.values():
+            security.reconfigure(self.config)
         self.compaction.on_config(self.config)
         self.cluster.defaults = topic_defaults(self.config)
         quotas = self.settings.quotas

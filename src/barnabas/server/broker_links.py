@@ -63,6 +63,8 @@ class BrokerLinks:
             endpoint = self._endpoint(node_id)
             if endpoint is None or self._closed:
                 return self._nowhere(node_id)
+            if endpoint.security_protocol != "PLAINTEXT":
+                return self._unusable(node_id, endpoint)
             link = self._links[node_id, use] = self._make(endpoint, use)
         return link
 
@@ -105,6 +107,14 @@ class BrokerLinks:
             request_timeout_ms=self.timeout_ms,
             options=self._options,
         )
+
+    def _unusable(self, node_id: int, endpoint: BrokerEndpoint) -> Link:
+        link = Link(self._network, self._random, endpoint.host, endpoint.port, client_id="")
+        link.close(
+            f"the listener {endpoint.listener} of broker {node_id} uses {endpoint.security_protocol}, but brokers reach"
+            " each other on PLAINTEXT listeners only: set inter.broker.listener.name to one"
+        )
+        return link
 
     def _nowhere(self, node_id: int) -> Link:
         link = Link(self._network, self._random, f"broker-{node_id}", 0, client_id="")

@@ -129,8 +129,11 @@ class RequestContext:
 
     @property
     def principal(self) -> Principal:
-        """Who sent the request, as authenticated; no listener here authenticates yet."""
-        return ANONYMOUS if self.origin is None else self.origin.principal
+        """Who sent the request, as the connection's handshake has shown."""
+        if self.origin is not None:
+            return self.origin.principal
+        session = self.connection.session
+        return ANONYMOUS if session is None else session.principal
 
     @property
     def client_id(self) -> str:

@@ -7,12 +7,14 @@ behind a firewall. `drop_all` is what the kernel does when a process is killed.
 import asyncio
 import contextlib
 import socket
+import ssl
 import threading
 import weakref
 from typing import Any
 
 from barnabas.transport.channel import Channel, ResolvedAddress, SocketOptions
 from barnabas.transport.system import ListeningSocket, SocketChannel, SystemNetwork
+from barnabas.transport.tls import TlsChannel
 
 
 class _Listener:
@@ -39,7 +41,7 @@ class _Listener:
 
 class BreakableNetwork(SystemNetwork):
     def __init__(self) -> None:
-        self.accepted: weakref.WeakSet[SocketChannel] = weakref.WeakSet()
+        self.accepted: weakref.WeakSet[SocketChannel | TlsChannel] = weakref.WeakSet()
         self._connected: weakref.WeakSet[SocketChannel] = weakref.WeakSet()
         self._listeners: list[_Listener] = []
         self._lock = threading.Lock()
@@ -63,6 +65,11 @@ class BreakableNetwork(SystemNetwork):
                     self._connected.add(channel)
                     return channel
             channel.close()
+
+    def wrap_tls(self, channel: Channel, context: ssl.SSLContext) -> TlsChannel:
+        wrapped = super().wrap_tls(channel, context)
+        self.accepted.add(wrapped)
+        return wrapped
 
     def cut(self, ports: frozenset[int]) -> None:
         """From now on nothing gets to these ports of this machine; with none, everything gets through again."""

@@ -9,9 +9,12 @@ import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from barnabas.transport.parts import Memory, PartFile
+
+if TYPE_CHECKING:
+    from barnabas.transport.tls import TlsChannel
 
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -104,6 +107,10 @@ class Network(Protocol):
         ...
 
     async def connect(self, address: ResolvedAddress, options: SocketOptions) -> Channel: ...
+
+    def wrap_tls(self, channel: Channel, context: ssl.SSLContext) -> "TlsChannel":
+        """The server's end of an accepted connection, before its handshake. The channel given is used up."""
+        ...
 
     async def start_tls(self, channel: Channel, context: ssl.SSLContext, server_hostname: str | None = None) -> Channel:
         """Encrypt a connection; without a host name as its server. The channel given is used up. Raises OSError."""

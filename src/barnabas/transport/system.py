@@ -15,7 +15,7 @@ from typing import Any
 from barnabas.transport.channel import Channel, ResolvedAddress, SocketOptions
 from barnabas.transport.parts import PartFile
 from barnabas.transport.same_host import begin_unpaced, is_own_address, is_same_host, send_as_usual
-from barnabas.transport.tls import TlsChannel, start_tls
+from barnabas.transport.tls import TlsChannel, start_tls, wrap_server
 
 BIND_ATTEMPTS = 16
 WAKE_UP_BYTES = 1024 * 1024
@@ -116,6 +116,10 @@ class SystemNetwork:
             channel.close()
             raise
         return channel
+
+    def wrap_tls(self, channel: Channel, context: ssl.SSLContext) -> TlsChannel:
+        assert isinstance(channel, SocketChannel)
+        return wrap_server(channel, context)
 
     async def start_tls(
         self, channel: Channel, context: ssl.SSLContext, server_hostname: str | None = None

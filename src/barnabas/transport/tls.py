@@ -56,6 +56,14 @@ class TlsChannel(ssl.SSLSocket):
         """A selector sees encrypted bytes, not those that are missing."""
 
 
+def wrap_server(sock: socket.socket, context: ssl.SSLContext) -> TlsChannel:
+    """The server's end of an accepted connection, before its handshake. The socket is used up."""
+    context.sslsocket_class = TlsChannel
+    wrapped = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+    assert isinstance(wrapped, TlsChannel)
+    return wrapped
+
+
 async def start_tls(sock: socket.socket, context: ssl.SSLContext, server_hostname: str | None) -> TlsChannel:
     """The socket is connected and non-blocking, and used up. Raises OSError (ssl.SSLError is one)."""
     context.sslsocket_class = TlsChannel

@@ -2,12 +2,13 @@
 
 from barnabas.config.areas.effect import (
     BY_BYTES,
+    NO_AUTHORIZER,
     NO_JVM,
     NO_PEERS,
     NO_PLUGINS,
     NO_QUORUM,
     NO_RATE,
-    NO_SECURITY,
+    NO_REAUTHENTICATION,
     ONE_LOOP,
     RELEASED_ONLY,
 )
@@ -52,14 +53,13 @@ class NetworkSettings(SettingsTable):
         "How long closing a connection is delayed after failed authentication.",
         at_least(0),
         importance=LOW,
-        no_effect=NO_SECURITY,
     )
     connections_max_idle_ms: int = int64(600_000, "Idle time after which a connection is closed; -1 disables it.")
     connections_max_reauth_ms: int = int64(
-        0, "Time after which a SASL client must reauthenticate.", no_effect=NO_SECURITY
+        0, "Time after which a SASL client must reauthenticate; 0 disables it.", no_effect=NO_REAUTHENTICATION
     )
     early_start_listeners: str | None = string(
-        None, "Listeners that start before the authorizer is ready.", importance=HIGH, no_effect=NO_SECURITY
+        None, "Listeners that start before the authorizer is ready.", importance=HIGH, no_effect=NO_AUTHORIZER
     )
     fetch_max_bytes: int = int32(57_671_680, "Maximum number of bytes returned for a fetch request.", at_least(1024))
     inter_broker_listener_name: str | None = string(None, "Listener for communication between brokers.")
@@ -129,14 +129,13 @@ class NetworkSettings(SettingsTable):
         "PLAINTEXT",
         "Security protocol between brokers, if inter.broker.listener.name is not set.",
         one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        no_effect=NO_PEERS,
     )
     security_providers: str | None = string(None, "Java security providers.", importance=LOW, no_effect=NO_JVM)
     server_max_startup_time_ms: int = int64(
         INT64_MAX, "Maximum time for startup.", at_least(0), internal=True, no_effect=NO_QUORUM
     )
     socket_connection_setup_timeout_max_ms: int = int64(
-        30_000, "Maximum connection setup timeout to other brokers.", no_effect=NO_PEERS
+        30_000, "How long a client may take for its TLS handshake and to authenticate.", at_least(1)
     )
     socket_connection_setup_timeout_ms: int = int64(
         10_000, "Initial connection setup timeout to other brokers.", no_effect=NO_PEERS

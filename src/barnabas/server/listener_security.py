@@ -1,0 +1,129 @@
+"""What one listener demands: nothing, a TLS handshake, a login by SASL, or both.
+
+Made by `Broker`, once per listener; the net layer calls it for every connection. Certificates are read again when a
+file has changed, or when the listener's settings have: connections that are open keep what they began with. Files that
+cannot be read then leave the old certificate in place, with a line in the log.
+"""
+
+import logging
+import os
+import ssl
+
+from barnabas.clock import Clock
+from barnabas.config.broker import BrokerConfig
+from barnabas.config.faults import ConfigFaults
+from barnabas.config.listeners import Listener
+from barnabas.config.security_rules import plain_users
+from barnabas.net.connection import Connection
+from barnabas.net.context import RequestHandler
+from barnabas.net.timers import Timers
+from barnabas.server.certificate_principal import PrincipalRule, name_of, parse_rules
+from barnabas.server.request import Principal
+from barnabas.server.sasl_gate import SaslGate, SaslSettings
+from barnabas.server.sessions import ANONYMOUS_SESSION, Session
+from barnabas.server.tls_files import server_context
+from barnabas.transport.channel import Channel
+from barnabas.transport.tls import TlsChannel
+
+logger = logging.getLogger(__name__)
+
+FILE_CHECK_MS = 1_000
+"""Files are looked at when a connection comes, at most so often."""
+
+
+class ListenerSecurity:
+    def __init__(
+        self, listener: Listener, config: BrokerConfig, dispatcher: RequestHandler, timers: Timers, clock: Clock
+    ) -> None:
+        self.name = listener.name
+        self._uses_tls = listener.protocol in ("SSL", "SASL_SSL")
+        self._uses_sasl = listener.protocol in ("SASL_PLAINTEXT", "SASL_SSL")
+        self._dispatcher = dispatcher
+        self._timers = timers
+        self._clock = clock
+        self._config = config.for_listener(self.name)
+        self._context: ssl.SSLContext | None = None
+        self._rules: tuple[PrincipalRule, ...] = ()
+        self._files: tuple[object, ...] = ()
+        self._next_check_ms = 0
+        self._sasl = self._sasl_settings(config)
+
+    @property
+    def handshake_timeout_ms(self) -> int:
+        return self._config.socket_connection_setup_timeout_max_ms
+
+    @property
+    def first_frame_max_bytes(self) -> int | None:
+        """Before a login only small frames are taken."""
+        return self._config.sasl_server_max_receive_size if self._uses_sasl else None
+
+    def load(self) -> None:
+        """Raises ConfigFaults."""
+        if self._uses_tls:
+            self._rules = parse_rules(self._config.ssl_principal_mapping_rules)
+            self._files = self._fingerprint()
+            self._context = server_context(self._config, self.name)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """The settings have changed while the broker runs."""
+        self._sasl = self._sasl_settings(config)
+        before, self._config = self._config, config.for_listener(self.name)
+        if self._uses_tls and self._config != before:
+            self._reload("its settings have changed")
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        if not self._uses_tls:
+            return None
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._next_check_ms:
+            self._next_check_ms = now_ms + FILE_CHECK_MS
+            if self._fingerprint() != self._files:
+                self._reload("a file has changed")
+        return self._context
+
+    def on_connected(self, connection: Connection, channel: Channel) -> None:
+        session = ANONYMOUS_SESSION
+        if isinstance(channel, TlsChannel) and not self._uses_sasl:
+            certificate = channel.getpeercert()
+            if certificate:
+                name = name_of(certificate, self._rules)
+                if name is None:
+                    logger.info(
+                        "%r: no rule of ssl.principal.mapping.rules matches its certificate: closing", connection
+                    )
+                    connection.close()
+                    return
+                session = Session(principal=Principal("User", name))
+        if self._uses_sasl:
+            connection.handler = SaslGate(connection, self._dispatcher, self._sasl, self._timers)
+        else:
+            connection.session = session
+
+    def _reload(self, why: str) -> None:
+        try:
+            self.load()
+        except (ConfigFaults, ValueError) as fault:
+            logger.error("listener %s: %s, but the old certificate stays in use: %s", self.name, why, fault)
+        else:
+            logger.info("listener %s: %s: the new certificate is in use", self.name, why)
+
+    def _fingerprint(self) -> tuple[object, ...]:
+        """Of the files, to see that one was replaced."""
+        found: list[object] = []
+        for path in (self._config.ssl_keystore_location, self._config.ssl_truststore_location):
+            try:
+                status = None if path is None else os.stat(path)
+            except OSError:
+                status = None
+            found.append(None if status is None else (status.st_mtime_ns, status.st_size, status.st_ino))
+        return tuple(found)
+
+    def _sasl_settings(self, config: BrokerConfig) -> SaslSettings:
+        own = config.for_listener(self.name)
+        return SaslSettings(
+            mechanisms=tuple(name.upper() for name in own.sasl_enabled_mechanisms),
+            plain_users=plain_users(config, self.name) if self._uses_sasl else {},
+            failure_delay_ms=own.connection_failed_authentication_delay_ms,
+            timeout_ms=own.socket_connection_setup_timeout_max_ms,
+            frame_max_bytes=own.socket_request_max_bytes,
+        )
