@@ -78,7 +78,7 @@ def channel(links: FakeLinks, image: Image, clock: ManualClock | None = None) ->
 
 
 def context() -> RequestContext:
-    connection = cast(Any, SimpleNamespace(peer_host="10.1.2.3"))
+    connection = cast(Any, SimpleNamespace(session=None, peer_host="10.1.2.3"))
     return RequestContext(cast(Any, None), connection, RequestHeader(ApiKey.CREATE_TOPICS, 7, 5, "me", 0))
 
 
