@@ -4,7 +4,8 @@
     barnabas up --brokers 3        a replicated cluster on 9092, 9093, 9094
 
 Each broker is a process of its own, so a cluster uses more than one core. They share one SQLite file of metadata. A
-broker that ends is started again; one that cannot start at all ends the command, with its last output.
+broker that ends is started again; one that cannot start at all ends the command, with its last output. The console runs
+beside them as one more process; without it (not installed, port taken) there is one line and the brokers serve.
 """
 
 import argparse
@@ -27,6 +28,8 @@ PROGRAM = "barnabas up"
 METADATA_FILE = "barnabas-metadata.sqlite"
 LARGEST_CLUSTER = 32
 READY = re.compile(r" ready on (\S+) \(")
+CONSOLE_READY = re.compile(r"console on \S+")
+CONSOLE_ADDRESS = "127.0.0.1:9080"
 START_SECONDS = 120.0
 STOP_SECONDS = 60.0
 POLL_SECONDS = 0.1
@@ -54,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_DIRECTORY,
         help=f"where everything is kept (default {DEFAULT_DIRECTORY})",
     )
+    parser.add_argument(
+        "--console",
+        metavar="HOST:PORT",
+        default=CONSOLE_ADDRESS,
+        help=f"address of the web console; '' is none (default {CONSOLE_ADDRESS})",
+    )
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of every broker")
 
 
@@ -72,6 +81,7 @@ def _run(options: argparse.Namespace, host: str, port: int) -> int:
 
     folder = Path(options.data_dir).absolute()
     folder.mkdir(parents=True, exist_ok=True)
+    console: _Console | None = None
     with StopRequest() as stop:
         brokers = [
             _Broker(number, _arguments(options, folder, number, host, port), folder)
@@ -83,14 +93,20 @@ def _run(options: argparse.Namespace, host: str, port: int) -> int:
             addresses = ",".join(broker.address for broker in brokers)
             what = "broker" if len(brokers) == 1 else f"cluster of {len(brokers)} brokers"
             print(f"{what} ready on {addresses} (data {options.data_dir}); Ctrl-C stops it", flush=True)
+            if options.console:
+                console = _Console(options.console, addresses, folder)
             while not stop.requested:
                 for broker in brokers:
                     broker.keep_running()
+                if console is not None:
+                    console.watch()
                 time.sleep(POLL_SECONDS)
         except ProcessError as error:
             print(f"{PROGRAM}: {error}", file=sys.stderr)
             return FAILED
         finally:
+            if console is not None:
+                console.process.stop(STOP_SECONDS)
             _stop(brokers)
     print("stopped", flush=True)
     return OK
@@ -183,6 +199,32 @@ class _Broker:
             self._restart_at = None
             self._restarts += 1
             self.process = ChildProcess(self._name, self._arguments, self._folder, signal.SIGTERM)
+
+
+class _Console:
+    """The console's process. It is never waited for: the brokers serve without it."""
+
+    def __init__(self, address: str, bootstrap: str, folder: Path) -> None:
+        from barnabas.child_process import ChildProcess
+
+        words = ["console", "-b", bootstrap, "--listen", address]
+        self.process = ChildProcess("console", words, folder, signal.SIGTERM)
+        self._is_settled = False
+
+    def watch(self) -> None:
+        """Print once where it serves, or why it does not."""
+        from barnabas.child_process import ProcessError
+
+        if self._is_settled:
+            return
+        try:
+            if not self.process.has_printed(CONSOLE_READY):
+                return
+            found = CONSOLE_READY.search(self.process.printed)
+            print(found.group(0) if found else "", flush=True)
+        except ProcessError:
+            print(f"no console: {self.process.printed.strip()}", flush=True)
+        self._is_settled = True
 
 
 COMMAND = Command(

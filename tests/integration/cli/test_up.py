@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,7 +39,7 @@ def ports_of(bootstrap: str) -> set[int]:
 
 
 def test_two_brokers_one_killed_and_back_both_stopped(tmp_path: Path) -> None:
-    command = ["up", "--brokers", "2", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path)]
+    command = ["up", "--brokers", "2", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--console", ""]
     process = subprocess.Popen(
         [sys.executable, "-m", "barnabas", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -63,6 +65,26 @@ def test_two_brokers_one_killed_and_back_both_stopped(tmp_path: Path) -> None:
         process.stdout.close()
     for number in (0, 1):
         assert "stopped cleanly" in (tmp_path / f"broker-{number}.out").read_text()
+
+
+def test_the_console_runs_beside_the_broker(tmp_path: Path) -> None:
+    command = ["up", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--console", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "barnabas", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        line = next_line(process, lambda line: line.startswith(("console on ", "no console")))
+        address = line.removeprefix("console on ").strip()
+        with urllib.request.urlopen(f"{address}/api/session", timeout=60) as answer:
+            assert json.load(answer)["readOnly"] is False
+        process.send_signal(signal.SIGTERM)
+        next_line(process, lambda line: line == "stopped\n")
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def test_a_broker_that_cannot_start_ends_the_command(tmp_path: Path) -> None:
