@@ -59,3 +59,14 @@ def _throttled_replicas(value: tuple[str, ...]) -> bool:
 
 
 THROTTLED_REPLICAS = Check("`*` or a list of partition:broker", _throttled_replicas)
+
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
+
+
+def _topic_name(value: str | None) -> bool:
+    if value is None:
+        return True
+    return bool(_TOPIC_NAME.fullmatch(value)) and value not in (".", "..") and not value.startswith("__")
+
+
+TOPIC_NAME = Check("the name of a topic that is not internal", _topic_name)

@@ -1,4 +1,4 @@
-"""Every topic setting of Kafka 4.1.
+"""Every topic setting of Kafka 4.1, and those of delayed messages.
 
 Storage, the produce path and the housekeeping read a topic's settings from a `TopicConfig`. `TopicConfig.resolve`
 combines the topic's own settings with the defaults of the broker.
@@ -9,7 +9,7 @@ from typing import Any
 
 from barnabas.config.areas.effect import NO_TIERS
 from barnabas.config.broker import BrokerConfig
-from barnabas.config.checks import THROTTLED_REPLICAS, at_least, between, each_of, either, one_of
+from barnabas.config.checks import THROTTLED_REPLICAS, TOPIC_NAME, at_least, between, each_of, either, one_of
 from barnabas.config.faults import ConfigFaults, read_values, unknown_name
 from barnabas.config.rules import topic_rules
 from barnabas.config.setting import INT64_MAX, Setting, Synonym, boolean, double, int32, int64, string, string_list
@@ -58,6 +58,16 @@ class TopicConfig(SettingsTable):
         "Compression level for zstd.",
         between(-131072, 22),
         synonyms=named("compression.zstd.level"),
+    )
+    delay_max_ms: int = int64(
+        30 * 24 * HOUR_MS,
+        "Longest delay of a record in a topic with delay.target.topic; a record with a longer one is rejected.",
+        at_least(1),
+    )
+    delay_target_topic: str | None = string(
+        None,
+        "Makes the topic an intake of delayed messages: its records are delivered to this topic when they are due.",
+        TOPIC_NAME,
     )
     delete_retention_ms: int = int64(
         24 * HOUR_MS,

@@ -63,6 +63,7 @@ class Broker:
         self.producer_ids = parts.producer_ids
         self.groups = parts.groups
         self.transactions = parts.transactions
+        self.delayed = parts.delayed
         self.housekeeping = parts.housekeeping
         self.compaction = parts.compaction
         self._network = parts.network
@@ -141,6 +142,7 @@ class Broker:
             await _stopped("leadership", hand_over_leaders(self.cluster, self.controller))
         self.cluster.leave()
         self.fetch_purgatory.finish_all()
+        await _stopped("delayed messages", self.delayed.stop())
         await _stopped("the transaction coordinator", self.transactions.stop())
         await _stopped("the group coordinator", self.groups.stop())
         self._controller_channel.stop()
@@ -176,6 +178,7 @@ class Broker:
 
     async def _give_up(self) -> None:
         await self._liveness.stop()
+        await self.delayed.stop()
         await self.auto_topic_creation.stop()
         await self.transactions.stop()
         await self.groups.stop()
@@ -270,6 +273,7 @@ class Broker:
         self.followers.on_delta(delta)
         self.groups.on_delta(delta)
         self.transactions.on_delta(delta)
+        self.delayed.on_delta(delta)
 
     def _on_settings_changed(self) -> None:
         self._server.reconfigure(_network_settings(self.config))

@@ -29,6 +29,8 @@ class LinkUse(Enum):
     """Between coordinators and leaders: verification, offsets of epochs."""
     MARKERS = auto()
     """From a transaction coordinator to leaders, which respond once the markers are replicated."""
+    DELAYED = auto()
+    """Transactions that deliver delayed messages; also to this broker itself."""
     LIVENESS = auto()
     """From the controller to every broker."""
 

@@ -29,6 +29,7 @@ from barnabas.server.cluster_membership import ClusterMembership
 from barnabas.server.compaction import Compaction
 from barnabas.server.controller_channel import ControllerChannel
 from barnabas.server.controller_client import ControllerClient
+from barnabas.server.delayed import DelayedMessages
 from barnabas.server.disk_reserves import DiskReserves
 from barnabas.server.flusher import Flusher
 from barnabas.server.followers import Followers
@@ -87,6 +88,7 @@ class BrokerParts:
     producer_ids: ProducerIds
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    delayed: DelayedMessages
     housekeeping: Housekeeping
     compaction: Compaction
 
@@ -191,6 +193,10 @@ def make_parts(
         timers=timers,
         executor=executor,
     )
+    record_work = RecordWork()
+    delayed = DelayedMessages(
+        node_id, replicas, links, lambda: cluster.image, settings.topic_config, clock, record_work
+    )
     housekeeping = Housekeeping(lambda: settings.config, clock, replicas, log_directories, flusher, executor)
     housekeeping.on_file_removal = reserves.fill
     compaction = Compaction(clock, replicas)
@@ -204,7 +210,7 @@ def make_parts(
         controller_channel=channel,
         timers=timers,
         executor=executor,
-        record_work=RecordWork(),
+        record_work=record_work,
         request_faults=RequestFaults(),
         fetch_sessions=FetchSessionCache(
             config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, random
@@ -223,6 +229,7 @@ def make_parts(
         producer_ids=producer_ids,
         groups=groups,
         transactions=transactions,
+        delayed=delayed,
         housekeeping=housekeeping,
         compaction=compaction,
     )

@@ -42,6 +42,7 @@ class HostedPartition:
         "is_internal",
         "leader_throttled",
         "log",
+        "on_readable",
         "partition",
         "state",
         "topic",
@@ -64,6 +65,8 @@ class HostedPartition:
         """Sessions of followers to notify of news, and the key of this partition in each."""
         self.leader_throttled = self.follower_throttled = False
         """Whether what this broker sends or fetches of the partition counts against its limit (KIP-73)."""
+        self.on_readable: Callable[[], None] | None = None
+        """Called when the high watermark has moved: of an intake of delayed messages."""
         self.flush_running = False
         self._low_watermark_watchers: list[Callable[[], None]] = []
         self._purgatory = purgatory
@@ -293,6 +296,8 @@ class HostedPartition:
                 self.complete_waiters()
             if self.waiting_fetches:
                 self._purgatory.on_progress(self.waiting_fetches, byte_count)
+            if self.on_readable is not None:
+                self.on_readable()
         if self.follower_sessions:
             for session, key in self.follower_sessions.items():
                 session.on_append(key, byte_count)
@@ -310,6 +315,8 @@ class HostedPartition:
                 self.complete_waiters()
             if self.waiting_fetches:
                 self._purgatory.on_progress(self.waiting_fetches, ANY_NUMBER_OF_BYTES)
+            if self.on_readable is not None:
+                self.on_readable()
             self.on_watermark_moved()
 
     def on_watermark_moved(self) -> None:

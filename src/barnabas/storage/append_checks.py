@@ -10,7 +10,8 @@ from typing import NamedTuple
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.records.compression import CompressionType
-from barnabas.records.conversion import RecordChecks, check_batch_header, convert_for_append
+from barnabas.records.conversion import RecordChecks, TakesLongerError, check_batch_header, convert_for_append
+from barnabas.records.due_time import check_due_times
 from barnabas.records.header import (
     COMPRESSION_MASK,
     CONTROL_MASK,
@@ -26,6 +27,8 @@ from barnabas.storage.producer_state import AppendOrigin
 from barnabas.types import NO_TIMESTAMP
 
 INT64_MAX = (1 << 63) - 1
+LOOP_DUE_RECORDS = 500
+"""So many records of an intake of delayed messages are looked into on the event loop; more in a thread."""
 
 
 class PreparedBatch(NamedTuple):
@@ -50,6 +53,7 @@ def needs_record_checks(config: TopicConfig) -> bool:
         or config.message_timestamp_type != "CreateTime"
         or "compact" in config.cleanup_policy
         or config.message_timestamp_before_max_ms != INT64_MAX
+        or config.delay_target_topic is not None
     )
 
 
@@ -116,6 +120,10 @@ def convert(
         timestamp_after_max_ms=config.message_timestamp_after_max_ms,
     )
     converted = convert_for_append(data, checks, *target_codec(config), on_loop)
+    if config.delay_target_topic is not None:
+        if on_loop and header.record_count > LOOP_DUE_RECORDS:
+            raise TakesLongerError
+        check_due_times(data, now_ms, config.delay_max_ms, log_append_time)
     if converted is not None:
         data = _checked_size(memoryview(converted), config)
     if not log_append_time:

@@ -67,12 +67,12 @@ class LogRetention:
         return count
 
     def _deletable(self) -> list[Segment]:
-        """Segments, oldest first, all of whose records are below the high watermark; an empty active one stays."""
+        """Segments, oldest first, all of whose records are committed and not pending; an empty active one stays."""
         found = []
         for number, segment in enumerate(self.segments.all):
             is_last = segment is self.segments.active
             upper = self.state.log_end_offset if is_last else self.segments.base_offsets[number + 1]
-            if upper > self.state.high_watermark or (is_last and not segment.size):
+            if upper > self.state.removable_before or (is_last and not segment.size):
                 break
             found.append(segment)
         return found

@@ -33,6 +33,8 @@ class LogState:
     recovery_point: int = 0
     was_cleaned: bool = False
     """Whether the log was ever compacted. The current setting does not say: it may have changed, or be unknown."""
+    oldest_pending_offset: int | None = None
+    """Of an intake of delayed messages, as leader: retention and compaction stop there."""
     checks_records: bool = field(init=False)
     max_segment_ms: int = field(init=False)
 
@@ -46,6 +48,14 @@ class LogState:
         if "compact" in config.cleanup_policy:
             # A segment must be closed in time for compaction to reach it within max.compaction.lag.ms.
             self.max_segment_ms = min(config.segment_ms, config.max_compaction_lag_ms)
+
+    @property
+    def removable_before(self) -> int:
+        """What retention and compaction may remove ends here. A follower of an intake goes by its leader's start."""
+        if self.config.delay_target_topic is None:
+            return self.high_watermark
+        oldest = self.log_start_offset if self.oldest_pending_offset is None else self.oldest_pending_offset
+        return min(oldest, self.high_watermark)
 
     @property
     def may_have_gaps(self) -> bool:

@@ -8,6 +8,7 @@ number of offsets, to the nearest group, so that the shard's members do not have
 from collections.abc import Mapping
 
 from barnabas.machines.controller.image import ClusterImage
+from barnabas.machines.delayed.progress import DELAYED_GROUP_PREFIX
 from barnabas.machines.group.offsets import Offsets, tombstone
 from barnabas.machines.group.outcome import Outcome, TimerName, timer_key
 from barnabas.machines.group.part import Commands, Records, Timers
@@ -82,6 +83,8 @@ class OffsetRemoval:
 
     def _has_expired(self, group: Group, topic: str, partition: int, stored: StoredOffset, wall_ms: int) -> bool:
         offset = read_stored(stored)
+        if group.group_id.startswith(DELAYED_GROUP_PREFIX):
+            return False  # the progress of delayed messages: without it all of them would be delivered again
         since = group.offset_kept_since(offset.commit_timestamp)
         if since is None or self._offsets.is_pending(group.group_id, topic, partition):
             return False

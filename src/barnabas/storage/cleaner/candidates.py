@@ -31,12 +31,13 @@ def closed_segments_from(log: Log, offset: int) -> Sequence[Segment]:
 
 
 def cleanable_offsets(log: Log, checkpoint: int | None, now_ms: int) -> CleanableOffsets:
-    """Never past the last stable offset, the active segment, or a record younger than min.compaction.lag.ms."""
+    """Never past the last stable offset, the active segment, a delayed message that is pending, or a record younger
+    than min.compaction.lag.ms."""
     first_dirty = log.log_start_offset if checkpoint is None else checkpoint
     wrong = not log.log_start_offset <= first_dirty <= log.log_end_offset
     if wrong:
         first_dirty = log.log_start_offset
-    limits = [log.last_stable_offset, log.segments[-1].base_offset]
+    limits = [log.last_stable_offset, log.segments[-1].base_offset, log.state.removable_before]
     lag_ms = max(log.config.min_compaction_lag_ms, 0)
     if lag_ms > 0:
         young = (s for s in closed_segments_from(log, first_dirty) if s.max_timestamp()[0] > now_ms - lag_ms)

@@ -1,0 +1,124 @@
+"""Delayed messages from end to end: on one broker, over kills, and in a cluster whose leaders die."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from barnabas import Admin, Consumer, Producer
+from barnabas.client.consumer import ConsumerRecord
+from barnabas.errors import KafkaError
+from barnabas.testing import Broker, Cluster
+
+INTAKE = {"delay.target.topic": "orders"}
+
+
+def read(bootstrap: str, count: int, topic: str = "orders") -> list[ConsumerRecord]:
+    """Waits for as many committed records."""
+    found: list[ConsumerRecord] = []
+    with Consumer(bootstrap, group_id=None, auto_offset_reset="earliest", isolation_level="read_committed") as consumer:
+        with Admin(bootstrap) as admin:
+            partitions = len(admin.describe_topics([topic])[topic].partitions)
+        consumer.assign([(topic, number) for number in range(partitions)])
+        until = time.monotonic() + 30
+        while len(found) < count and time.monotonic() < until:
+            found += consumer.poll(1.0)
+    return found
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as running:
+        running.create_topic("orders", 2)
+        running.create_topic("orders.delayed", 1, INTAKE)
+        yield running
+
+
+def test_records_arrive_when_due_in_that_order(broker: Broker) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    with Producer(broker.bootstrap) as producer:
+        for delay_ms in (900, 300, 600):
+            due = str(now_ms + delay_ms).encode()
+            producer.send("orders.delayed", due, key=b"k", headers=[("deliver-at", due), ("mine", b"1")])
+        producer.send("orders.delayed", b"at once", key=b"k")
+    found = read(broker.bootstrap, 4)
+    assert [each.value for each in found[1:]] == [str(now_ms + delay).encode() for delay in (300, 600, 900)]
+    assert found[0].value == b"at once"
+    assert [each.timestamp for each in found[1:]] == [now_ms + 300, now_ms + 600, now_ms + 900]
+    headers = dict(found[1].headers)
+    assert headers["mine"] == b"1"
+    assert headers["delayed-topic"] == b"orders.delayed"
+    assert headers["delayed-offset"] == b"1"
+    assert "deliver-at" not in headers
+
+
+def test_what_cannot_be_due_is_refused(broker: Broker) -> None:
+    with Producer(broker.bootstrap) as producer:
+        for value in (b"soon", str(10**16).encode()):
+            sent = producer.send("orders.delayed", b"x", headers=[("deliver-at", value)])
+            with pytest.raises(KafkaError, match=r"deliver-at|delay\.max\.ms"):
+                sent.result(30)
+
+
+def test_aborted_records_never_arrive_and_ids_replace_and_cancel(broker: Broker) -> None:
+    with Producer(broker.bootstrap, transactional_id="t") as producer:
+        with pytest.raises(RuntimeError), producer.transaction():
+            producer.send("orders.delayed", b"aborted", key=b"k")
+            raise RuntimeError
+        with producer.transaction():
+            for value in (b"replaced", b"new"):
+                headers = [("deliver-after", b"1s"), ("schedule-id", b"a")]
+                producer.send("orders.delayed", value, key=b"k", headers=headers)
+            headers = [("deliver-after", b"1s"), ("schedule-id", b"b")]
+            producer.send("orders.delayed", b"cancelled", key=b"k", headers=headers)
+            producer.send("orders.delayed", None, key=b"k", headers=[("schedule-id", b"b")])
+            producer.send("orders.delayed", b"last", key=b"k", headers=[("deliver-after", b"1100ms")])
+    assert [each.value for each in read(broker.bootstrap, 2)] == [b"new", b"last"]
+
+
+def test_the_target_may_come_later(broker: Broker) -> None:
+    broker.create_topic("late.delayed", 1, {"delay.target.topic": "late"})
+    with Producer(broker.bootstrap) as producer:
+        producer.send("late.delayed", b"1").result(30)
+    broker.create_topic("late", 1)
+    assert [each.value for each in read(broker.bootstrap, 1, "late")] == [b"1"]
+
+
+def send_numbers(bootstrap: str, first: int, count: int, delay_ms: int) -> None:
+    with Producer(bootstrap) as producer:
+        for number in range(first, first + count):
+            headers = [("deliver-after", str(delay_ms + number % 7).encode())]
+            producer.send("orders.delayed", str(number).encode(), key=str(number).encode(), headers=headers)
+
+
+def check_once(bootstrap: str, count: int) -> None:
+    found = read(bootstrap, count)
+    assert sorted(int(each.value or b"") for each in found) == list(range(count))
+    for partition in {each.partition for each in found}:
+        order = [
+            (each.timestamp, int(dict(each.headers)["delayed-offset"] or b""))
+            for each in found
+            if each.partition == partition
+        ]
+        assert len(order) == len(set(order))
+
+
+def test_a_killed_broker_delivers_the_rest_once(broker: Broker) -> None:
+    for killed in range(4):
+        send_numbers(broker.bootstrap, 50 * killed, 50, 100)
+        read(broker.bootstrap, 50 * killed + 25)
+        broker.kill()
+        broker.start()
+    check_once(broker.bootstrap, 200)
+
+
+@pytest.mark.parametrize("which", ["orders", "orders.delayed"])
+def test_a_leader_that_dies_costs_nothing(which: str) -> None:
+    with Cluster(3) as cluster:
+        cluster.create_topic("orders", 2, replication_factor=3, config={"min.insync.replicas": 2})
+        cluster.create_topic("orders.delayed", 1, replication_factor=3, config={**INTAKE, "min.insync.replicas": 2})
+        send_numbers(cluster.bootstrap, 0, 100, 200)
+        read(cluster.bootstrap, 30)
+        cluster.kill(cluster.leader(which, 0))
+        send_numbers(cluster.bootstrap, 100, 50, 100)
+        check_once(cluster.bootstrap, 150)
