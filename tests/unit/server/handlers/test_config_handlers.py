@@ -245,7 +245,7 @@ def test_synonyms_and_documentation_come_only_when_asked_for() -> None:
             resources=[resource], include_synonyms=False, include_documentation=False
         )
         rows = (await caller.call(describe_configs.HANDLER, request)).results[0].configs
-        assert len(rows) == 33
+        assert len(rows) == 35
         assert all(row.synonyms == [] and row.documentation is None for row in rows)
         (row,) = (await caller.describe(TOPIC, "orders", "max.message.bytes")).configs
         assert [synonym.name for synonym in row.synonyms] == ["message.max.bytes"]
