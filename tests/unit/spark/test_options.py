@@ -13,6 +13,7 @@ from barnabas.spark.offsets import (
     read_position,
 )
 from barnabas.spark.options import read_sink_options, read_source_options, with_group
+from barnabas.spark.writing import producer_options
 from barnabas.types import TopicPartition
 
 BASE = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "orders"}
@@ -174,3 +175,12 @@ def test_stores_of_java_are_refused_with_the_way_out(given: dict[str, str], word
 def test_pem_is_taken() -> None:
     given = {"kafka.ssl.truststore.location": "/x/trust.pem", "kafka.ssl.keystore.type": "PEM"}
     assert read_source_options({**BASE, **given}).client["ssl.truststore.location"] == "/x/trust.pem"
+
+
+def test_batches_of_the_sink_fill_while_the_sender_is_busy() -> None:
+    """A batch size is a bound once it is given, so the sink gives none of its own."""
+    base = {"kafka.bootstrap.servers": "localhost:9092", "topic": "orders"}
+    assert "batch_size" not in producer_options(read_sink_options(base)).given
+    chosen = producer_options(read_sink_options({**base, "kafka.batch.size": "50000"}))
+    assert chosen.batch_size == 50_000
+    assert "batch_size" in chosen.given
