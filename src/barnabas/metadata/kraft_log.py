@@ -63,9 +63,6 @@ class KraftMetadata:
     damage: str | None = None
     """Why this may not be everything, None if it is."""
 
-    def topic_named(self, name: str) -> KraftTopic | None:
-        return next((topic for topic in self.topics.values() if topic.name == name), None)
-
 
 def read_kraft_metadata(files: Files, log_directory: str) -> KraftMetadata:
     """What the metadata log in a log directory says; never raises for what is wrong with it."""

@@ -32,6 +32,25 @@ def fetch_news(
     max_wait_ms: int,
     respond: Respond,
 ) -> FetchResponse | Deferred[FetchResponse]:
+    news = open_news(broker, context, requested, forgotten)
+    reads, total = _read(broker, context, news, limits, again=False)
+    if total >= min_bytes or max_wait_ms <= 0 or any(read.error or read.diverging_epoch for read in reads):
+        return respond(reads)
+    for read in reads:
+        if _is_worth_telling(read):
+            news.watermarks[read.wanted.key] = None
+    return wait_for_news(
+        broker, context, limits, missing_bytes=min_bytes - total, max_wait_ms=max_wait_ms, respond=respond
+    )
+
+
+def open_news(
+    broker: "Broker",
+    context: IncrementalFetchContext,
+    requested: Iterable[FetchPartition],
+    forgotten: Iterable[PartitionKey],
+) -> FollowerSession:
+    """The session's news at the beginning of a fetch: what `take` returns is to be read."""
     session = context.session
     news = session.news
     if not isinstance(news, FollowerSession):
@@ -47,19 +66,28 @@ def fetch_news(
         news.look_at_under_replicated()
     if news.held_back:
         news.look_at_held_back()
-    reads, total = _read(broker, context, news, limits, again=False)
-    if total >= min_bytes or max_wait_ms <= 0 or any(read.error or read.diverging_epoch for read in reads):
-        return respond(reads)
-    for read in reads:
-        if _is_worth_telling(read):
-            news.watermarks[read.wanted.key] = None
+    return news
+
+
+def wait_for_news(
+    broker: "Broker",
+    context: IncrementalFetchContext,
+    limits: FetchLimits,
+    *,
+    missing_bytes: int,
+    max_wait_ms: int,
+    respond: Respond,
+) -> Deferred[FetchResponse]:
+    """Responds with the news alone, once there are some. What has been read so far has nothing to say."""
+    news = context.session.news
+    assert isinstance(news, FollowerSession)
     response: Deferred[FetchResponse] = Deferred()
 
     def respond_later() -> None:
         found, _ = _read(broker, context, news, limits, again=True)
         response.complete(respond(found))
 
-    news.park(ParkedFetch(min_bytes - total, broker.clock.monotonic_ms() + max_wait_ms, respond_later))
+    news.park(ParkedFetch(missing_bytes, broker.clock.monotonic_ms() + max_wait_ms, respond_later))
     if news.held_back:
         broker.replicas.leader_throttle.when_allowed(news.release_all)
     response.on_abandoned = response.on_input_ended = news.finish
@@ -77,25 +105,19 @@ def _read(
 
 
 def note_reads(context: FetchContext, reads: Iterable[PartitionRead]) -> None:
-    """Partitions that were read elsewhere, because they were very many. In the step that read them.
-
-    A session that has made no incremental fetch yet looks at all of its partitions then.
-    """
+    """Partitions that were read elsewhere, because they were very many. In the step that read them."""
     news = context.session.news if isinstance(context, IncrementalFetchContext) else None
     if isinstance(news, FollowerSession):
         _note(news, reads)
 
 
-def forget(context: FetchContext, forgotten: Iterable[PartitionKey]) -> None:
-    """By a request whose partitions are read elsewhere."""
-    news = context.session.news if isinstance(context, IncrementalFetchContext) else None
-    if isinstance(news, FollowerSession):
-        for key in forgotten:
-            news.unwatch(key)
+def has_something_to_say(reads: Iterable[PartitionRead]) -> bool:
+    """Whether a response would have a partition in it, if only for its high watermark."""
+    return any(map(_is_worth_telling, reads))
 
 
 def _note(news: FollowerSession, reads: Iterable[PartitionRead]) -> None:
-    """From now on the session is told of what happens to them."""
+    """From now on the partitions report to the session."""
     for read in reads:
         hosted = read.hosted
         if hosted is not None:

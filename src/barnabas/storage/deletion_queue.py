@@ -27,11 +27,6 @@ class DeletionQueue:
         with self._lock:
             heapq.heappush(self._waiting, (due_ms, path, True))
 
-    @property
-    def next_due_ms(self) -> int | None:
-        with self._lock:
-            return self._waiting[0][0] if self._waiting else None
-
     def delete_due(self, now_ms: int | None = None) -> int:
         """Removes what is due, or everything if no time is given; what fails is logged and left for the next start."""
         removed = 0

@@ -263,4 +263,4 @@ def _set_strays_aside(directory: LogDirectory, is_stray: Callable[[LogDirectory,
         except StorageError as error:
             logger.error("%s", error)
         else:
-            logger.warning("%s belongs to a topic that was deleted: kept as %s", log.topic_partition, renamed)
+            logger.warning("%s is not on this broker any more: kept as %s", log.topic_partition, renamed)

@@ -220,11 +220,6 @@ class ProducerState:
 
     # ---- as a whole
 
-    @property
-    def ongoing_transactions(self) -> dict[int, int]:
-        """First offset -> producer id of the open transactions."""
-        return self._ongoing
-
     def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int) -> None:
         """Replaces everything by the content of a snapshot taken at `end_offset`."""
         self.clear(end_offset)

@@ -21,12 +21,6 @@ class BrokenChainError(Exception):
         self.position = position
 
 
-def read_header_at(file: OpenFile, position: int, end: int) -> BatchHeader:
-    """The header of the batch at `position`. Raises BrokenChainError if no whole batch of magic 2 starts there."""
-    data = file.pread(HEADER_SIZE, position)
-    return _checked_header(file, data, 0, position, end)
-
-
 def _checked_header(file: OpenFile, data: bytes, start: int, position: int, end: int) -> BatchHeader:
     if len(data) - start < HEADER_SIZE:
         raise BrokenChainError(file, position, "the file ends within a batch header")

@@ -15,6 +15,7 @@ from barnabas.metadata.image import PartitionImage
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.messages import fetch as messages
 from barnabas.server import follower_fetch, steps
+from barnabas.server.handlers import fetch as fetch_handler
 from barnabas.server.hosted_partition import HostedPartition
 
 FOLLOWER = 2
@@ -209,5 +210,45 @@ def test_partitions_of_a_request_with_very_many_are_watched_too(
         leader.append(7, b"value")
         async with asyncio.timeout(10):
             assert leader.told(await waiting) == {7: 0}
+
+    run(tmp_path, monkeypatch, scenario)
+
+
+def test_a_wait_after_a_request_with_very_many_reads_the_news_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(leader: Leader) -> None:
+        original = fetch_handler.read_partitions
+
+        def counting(replicas: Any, wanted: Any, *arguments: Any, **options: Any) -> Any:
+            wanted = list(wanted)
+            leader.read.extend(each.partition for each in wanted)
+            return original(replicas, wanted, *arguments, **options)
+
+        monkeypatch.setattr(fetch_handler, "read_partitions", counting)
+        monkeypatch.setattr(steps, "PARTITIONS_PER_STEP", 10)
+        waiting = leader.fetch(dict.fromkeys(range(30), 0))
+        assert isinstance(waiting, Deferred) and sorted(leader.read) == list(range(30))
+        leader.read.clear()
+        leader.append(7, b"value")
+        async with asyncio.timeout(60):
+            assert leader.told(await waiting) == {7: 0}
+        assert leader.read == [7]
+
+    run(tmp_path, monkeypatch, scenario)
+
+
+def test_a_follower_with_very_many_partitions_gets_its_session_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits in the session, where it can name new partitions."""
+
+    async def scenario(leader: Leader) -> None:
+        monkeypatch.setattr(steps, "PARTITIONS_PER_STEP", 10)
+        leader.calls.broker.fetch_sessions.remove(leader._session)
+        leader._session = leader._epoch = 0
+        response = leader.fetch(dict.fromkeys(range(30), 0))
+        async with asyncio.timeout(60):
+            assert (response if not isinstance(response, Deferred) else await response).session_id
 
     run(tmp_path, monkeypatch, scenario)

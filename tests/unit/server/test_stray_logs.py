@@ -1,12 +1,13 @@
 """Which logs are set aside at the start, because their topic was deleted while the broker was away."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from storage_logs import NOW
 
 from barnabas.config.topic import TopicConfig
-from barnabas.metadata.image import BrokerImage, ClusterImage, TopicImage
+from barnabas.metadata.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
 from barnabas.server.stray_logs import StrayCheck
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.types import NO_TOPIC_ID, NodeId, TopicId, TopicPartition
@@ -62,6 +63,16 @@ def test_a_log_of_a_deleted_topic_is_set_aside(tmp_path: Path, fenced: bool) -> 
     assert not (tmp_path / "t-0").exists()
     (stray,) = tmp_path.glob("t-0.*-stray")
     assert (stray / "partition.metadata").exists(), "kept, as in Kafka"
+
+
+@pytest.mark.parametrize(("replicas", "served"), [((2, 3), []), ((2, NODE), [NEW])])
+def test_a_log_that_was_reassigned_to_others_is_set_aside(
+    tmp_path: Path, replicas: tuple[int, ...], served: list[TopicId]
+) -> None:
+    known = image(written(tmp_path, NEW))
+    topic = TopicImage("t", NEW, (PartitionImage(0, replicas, replicas[:1], replicas[0]),))
+    assert loaded(replace(known, topics={"t": topic}), tmp_path) == served
+    assert len(list(tmp_path.glob("t-0.*-stray"))) == 1 - len(served)
 
 
 def test_a_log_of_a_known_topic_id_is_served(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ broker does not (v16, KIP-951). Differs from Kafka: no tiered storage.
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from barnabas.config.areas.replication import RACK_AWARE_SELECTOR
 from barnabas.errors import ErrorCode
@@ -30,7 +30,7 @@ from barnabas.protocol.messages.fetch import (
     PartitionData,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.follower_fetch import fetch_news, forget, note_reads
+from barnabas.server.follower_fetch import fetch_news, has_something_to_say, note_reads, open_news, wait_for_news
 from barnabas.server.follower_session import FollowerSession
 from barnabas.server.leader_hints import leader_hint
 from barnabas.server.purgatory import DelayedFetch
@@ -67,7 +67,7 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchRespons
     if is_one_step(request.topics, _partition_count):
         wanted = _wanted(request, context.version)
         session, limits = _open(context, request, wanted)
-        if isinstance(session, IncrementalFetchContext) and session.session.privileged:
+        if _is_followers(session):
             return fetch_news(
                 context.broker,
                 session,
@@ -88,11 +88,14 @@ def _fetch(
     if session.error is not ErrorCode.NONE:
         return FetchResponse(error_code=session.error, responses=[])
     reads, total = read_partitions(context.broker.replicas, session.partitions, limits)
-    # A follower waits in its session, where it can tell of new partitions meanwhile: so it gets that first.
-    begins_session = limits.replica_id >= 0 and request.session_epoch == 0 and context.broker.fetch_sessions.has_room
-    if begins_session or _is_enough(request, reads, total):
+    if _begins_session(context, request, limits) or _is_enough(request, reads, total):
         return _respond(context, session, reads)
     return _park(context, session, request, limits, reads, request.min_bytes - total)
+
+
+def _begins_session(context: RequestContext, request: FetchRequest, limits: FetchLimits) -> bool:
+    """A follower waits in its session, where it can name new partitions meanwhile: so it gets that first."""
+    return limits.replica_id >= 0 and request.session_epoch == 0 and context.broker.fetch_sessions.has_room
 
 
 def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generator[None, None, Finish]:
@@ -104,11 +107,10 @@ def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generato
     session, limits = _open(context, request, wanted)
     if session.error is not ErrorCode.NONE:
         return partial(FetchResponse, error_code=session.error, responses=[])
-    forget(session, _forgotten(request, context.version >= FIRST_TOPIC_ID_VERSION))
-    yield
     reads: list[PartitionRead] = []
     total = 0
-    partitions = list(session.partitions)
+    partitions = _to_read(context, request, session, wanted)
+    yield
     for start in range(0, len(partitions), PARTITIONS_PER_STEP):
         some, total = read_partitions(
             context.broker.replicas, partitions[start : start + PARTITIONS_PER_STEP], limits, total
@@ -116,13 +118,55 @@ def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generato
         reads += some
         note_reads(session, some)
         yield
-    if not _is_enough(request, reads, total):
-        return partial(_park, context, session, request, limits, reads, request.min_bytes - total)
+    if not _begins_session(context, request, limits) and not _is_enough(request, reads, total):
+        missing_bytes = request.min_bytes - total
+        if not _is_followers(session):
+            return partial(_park, context, session, request, limits, reads, missing_bytes)
+        if not has_something_to_say(reads):
+            return partial(_wait_for_news, context, session, request, limits, missing_bytes)
     topics_read = Topics()
     for start in range(0, len(reads), PARTITIONS_PER_STEP):
         _add(context, topics_read, session, reads[start : start + PARTITIONS_PER_STEP])
         yield
     return partial(_finish, context, session, topics_read)
+
+
+def _is_followers(session: FetchContext) -> TypeGuard[IncrementalFetchContext]:
+    return isinstance(session, IncrementalFetchContext) and session.session.privileged
+
+
+def _to_read(
+    context: RequestContext, request: FetchRequest, session: FetchContext, wanted: list[FetchPartition]
+) -> list[FetchPartition]:
+    """All partitions; of a follower's session those with news."""
+    if not _is_followers(session):
+        return list(session.partitions)
+    forgotten = _forgotten(request, context.version >= FIRST_TOPIC_ID_VERSION)
+    known = session.session.partitions
+    keys = open_news(context.broker, session, wanted, forgotten).take()
+    return [partition for key in keys if (partition := known.get(key)) is not None]
+
+
+def _wait_for_news(
+    context: RequestContext,
+    session: IncrementalFetchContext,
+    request: FetchRequest,
+    limits: FetchLimits,
+    missing_bytes: int,
+) -> Deferred[FetchResponse]:
+    response = wait_for_news(
+        context.broker,
+        session,
+        limits,
+        missing_bytes=missing_bytes,
+        max_wait_ms=request.max_wait_ms,
+        respond=partial(_respond, context, session),
+    )
+    news = session.session.news
+    if isinstance(news, FollowerSession) and news.records:
+        # Appended between the slices, when nobody waited yet.
+        news.finish()
+    return response
 
 
 def _partition_count(topic: FetchTopic) -> int:
