@@ -10,6 +10,12 @@ from pathlib import Path
 import pytest
 from certificates import Certificates, why_no_certificates
 from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from kafka import KafkaConsumer, KafkaProducer
 
 from barnabas.testing import Broker
@@ -93,6 +99,34 @@ def test_kcat(broker: Broker, certificates: Certificates) -> None:
     assert sent.returncode == 0, sent.stderr
     read = run("kcat", "-C", "-t", "kcat", "-e", "-q", "-o", "beginning", *options)
     assert (read.returncode, read.stdout) == (0, "one\n"), read.stderr
+
+
+def test_confluent_kafka_by_scram() -> None:
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+    }
+    with Broker(settings) as broker:
+        confluent = AdminClient({"bootstrap.servers": broker.bootstrap})
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192)
+        change = UserScramCredentialUpsertion("alice", info, PASSWORD.encode())
+        confluent.alter_user_scram_credentials([change])["alice"].result(60)
+        found = confluent.describe_user_scram_credentials(["alice"])["alice"].result(60)
+        assert [each.iterations for each in found.scram_credential_infos] == [8192]
+        thread = broker._thread
+        assert thread is not None
+        port = thread.broker._server.addresses["SASL_PLAINTEXT"][1]
+        producer = Producer(
+            {
+                "bootstrap.servers": f"127.0.0.1:{port}",
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.username": "alice",
+                "sasl.password": PASSWORD,
+            }
+        )
+        producer.produce("scram", b"one")
+        assert producer.flush(60) == 0
 
 
 def run(*command: str, text: str = "") -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,7 @@ from barnabas.config.jaas import JaasEntry, parse_entry
 if TYPE_CHECKING:
     from barnabas.config.broker import BrokerConfig
 
-MECHANISMS = ("PLAIN",)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 CONVERT = "only PEM can be read: turn it into PEM with `keytool -importkeystore` and `openssl pkcs12`, and set {}=PEM"
 
 

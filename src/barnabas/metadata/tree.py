@@ -8,6 +8,7 @@
     /brokers/topics/T                             topic id and replicas of each partition
     /brokers/topics/T/partitions/P/state          leader, leader epoch, ISR; its version is the partition epoch
     /config/topics/T  /config/brokers/N or <default>
+    /config/users/U                               SCRAM credentials, in Kafka's form
     /latest_producer_id_block
     /barnabas/brokers/N                           what the controller knows of a broker: last epoch, away? leaving?
     /admin/delete_topics/T                        a topic on its way out
@@ -20,6 +21,7 @@ Pure text in and out: `repository.py` does the reading and writing.
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote, unquote
 
 from barnabas.machines.controller.image import (
     NO_BROKER_EPOCH,
@@ -49,6 +51,7 @@ _CONFIG = {
     ResourceType.BROKER: "/config/brokers",
     ResourceType.CLIENT_METRICS: "/config/client-metrics",
     ResourceType.GROUP: "/config/groups",
+    ResourceType.USER: "/config/users",
 }
 _DEFAULT_ENTITY = "<default>"
 PERSISTENT = (BROKER_IDS, KNOWN_BROKERS, TOPICS, DELETE_TOPICS, *_CONFIG.values())
@@ -76,7 +79,9 @@ def delete_path(topic: str) -> str:
 
 
 def config_path(resource: ConfigResource) -> str:
-    return f"{_CONFIG[resource.type]}/{resource.name or _DEFAULT_ENTITY}"
+    # Users may have any name: as in Kafka it is quoted, so that it is one part of a path.
+    name = quote(resource.name, safe="") if resource.type is ResourceType.USER else resource.name
+    return f"{_CONFIG[resource.type]}/{name or _DEFAULT_ENTITY}"
 
 
 def config_folders() -> Iterable[tuple[ResourceType, str]]:
@@ -84,6 +89,8 @@ def config_folders() -> Iterable[tuple[ResourceType, str]]:
 
 
 def config_resource(resource_type: ResourceType, entity: str) -> ConfigResource:
+    if resource_type is ResourceType.USER:
+        return ConfigResource.user(unquote(entity))
     return ConfigResource(resource_type, "" if entity == _DEFAULT_ENTITY else entity)
 
 

@@ -26,12 +26,20 @@ from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.listener_security import ListenerSecurity
+from barnabas.server.scram_users import users_of
 from barnabas.server.stray_logs import StrayCheck
 from barnabas.types import NodeId
 
 __all__ = ["Broker", "BrokerParts", "StartError", "UnknownStoreError", "make_parts"]
 
 logger = logging.getLogger(__name__)
+
+
+NO_USERS = (
+    "nobody could log in: all listeners demand SCRAM, and there are no users yet. Start once with another listener on"
+    " loopback, and create one there: kafka-configs.sh --bootstrap-server 127.0.0.1:PORT --alter --entity-type users"
+    " --entity-name NAME --add-config 'SCRAM-SHA-512=[password=...]'"
+)
 
 
 class StartError(Exception):
@@ -74,7 +82,9 @@ class Broker:
         self.dispatcher = Dispatcher(self, HANDLERS)
         static = self.settings.static
         self._security = {
-            each.name: ListenerSecurity(each, static, self.dispatcher, self.timers, self.clock)
+            each.name: ListenerSecurity(
+                each, static, self.dispatcher, self.timers, self.clock, lambda: self.cluster.image
+            )
             for each in static.bound_listeners()
         }
         self._listeners = [
@@ -233,6 +243,9 @@ class Broker:
         except KafkaError as error:
             await self.cluster.stop()
             raise StartError(str(error)) from error
+        if all(each.needs_scram_users for each in self._security.values()) and not users_of(self.cluster.image):
+            await self.cluster.stop()
+            raise StartError(NO_USERS)
 
     def _endpoints(self) -> list[BrokerEndpoint]:
         """What clients connect to: an empty host becomes this machine's name, port 0 the port that was bound."""

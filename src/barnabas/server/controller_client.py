@@ -95,6 +95,12 @@ class ControllerClient:
         results: tuple[commands.ConfigResult, ...] = await self._submit(commands.AlterConfigs(values, validate_only))
         return results
 
+    async def alter_scram_credentials(
+        self, changes: Sequence[commands.ScramChange]
+    ) -> tuple[commands.ScramResult, ...]:
+        results: tuple[commands.ScramResult, ...] = await self._submit(commands.AlterScramCredentials(tuple(changes)))
+        return results
+
     async def alter_partition(
         self, broker_id: NodeId, broker_epoch: int, changes: Sequence[commands.IsrChange]
     ) -> tuple[commands.IsrResult, ...]:

@@ -7,19 +7,23 @@ cannot be read then leave the old certificate in place, with a line in the log.
 
 import logging
 import os
+import secrets
 import ssl
+from collections.abc import Callable
 
 from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.faults import ConfigFaults
 from barnabas.config.listeners import Listener
 from barnabas.config.security_rules import plain_users
+from barnabas.metadata.image import ClusterImage
 from barnabas.net.connection import Connection
 from barnabas.net.context import RequestHandler
 from barnabas.net.timers import Timers
 from barnabas.server.certificate_principal import PrincipalRule, name_of, parse_rules
 from barnabas.server.request import Principal
 from barnabas.server.sasl_gate import SaslGate, SaslSettings
+from barnabas.server.scram_users import credentials_of
 from barnabas.server.sessions import ANONYMOUS_SESSION, Session
 from barnabas.server.tls_files import server_context
 from barnabas.transport.channel import Channel
@@ -33,7 +37,13 @@ FILE_CHECK_MS = 1_000
 
 class ListenerSecurity:
     def __init__(
-        self, listener: Listener, config: BrokerConfig, dispatcher: RequestHandler, timers: Timers, clock: Clock
+        self,
+        listener: Listener,
+        config: BrokerConfig,
+        dispatcher: RequestHandler,
+        timers: Timers,
+        clock: Clock,
+        image: Callable[[], ClusterImage],
     ) -> None:
         self.name = listener.name
         self._uses_tls = listener.protocol in ("SSL", "SASL_SSL")
@@ -46,7 +56,14 @@ class ListenerSecurity:
         self._rules: tuple[PrincipalRule, ...] = ()
         self._files: tuple[object, ...] = ()
         self._next_check_ms = 0
+        self._image = image
+        self._fake_key = secrets.token_bytes(32)
         self._sasl = self._sasl_settings(config)
+
+    @property
+    def needs_scram_users(self) -> bool:
+        """Whether nobody can log in here without users in the metadata."""
+        return self._uses_sasl and not any(name == "PLAIN" for name in self._sasl.mechanisms)
 
     @property
     def handshake_timeout_ms(self) -> int:
@@ -123,6 +140,8 @@ class ListenerSecurity:
         return SaslSettings(
             mechanisms=tuple(name.upper() for name in own.sasl_enabled_mechanisms),
             plain_users=plain_users(config, self.name) if self._uses_sasl else {},
+            scram_credential=lambda mechanism, user: credentials_of(self._image(), user).get(mechanism),
+            fake_key=self._fake_key,
             failure_delay_ms=own.connection_failed_authentication_delay_ms,
             timeout_ms=own.socket_connection_setup_timeout_max_ms,
             frame_max_bytes=own.socket_request_max_bytes,

@@ -8,14 +8,17 @@ SaslHandshake v0 the mechanism's messages come as they are, without Kafka's head
 
 import hmac
 import logging
+import secrets
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from barnabas.errors import ErrorCode, ProtocolError
 from barnabas.machines.sasl.mechanism import SaslError
 from barnabas.machines.sasl.plain import read_plain
+from barnabas.machines.sasl.scram_server import INVALID, ScramCredential, ScramServer
 from barnabas.net.connection import Connection
 from barnabas.net.context import RequestHandler
 from barnabas.net.deferred import Deferred
@@ -33,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 Reply = bytes | Parts | Deferred[Parts] | None
 MAX_VERSION = {ApiKey.SASL_HANDSHAKE: 1, ApiKey.SASL_AUTHENTICATE: 2}
+PLAIN = "PLAIN"
+WRONG_PASSWORD = "Authentication failed: Invalid username or password"
 NOBODY = "\0"
 """Compared with in place of the password of a user that does not exist: no password that was sent has a NUL."""
 
@@ -41,6 +46,9 @@ NOBODY = "\0"
 class SaslSettings:
     mechanisms: tuple[str, ...]
     plain_users: Mapping[str, str] = field(repr=False)
+    scram_credential: Callable[[str, str], ScramCredential | None]
+    """(mechanism, user) -> the credential that holds now"""
+    fake_key: bytes = field(repr=False)
     failure_delay_ms: int
     timeout_ms: int
     frame_max_bytes: int
@@ -49,7 +57,17 @@ class SaslSettings:
 class SaslGate:
     """One per connection, until its login."""
 
-    __slots__ = ("_connection", "_dispatcher", "_is_failing", "_mechanism", "_raw", "_settings", "_timer", "_timers")
+    __slots__ = (
+        "_connection",
+        "_dispatcher",
+        "_is_failing",
+        "_mechanism",
+        "_raw",
+        "_scram",
+        "_settings",
+        "_timer",
+        "_timers",
+    )
 
     def __init__(
         self, connection: Connection, dispatcher: RequestHandler, settings: SaslSettings, timers: Timers
@@ -59,6 +77,7 @@ class SaslGate:
         self._settings = settings
         self._timers = timers
         self._mechanism: str | None = None
+        self._scram: ScramServer | None = None
         self._raw = False  # whether messages come without headers
         self._is_failing = False
         self._timer: Any = timers.call_after(settings.timeout_ms, self._on_late)
@@ -94,7 +113,10 @@ class SaslGate:
         encoded = encode_response(response, header.api_version, header.correlation_id)
         if error:
             return self._fail(encoded, error.name)
-        self._mechanism = request.mechanism
+        self._mechanism = mechanism = request.mechanism
+        if mechanism != PLAIN:
+            find = partial(self._settings.scram_credential, mechanism)
+            self._scram = ScramServer(mechanism, find, secrets.token_urlsafe(24), self._settings.fake_key)
         self._raw = header.api_version == 0
         return encoded
 
@@ -102,34 +124,56 @@ class SaslGate:
         request = decode(SaslAuthenticateRequest, header.api_version, frame, header.body_position)[0]
         if self._mechanism is None:
             error, text = ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate request received before SaslHandshake"
-        elif self._try_log_in(bytes(request.auth_bytes)):
-            return encode_response(SaslAuthenticateResponse(auth_bytes=b""), header.api_version, header.correlation_id)
         else:
-            error, text = ErrorCode.SASL_AUTHENTICATION_FAILED, "Authentication failed: Invalid username or password"
+            try:
+                answer = self._respond(bytes(request.auth_bytes))
+            except SaslError as refused:
+                error, text = ErrorCode.SASL_AUTHENTICATION_FAILED, str(refused)
+            else:
+                response = SaslAuthenticateResponse(auth_bytes=answer)
+                return encode_response(response, header.api_version, header.correlation_id)
         response = SaslAuthenticateResponse(error_code=error, error_message=text, auth_bytes=b"")
         return self._fail(encode_response(response, header.api_version, header.correlation_id), error.name)
 
     def _authenticate_raw(self, message: bytes) -> Reply:
-        if self._try_log_in(message):
-            return struct.pack(">i", 0)
-        return self._fail(b"", ErrorCode.SASL_AUTHENTICATION_FAILED.name)
+        try:
+            answer = self._respond(message)
+        except SaslError:
+            return self._fail(b"", ErrorCode.SASL_AUTHENTICATION_FAILED.name)
+        return struct.pack(">i", len(answer)) + answer
 
-    def _try_log_in(self, message: bytes) -> bool:
+    def _respond(self, message: bytes) -> bytes:
+        """The mechanism's next message; after its last one the peer is logged in. Raises SaslError."""
+        scram = self._scram
+        if scram is None:
+            self._log_in(self._check_plain(message))
+            return b""
+        try:
+            answer = scram.respond(message)
+        except SaslError:
+            raise SaslError(f"{INVALID} {self._mechanism}") from None
+        if scram.is_done:
+            self._log_in(scram.username)
+        return answer
+
+    def _check_plain(self, message: bytes) -> str:
         try:
             authorization_id, username, password = read_plain(message)
         except SaslError:
-            return False
+            raise SaslError(WRONG_PASSWORD) from None
         expected = self._settings.plain_users.get(username)
         known = NOBODY if expected is None else expected
         is_right = hmac.compare_digest(known.encode(), password.encode())
         if not is_right or expected is None or authorization_id not in ("", username):
-            return False
+            raise SaslError(WRONG_PASSWORD)
+        return username
+
+    def _log_in(self, username: str) -> None:
         connection = self._connection
         self._cancel_timer()
         connection.session = Session(principal=Principal("User", username), mechanism=self._mechanism)
         connection.max_frame_bytes = self._settings.frame_max_bytes
         connection.handler = self._dispatcher
-        return True
 
     def _fail(self, response: bytes, why: str) -> Deferred[Parts]:
         """The response, late; then the connection is closed. Nothing else is read from it."""

@@ -13,6 +13,7 @@ import pytest
 from certificates import Certificates, why_no_certificates
 
 from barnabas import Admin, Producer
+from barnabas.client.admin.types.cluster import ScramDeletion, ScramMechanism, ScramUpsertion
 from barnabas.client.admin.types.configs import ConfigResource
 from barnabas.client.errors import AuthenticationError, KafkaError
 from barnabas.config.broker import BrokerConfig
@@ -314,4 +315,59 @@ def test_a_java_key_store_is_refused_with_the_way_out() -> None:
 def test_a_file_that_cannot_be_read_stops_the_start(certificates: Certificates, tmp_path: Path) -> None:
     settings = ssl_settings(certificates, **{"ssl.keystore.location": tmp_path / "missing.pem"})
     with pytest.raises(StartError, match=r"ssl\.keystore\.location: listener SSL: .*No such file"), Broker(settings):
+        pass
+
+
+SCRAM = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
+SCRAM_SETTINGS = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+    "connection.failed.authentication.delay.ms": "10",
+}
+
+
+def scram_port(broker: Broker) -> str:
+    thread = broker._thread
+    assert thread is not None
+    return f"127.0.0.1:{thread.broker._server.addresses['SASL_PLAINTEXT'][1]}"
+
+
+def create_user(broker: Broker, name: str, mechanism: str) -> None:
+    with Admin(broker.bootstrap) as admin:
+        admin.alter_user_scram_credentials([ScramUpsertion(user=name, mechanism=SCRAM[mechanism], password=PASSWORD)])
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_user_of_the_metadata_logs_in_by_scram(mechanism: str) -> None:
+    name = "alice,=/ü"
+    options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism, "sasl_username": name}
+    with Broker(SCRAM_SETTINGS) as broker:
+        create_user(broker, name, mechanism)
+        with Admin(broker.bootstrap) as admin:
+            assert list(admin.describe_user_scram_credentials()) == [name]
+        with Admin(scram_port(broker), **options, sasl_password=PASSWORD) as admin:
+            assert admin.list_topics() is not None
+            assert f"User:{name}" in principals(broker)
+        with pytest.raises(AuthenticationError), Admin(scram_port(broker), **options, sasl_password="no") as admin:
+            admin.list_topics()
+        broker.stop()
+        broker.start()
+        with Admin(scram_port(broker), **options, sasl_password=PASSWORD) as admin:
+            assert admin.list_topics() is not None
+
+
+def test_a_deleted_user_cannot_log_in_any_more() -> None:
+    options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-256", "sasl_username": "bob"}
+    with Broker(SCRAM_SETTINGS) as broker:
+        create_user(broker, "bob", "SCRAM-SHA-256")
+        with Admin(broker.bootstrap) as admin:
+            admin.alter_user_scram_credentials([ScramDeletion(user="bob", mechanism=SCRAM["SCRAM-SHA-256"])])
+            assert not admin.describe_user_scram_credentials()
+        with pytest.raises(AuthenticationError), Admin(scram_port(broker), **options, sasl_password=PASSWORD) as admin:
+            admin.list_topics()
+
+
+def test_a_broker_that_nobody_could_log_in_to_does_not_start() -> None:
+    settings = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+    with pytest.raises(StartError, match="nobody could log in"), Broker(settings):
         pass

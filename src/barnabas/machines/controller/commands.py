@@ -263,6 +263,30 @@ class Adoption:
     """What could not be adopted, and why."""
 
 
+class ScramChange(NamedTuple):
+    """A user's new credential for a SCRAM mechanism, in Kafka's form; None removes it."""
+
+    user: str
+    mechanism: str
+    credential: str | None = None
+
+    def __repr__(self) -> str:
+        return f"ScramChange({self.user!r}, {self.mechanism})"
+
+
+@dataclass(frozen=True, slots=True)
+class AlterScramCredentials:
+    """Reply: a tuple of ScramResult, one per user."""
+
+    changes: tuple[ScramChange, ...]
+
+
+class ScramResult(NamedTuple):
+    user: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
 Command: TypeAlias = (
     AdoptTopics
     | CreateTopics
@@ -280,4 +304,5 @@ Command: TypeAlias = (
     | AlterPartition
     | ElectLeaders
     | AllocateProducerIds
+    | AlterScramCredentials
 )

@@ -23,6 +23,8 @@ NO_CONFIG: Mapping[str, str] = MappingProxyType({})
 class ResourceType(IntEnum):
     """What a setting belongs to, with the numbers of the protocol."""
 
+    USER = -1
+    """Not of the protocol: users have requests of their own (KIP-554)."""
     UNKNOWN = 0
     TOPIC = 2
     BROKER = 4
@@ -33,9 +35,10 @@ class ResourceType(IntEnum):
     @classmethod
     def of(cls, number: int) -> "ResourceType":
         try:
-            return cls(number)
+            found = cls(number)
         except ValueError:
             return cls.UNKNOWN
+        return cls.UNKNOWN if found is cls.USER else found
 
 
 class ConfigResource(NamedTuple):
@@ -45,6 +48,10 @@ class ConfigResource(NamedTuple):
     @classmethod
     def topic(cls, name: str) -> "ConfigResource":
         return cls(ResourceType.TOPIC, name)
+
+    @classmethod
+    def user(cls, name: str) -> "ConfigResource":
+        return cls(ResourceType.USER, name)
 
     @classmethod
     def broker(cls, broker_id: int) -> "ConfigResource":

@@ -21,6 +21,7 @@ from barnabas.machines.controller.commands import (
     AlterConfigs,
     AlterPartition,
     AlterReassignments,
+    AlterScramCredentials,
     BalanceLeaders,
     BrokersChanged,
     Command,
@@ -53,6 +54,7 @@ from barnabas.machines.controller.records import (
     TopicCreated,
     TopicRemoved,
 )
+from barnabas.machines.controller.scram_users import decide_alter_scram
 from barnabas.machines.controller.states import check_transition
 from barnabas.machines.controller.topic_name import collision_key, may_collide
 from barnabas.machines.controller.topics import TopicCreation, TopicDefaults, decide_delete
@@ -183,6 +185,8 @@ class ControllerMachine:
                 return self._change_configs(decide_incremental_alter_configs(image, command, self._rules))
             case AlterConfigs():
                 return self._change_configs(decide_alter_configs(image, command, self._rules))
+            case AlterScramCredentials():
+                return decide_alter_scram(image, command)
             case AlterPartition():
                 return decide_alter_partition(view, command)
             case ElectLeaders():

@@ -47,7 +47,7 @@ class ScramClient:
 
     def _prove(self, challenge: bytes) -> bytes:
         fields = read_fields(challenge)
-        nonce, salt, iterations = fields.get("r", ""), _decoded(fields.get("s", "")), fields.get("i", "")
+        nonce, salt, iterations = fields.get("r", ""), decoded(fields.get("s", "")), fields.get("i", "")
         if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
             raise SaslError("the server's SCRAM nonce does not continue ours")
         if not salt or not iterations.isdecimal() or len(iterations) > 9:
@@ -69,7 +69,7 @@ class ScramClient:
         fields = read_fields(challenge)
         if "e" in fields:
             raise SaslError(f"the server refused: {fields['e']}")
-        if not hmac.compare_digest(_decoded(fields.get("v", "")), self._server_signature):
+        if not hmac.compare_digest(decoded(fields.get("v", "")), self._server_signature):
             raise SaslError("the server could not prove that it knows the password: it may not be the right one")
 
 
@@ -98,7 +98,7 @@ def _escaped(username: str) -> str:
     return username.replace("=", "=3D").replace(",", "=2C")
 
 
-def _decoded(text: str) -> bytes:
+def decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

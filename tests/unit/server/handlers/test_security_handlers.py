@@ -126,16 +126,25 @@ def test_nobody_has_scram_credentials(tmp_path: Path) -> None:
     }
 
 
-def test_no_scram_credential_is_kept(tmp_path: Path) -> None:
+def test_changes_of_scram_credentials_that_are_refused(tmp_path: Path) -> None:
     (answer,) = answers(
         tmp_path,
         set_scram.AlterUserScramCredentialsRequest(
             deletions=[set_scram.ScramCredentialDeletion(name=name, mechanism=1) for name in ("a", "c")],
-            upsertions=[set_scram.ScramCredentialUpsertion(name=name, mechanism=1) for name in ("b", "c")],
+            upsertions=[
+                set_scram.ScramCredentialUpsertion(name="b", mechanism=3, iterations=4096),
+                set_scram.ScramCredentialUpsertion(name="c", mechanism=1, iterations=4096),
+                set_scram.ScramCredentialUpsertion(name="d", mechanism=1, iterations=4095),
+                set_scram.ScramCredentialUpsertion(name="e", mechanism=1, iterations=16_385),
+                set_scram.ScramCredentialUpsertion(name="", mechanism=1, iterations=4096),
+            ],
         ),
     )
     assert {each.user: each.error_code for each in answer.results} == {
         "a": ErrorCode.RESOURCE_NOT_FOUND,
         "b": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
         "c": ErrorCode.DUPLICATE_RESOURCE,
+        "d": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        "e": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        "": ErrorCode.UNACCEPTABLE_CREDENTIAL,
     }

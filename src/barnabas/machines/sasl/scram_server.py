@@ -1,0 +1,128 @@
+"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677), the broker's side.
+
+    client  n,[a=authorization id],n=user,r=nonce[,extensions]
+    server  r=nonce+more,s=salt,i=iterations
+    client  c=...,r=nonce+more,p=proof
+    server  v=signature
+
+A user that does not exist gets a salt too, the same one each time, and fails at the proof like a wrong password, so
+that names cannot be tried out. What is stored of a password cannot be used to log in.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from barnabas.machines.sasl.mechanism import SaslError
+from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS, decoded, xor
+
+FIRST = re.compile(r"(n,(?:a=([^,]+))?,)(n=([^,]+),r=([\x21-\x2b\x2d-\x7e]+)((?:,[A-Za-z]+=[^,\0]+)*))")
+FINAL = re.compile(r"(c=([^,]+),r=([\x21-\x2b\x2d-\x7e]+)),p=([^,]+)")
+CREDENTIAL = re.compile(r"(\w+)=([^,]+)(?:,|$)")
+INVALID = "Authentication failed during authentication due to invalid credentials with SASL mechanism"
+
+
+class ScramCredential(NamedTuple):
+    """What is kept of a password; in text as Kafka keeps it in ZooKeeper."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    @classmethod
+    def of(cls, mechanism: str, salt: bytes, salted_password: bytes, iterations: int) -> "ScramCredential":
+        hash_name = HASHES[mechanism]
+        client_key = hmac.digest(salted_password, b"Client Key", hash_name)
+        server_key = hmac.digest(salted_password, b"Server Key", hash_name)
+        return cls(salt, hashlib.new(hash_name, client_key).digest(), server_key, iterations)
+
+    @classmethod
+    def parse(cls, text: str) -> "ScramCredential":
+        """Raises ValueError."""
+        fields = dict(CREDENTIAL.findall(text))
+        try:
+            salt, stored, server = (base64.b64decode(fields[name]) for name in ("salt", "stored_key", "server_key"))
+            return cls(salt, stored, server, int(fields["iterations"]))
+        except KeyError as missing:
+            raise ValueError(f"a SCRAM credential lacks {missing}") from None
+
+    def text(self) -> str:
+        salt, stored, server = (base64.b64encode(each).decode() for each in self[:3])
+        return f"salt={salt},stored_key={stored},server_key={server},iterations={self.iterations}"
+
+    def __repr__(self) -> str:
+        return f"ScramCredential(iterations={self.iterations})"
+
+
+class ScramServer:
+    """`username` is known after the first message, `is_done` set once the proof was right."""
+
+    def __init__(
+        self, mechanism: str, find: Callable[[str], ScramCredential | None], nonce: str, fake_key: bytes
+    ) -> None:
+        """`find` gives a user's credential; `fake_key` is secret and lasts, the nonce is fresh."""
+        self._name = mechanism
+        self._hash = HASHES[mechanism]
+        self._find = find
+        self._nonce = nonce
+        self._fake_key = fake_key
+        self._credential: ScramCredential | None = None
+        self._header = ""
+        self._first = ""
+        self._challenge = ""
+        self.username = ""
+        self.is_done = False
+
+    def respond(self, message: bytes) -> bytes:
+        """Raises SaslError."""
+        try:
+            text = message.decode()
+        except UnicodeDecodeError:
+            raise SaslError(f"{INVALID} {self._name}") from None
+        return self._check(text) if self._challenge else self._begin(text)
+
+    def _begin(self, text: str) -> bytes:
+        match = FIRST.fullmatch(text)
+        if match is None or re.search("=(?!2C|3D)", match[4]):
+            raise SaslError(f"{INVALID} {self._name}")
+        self._header, authorization_id, self._first, name, nonce, _ = match.groups()
+        self.username = name.replace("=2C", ",").replace("=3D", "=")
+        if authorization_id is not None and authorization_id != name:
+            raise SaslError(f"{INVALID} {self._name}")
+        self._credential = self._find(self.username)
+        self._nonce = nonce + self._nonce
+        salt, iterations = self._fake_salt(), LEAST_ITERATIONS
+        if self._credential is not None:
+            salt, iterations = self._credential.salt, self._credential.iterations
+        self._challenge = f"r={self._nonce},s={base64.b64encode(salt).decode()},i={iterations}"
+        return self._challenge.encode()
+
+    def _check(self, text: str) -> bytes:
+        match = FINAL.fullmatch(text)
+        if match is None or self.is_done:
+            raise SaslError(f"{INVALID} {self._name}")
+        without_proof, binding, nonce, proof = match.groups()
+        credential = self._credential
+        size = hashlib.new(self._hash).digest_size
+        known = ScramCredential(b"", bytes(size), bytes(size), 0) if credential is None else credential
+        signed = ",".join((self._first, self._challenge, without_proof)).encode()
+        signature = hmac.digest(known.stored_key, signed, self._hash)
+        sent = decoded(proof)
+        client_key = xor(sent, signature) if len(sent) == size else bytes(size)
+        is_right = hmac.compare_digest(hashlib.new(self._hash, client_key).digest(), known.stored_key)
+        if (
+            not is_right
+            or credential is None
+            or nonce != self._nonce
+            or binding != base64.b64encode(self._header.encode()).decode()
+        ):
+            raise SaslError(f"{INVALID} {self._name}")
+        self.is_done = True
+        return b"v=" + base64.b64encode(hmac.digest(known.server_key, signed, self._hash))
+
+    def _fake_salt(self) -> bytes:
+        return hmac.digest(self._fake_key, self.username.encode(), "sha256")[:20]
