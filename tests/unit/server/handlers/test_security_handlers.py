@@ -1,4 +1,4 @@
-"""What a broker without authentication, authorizer, quotas and share groups reports of them. Nothing is kept."""
+"""What a broker without users, authorizer, quotas and share groups reports of them. Nothing is kept."""
 
 import asyncio
 from pathlib import Path
