@@ -65,6 +65,7 @@ bench: $(INSTALLED) foreign
 docs: $(INSTALLED)
 	$(PY) -m barnabas.config.docs docs/
 	$(PY) -m barnabas.client.options.docs docs/
+	$(PY) -m barnabas.server.metrics.docs docs/
 
 format: $(INSTALLED)
 	$(VENV)/bin/ruff format src tests benchmarks

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from barnabas.config.broker import BrokerConfig
 
 DEFAULT_ADDRESS = "127.0.0.1:9092"
+DEFAULT_METRICS_ADDRESS = "127.0.0.1:9308+"
+"""The port of kafka_exporter, so that Prometheus finds it; several brokers of one machine take the next ones."""
 DEFAULT_DIRECTORY = "./barnabas-data"
 ID_SETTINGS = frozenset({"node.id", "broker.id"})
 _ADDRESS = re.compile(r"(\[[^\[\]]*\]|[^:\[\]/]*):[0-9]{1,5}")
@@ -59,6 +61,7 @@ def read_config(options: argparse.Namespace) -> "BrokerConfig":
         given.pop("advertised.listeners", None)
     elif "listeners" not in given:
         given["listeners"] = f"PLAINTEXT://{DEFAULT_ADDRESS}"
+    given.setdefault("metrics.listener", DEFAULT_METRICS_ADDRESS)
     if options.data_dir:
         given.pop("log.dir", None)
         given["log.dirs"] = options.data_dir

@@ -23,6 +23,7 @@ from barnabas.config.areas.transactions import TransactionsSettings
 from barnabas.config.faults import ConfigFaults, bad_value, read_values, unknown_name
 from barnabas.config.listeners import Listener, parse_connection_overrides, parse_listeners, parse_protocol_map
 from barnabas.config.metadata_engine import MetadataEngineConfig, read_engine_config
+from barnabas.config.monitoring import MonitoringConfig, read_monitoring_config
 from barnabas.config.table import settings_table
 
 LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.(.+)")
@@ -59,6 +60,7 @@ class BrokerConfig(
     metadata_engine: MetadataEngineConfig = MetadataEngineConfig()
     listener_overrides: Mapping[str, str] = MappingProxyType({})
     """The settings for one listener, by their whole names (`listener.name.NAME.SETTING`)."""
+    monitoring: MonitoringConfig = MonitoringConfig()
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
@@ -70,9 +72,17 @@ class BrokerConfig(
         faults += [fault for name, text in given.items() for fault in _extra_faults(name, text)]
         engine, engine_faults = read_engine_config(given)
         faults += engine_faults
+        monitoring, monitoring_faults = read_monitoring_config(given)
+        faults += monitoring_faults
         if "broker.id" in given and "node.id" not in given and values.get("broker_id", -1) >= 0:
             values["node_id"] = values["broker_id"]
-        config = cls(**values, given=dict(given), metadata_engine=engine, listener_overrides=listener_overrides(given))
+        config = cls(
+            **values,
+            given=dict(given),
+            metadata_engine=engine,
+            monitoring=monitoring,
+            listener_overrides=listener_overrides(given),
+        )
         faults += broker_rules(config)
         if faults:
             raise ConfigFaults(faults)
@@ -149,11 +159,12 @@ class BrokerConfig(
 def _extra_faults(name: str, text: str) -> list[str]:
     """Faults of names that are not plain settings: after a listener prefix the rest is checked; plugin names pass."""
     settings = BrokerConfig.settings
-    if name in settings or name in MetadataEngineConfig.settings or name.startswith(tuple(PLUGIN_PREFIXES)):
+    own = {**MetadataEngineConfig.settings, **MonitoringConfig.settings}
+    if name in settings or name in own or name.startswith(tuple(PLUGIN_PREFIXES)):
         return []
     match = LISTENER_PREFIX.fullmatch(name)
     if match is None:
-        return [unknown_name(name, (*settings, *MetadataEngineConfig.settings))]
+        return [unknown_name(name, (*settings, *own))]
     setting = settings.get(_without_mechanism(match[1]))
     try:
         if setting is not None:

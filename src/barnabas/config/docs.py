@@ -9,6 +9,7 @@ from pathlib import Path
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.metadata_engine import MetadataEngineConfig
+from barnabas.config.monitoring import MonitoringConfig
 from barnabas.config.quotas import BrokerQuotas
 from barnabas.config.setting import Setting
 from barnabas.config.topic import TopicConfig
@@ -35,6 +36,12 @@ Settings of Kafka 2 and 3 for ZooKeeper, and those of Barnabas for any engine (s
 and passwords may also be part of the location.
 """
 
+MONITORING_HEAD = """
+## Monitoring
+
+Settings of Barnabas; see [monitoring](monitoring.md).
+"""
+
 
 def topic_page() -> str:
     rows = [
@@ -55,6 +62,7 @@ def broker_page() -> str:
         BROKER_HEAD + "\n" + "\n".join(rows),
         QUOTAS_HEAD + "\n" + "\n".join(_rows(BrokerQuotas.settings)),
         ENGINE_HEAD + "\n" + "\n".join(_rows(MetadataEngineConfig.settings)),
+        MONITORING_HEAD + "\n" + "\n".join(_rows(MonitoringConfig.settings)),
     )
     return "\n".join(sections) + "\n"
 

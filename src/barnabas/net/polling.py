@@ -28,6 +28,8 @@ class EagerSelector(selectors.EpollSelector):
     def __init__(self) -> None:
         super().__init__()
         self._eager = False
+        self.idle_ns = 0
+        """How long it has waited, in all."""
         self._keys: dict[int, selectors.SelectorKey] = {}
         # A second descriptor of the same epoll instance, closed on its own.
         self._epoll = select.epoll.fromfd(os.dup(self.fileno()))
@@ -65,9 +67,12 @@ class EagerSelector(selectors.EpollSelector):
             until = started + SHORT_WAIT_NS
             while time.monotonic_ns() < until:
                 if ready := self.look(0):
+                    self.idle_ns += time.monotonic_ns() - started
                     return ready
         ready = self.look(seconds)
-        self._eager = time.monotonic_ns() - started < SHORT_WAIT_NS
+        waited_ns = time.monotonic_ns() - started
+        self.idle_ns += waited_ns
+        self._eager = waited_ns < SHORT_WAIT_NS
         return ready
 
     def look(self, seconds: float) -> Ready:

@@ -9,7 +9,7 @@ of this object: several brokers may live in one process.
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.faults import ConfigFaults
@@ -17,6 +17,7 @@ from barnabas.errors import KafkaError, StorageError
 from barnabas.metadata.image import BrokerEndpoint, ClusterImage, Delta
 from barnabas.metadata.registry import UnknownStoreError
 from barnabas.metadata.store import MetadataStoreError
+from barnabas.net.connection import Connection
 from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings, descriptors_for_connections
 from barnabas.server.adoption import adopt_folders
@@ -26,6 +27,7 @@ from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.listener_security import ListenerSecurity
+from barnabas.server.metrics.endpoint import MetricsEndpoint
 from barnabas.server.scram_users import users_of
 from barnabas.server.stray_logs import StrayCheck
 from barnabas.types import NodeId
@@ -33,6 +35,9 @@ from barnabas.types import NodeId
 __all__ = ["Broker", "BrokerParts", "StartError", "UnknownStoreError", "make_parts"]
 
 logger = logging.getLogger(__name__)
+
+STARTING, RUNNING, LEAVING = 1, 3, 6
+"""States of a broker, by Kafka's numbers."""
 
 
 NO_USERS = (
@@ -106,6 +111,8 @@ class Broker:
             network=self._network,
         )
         self.cluster.listeners.append(self._on_delta)
+        self.state = STARTING
+        self.metrics = MetricsEndpoint(self, self._network, self._executor)
 
     @property
     def config(self) -> BrokerConfig:
@@ -122,6 +129,19 @@ class Broker:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     @property
+    def connections(self) -> Sequence[Connection]:
+        return self._server.connections
+
+    @property
+    def listener_names(self) -> list[str]:
+        return [listener.name for listener in self._listeners]
+
+    def loop_idle_ns(self) -> int | None:
+        """How long the loop has waited for work so far; None if it does not count that."""
+        idle_ns = getattr(getattr(asyncio.get_running_loop(), "_selector", None), "idle_ns", None)
+        return idle_ns if isinstance(idle_ns, int) else None
+
+    @property
     def data_directories(self) -> list[str]:
         return [directory.path for directory in self.log_directories.directories]
 
@@ -133,6 +153,7 @@ class Broker:
             self._reserves.open()
             self._reserves.release_if_short()
             await self._bind()
+            await self._start_metrics()
             await self._join_cluster()
         except BaseException:
             await self._give_up()
@@ -142,12 +163,14 @@ class Broker:
         self._leader_balancing.start()
         self.compaction.start(self.config)
         self._server.serve()
+        self.state = RUNNING
 
     async def stop(self) -> None:
         """Finishes requests in progress, leaves the cluster, flushes and closes every log.
 
         What fails is logged in one line and the rest is done all the same: above all the logs are closed.
         """
+        self.state = LEAVING
         if self.config.controlled_shutdown_enable:
             await _stopped("leadership", hand_over_leaders(self.cluster, self.controller))
         self.cluster.leave()
@@ -158,6 +181,7 @@ class Broker:
         self._controller_channel.stop()
         await _stopped("requests", self.dispatcher.drain())
         await _stopped("the listeners", self._server.stop())
+        await _stopped("the metrics", self.metrics.stop())
         await _stopped("the balancing of leaders", self._leader_balancing.stop())
         await _stopped("the watch over other brokers", self._liveness.stop())
         await _stopped("housekeeping", self.housekeeping.stop())
@@ -193,6 +217,7 @@ class Broker:
         await self.transactions.stop()
         await self.groups.stop()
         await self._server.stop(0)
+        await self.metrics.stop()
         self.links.close()
         self._reserves.fill()
         self.log_directories.release()
@@ -225,6 +250,16 @@ class Broker:
         except OSError as error:
             addresses = ", ".join(f"{each.host}:{each.port}" for each in self._listeners)
             raise StartError(f"cannot listen on {addresses}: {error.strerror}") from error
+
+    async def _start_metrics(self) -> None:
+        address = self.settings.static.monitoring.address
+        if address is not None:
+            try:
+                await self.metrics.start(address)
+            except OSError as error:
+                raise StartError(
+                    f"cannot listen on {address.host}:{address.port} (metrics.listener): {error.strerror}"
+                ) from error
 
     async def _join_cluster(self) -> None:
         config = self.settings.static

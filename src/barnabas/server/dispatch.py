@@ -43,6 +43,8 @@ from barnabas.protocol.compiler import decode, decode_in_slices
 from barnabas.protocol.headers import decode_request_header, encode_response, encode_response_in_slices
 from barnabas.protocol.primitives import GatherBuffer
 from barnabas.protocol.produce_request import LongRequestError
+from barnabas.protocol.produce_response import PartitionFailure
+from barnabas.server.metrics.requests import SAMPLE, RequestMeters, error_codes, now_ns
 from barnabas.server.request import RequestContext
 from barnabas.server.slices import Slices
 
@@ -122,6 +124,9 @@ class Dispatcher:
         self.table: Mapping[int, AnyHandler] = {int(handler.api_key): handler for handler in handlers}
         self.slices = Slices(broker.clock)
         self._working: set[asyncio.Task[Any]] = set()
+        self.meters = RequestMeters(handler.api_key for handler in handlers)
+        self._produce_meter = self.meters.produce
+        self._heartbeat_meter = self.meters.heartbeat
         self._try_produce = self._try_frame_of(ApiKey.PRODUCE)
         self._try_heartbeat = self._try_frame_of(ApiKey.HEARTBEAT)
 
@@ -131,23 +136,39 @@ class Dispatcher:
 
     def on_request(self, connection: Connection, frame: memoryview) -> Reply:
         broker = self._broker
+        started_ns = now_ns()
         if not broker.request_faults.armed:
             if (answer := self._try_produce(broker, connection, frame)) is not None:
+                meter = self._produce_meter
+                meter.count += 1
+                if not meter.count % SAMPLE:
+                    meter.local.add(now_ns() - started_ns, SAMPLE)
                 return answer
             if (answer := self._try_heartbeat(broker, connection, frame)) is not None:
+                meter = self._heartbeat_meter
+                meter.count += 1
+                if not meter.count % SAMPLE:
+                    meter.local.add(now_ns() - started_ns, SAMPLE)
                 return answer
         header = decode_request_header(frame)
         row = self.table.get(header.api_key)
         if row is None:
             raise ProtocolError(f"unknown API key {header.api_key}")
         context = RequestContext(broker, connection, header)
+        context.started_ns = started_ns
+        context.meter = self.meters.of(header.api_key)
         if not row.min_version <= header.api_version <= row.max_version:
             return _refuse_version(context, row)
         if broker.request_faults.armed:
             fault = broker.request_faults.take(row.api_key)
             if fault is not None:
                 return broker.request_faults.carry_out(fault, context, row, frame, self.process)
-        return self.process(context, row, frame)
+        reply = self.process(context, row, frame)
+        context.handled_ns = now_ns()
+        context.meter.count += 1  # a fetch may have found that it is a follower's
+        waits = isinstance(reply, Deferred) and not reply.done
+        (context.meter.local_of_waiting if waits else context.meter.local).add(context.handled_ns - started_ns)
+        return reply
 
     def process(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Reply:
         if row.forwards and not self._broker.cluster.is_controller:
@@ -163,6 +184,7 @@ class Dispatcher:
             return self._encode_later(context, row, response, len(frame))
         if response is None:
             return None
+        _count_errors(context, row, response)
         header = context.header
         return row.encode(response, header.api_version, header.correlation_id)
 
@@ -250,8 +272,10 @@ class Dispatcher:
         header = context.header
 
         def encode(response: Response) -> Parts | Deferred[Parts]:
+            _count_wait(context)
             if response is None:
                 return []
+            _count_errors(context, row, response)
             if context.is_long and (row.encodes_message or row.message_in_slices is not None):
                 return context.in_slices(_encode_in_slices(context, response, row.message_in_slices))
             encoded = row.encode(response, header.api_version, header.correlation_id)
@@ -260,6 +284,21 @@ class Dispatcher:
         encoded = response.then(encode)
         context.park(encoded, frame_bytes)
         return encoded
+
+
+def _count_wait(context: RequestContext) -> None:
+    if context.meter is not None and context.handled_ns:
+        finished_ns = now_ns()
+        context.meter.remote.add(finished_ns - context.handled_ns)
+        context.meter.waited.add(finished_ns - context.started_ns)
+
+
+def _count_errors(context: RequestContext, row: AnyHandler, response: Any) -> None:
+    if context.meter is not None:
+        if row.encodes_message:
+            context.meter.on_errors(error_codes(response))
+        else:
+            context.meter.on_errors(each.error for each in response if isinstance(each, PartitionFailure))
 
 
 def _encode_in_slices(

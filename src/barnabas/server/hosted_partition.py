@@ -14,6 +14,7 @@ from barnabas.metadata.image import PartitionImage
 from barnabas.net.timers import Timers
 from barnabas.server.commit_waiters import NO_DEADLINE, CommitWaiter, CommitWaiters, OnCommitted
 from barnabas.server.follower_session import FollowerSession
+from barnabas.server.metrics.traffic import TopicTraffic
 from barnabas.server.purgatory import DelayedFetch, FetchPurgatory
 from barnabas.server.replica_throttle import is_throttled
 from barnabas.storage.append_checks import PreparedBatch
@@ -47,17 +48,25 @@ class HostedPartition:
         "state",
         "topic",
         "topic_id",
+        "traffic",
         "waiting_fetches",
         "waiting_followers",
     )
 
     def __init__(
-        self, log: Log, state: PartitionState, purgatory: FetchPurgatory, flusher: "Flusher", timers: Timers
+        self,
+        log: Log,
+        state: PartitionState,
+        purgatory: FetchPurgatory,
+        flusher: "Flusher",
+        timers: Timers,
+        traffic: TopicTraffic | None = None,
     ) -> None:
         self.log = log
         self.state = state
         self.topic, self.partition = log.topic_partition
         self.topic_id = log.topic_id
+        self.traffic = TopicTraffic() if traffic is None else traffic
         self.is_internal = self.topic in ("__consumer_offsets", "__transaction_state")
         self.waiting_fetches: dict[DelayedFetch, None] = {}
         self.waiting_followers: dict[DelayedFetch, None] = {}
@@ -94,6 +103,11 @@ class HostedPartition:
             state.check_min_in_sync_replicas()
         info = self.log.appender.append_as_leader(records, state.leader_epoch, now_ms, origin, prepared)
         if not info[-1]:
+            if origin is CLIENT:
+                traffic = self.traffic
+                traffic.produces += 1
+                traffic.bytes_in += len(records)
+                traffic.messages_in += info[1] - info[0] + 1
             # A marker may make a whole transaction readable, which was counted when it was not yet.
             self._on_appended(len(records) if origin is CLIENT else ANY_NUMBER_OF_BYTES)
         return info
@@ -110,6 +124,7 @@ class HostedPartition:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the response is from another leader epoch")
         if len(records):
             log.append_as_follower(records, now_ms)
+            self.traffic.replication_bytes_in += len(records)
             if log.needs_flush:
                 self._flusher.request(self)
         self._on_committed(state.on_leader_high_watermark(high_watermark, log.log_end_offset))

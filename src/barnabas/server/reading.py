@@ -95,6 +95,8 @@ def _read(
     hosted: HostedPartition | None = None
     try:
         hosted = replicas.find(wanted.topic, wanted.partition)
+        if not again:
+            hosted.traffic.fetches += 1
         if limits.replica_id >= 0:
             hosted.check_leader_epoch(wanted.current_leader_epoch)
             return _read_as_follower(replicas, hosted, wanted, limits, bytes_left, min_one_message, again)
@@ -119,6 +121,7 @@ def _read(
         return PartitionRead(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
     except Exception:
         logger.exception("reading %s-%d failed", wanted.topic, wanted.partition)
+        replicas.traffic.of(wanted.topic).failed_fetches += 1
         return PartitionRead(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
 
 

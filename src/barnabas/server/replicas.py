@@ -16,6 +16,7 @@ from barnabas.metadata.image import ClusterImage, Delta, PartitionImage, Resourc
 from barnabas.net.timers import Timers
 from barnabas.server.flusher import Flusher
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.server.metrics.traffic import TrafficTable
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.replica_throttle import ReplicaThrottle
 from barnabas.server.unopened_partition import UnopenedPartition
@@ -57,6 +58,10 @@ class Replicas:
         """By name and by id, both to the same inner table."""
         self._offline: dict[tuple[str | bytes, int], UnopenedPartition] = {}
         """Partitions that should be here but whose log cannot be opened; by name and by id."""
+        self.traffic = TrafficTable()
+        self.isr_shrinks = 0
+        self.isr_expands = 0
+        """Of partitions that this broker leads."""
         self.on_log_deleted: Callable[[Log], None] | None = None
         self.on_isr_proposed: Callable[[HostedPartition | UnopenedPartition], None] | None = None
         """Called with a partition whose state proposes another ISR."""
@@ -207,8 +212,12 @@ class Replicas:
             self._offline.pop((topic.topic_id, partition.partition), None)
             state = PartitionState(self._node_id)
             hosted = partitions[partition.partition] = HostedPartition(
-                log, state, self._purgatory, self._flusher, self._timers
+                log, state, self._purgatory, self._flusher, self._timers, self.traffic.open(topic.name)
             )
+        elif hosted.state.is_leader and partition.leader_epoch == hosted.state.leader_epoch:
+            change = len(partition.in_sync_replicas) - len(hosted.state.in_sync_replicas)
+            self.isr_shrinks += change < 0
+            self.isr_expands += change > 0
         hosted.on_image(partition, self._clock.monotonic_ms())
 
     def _on_unopened(self, topic: TopicImage, partition: PartitionImage, reason: str) -> None:
@@ -257,6 +266,7 @@ class Replicas:
         partitions = self._topics.pop(topic.topic_id, None)
         if partitions is not None and self._topics.get(topic.name) is partitions:
             del self._topics[topic.name]
+            self.traffic.close(topic.name)
         for hosted in (partitions or {}).values():
             self._delete(hosted)
 

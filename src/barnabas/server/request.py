@@ -15,6 +15,7 @@ from barnabas.net.deferred import Deferred
 from barnabas.net.reply import Parts
 from barnabas.net.settings import Listener
 from barnabas.protocol.headers import RequestHeader
+from barnabas.server.metrics.requests import RequestMeter
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
@@ -99,9 +100,12 @@ class RequestContext:
         "broker",
         "connection",
         "deadline_ms",
+        "handled_ns",
         "header",
         "is_long",
+        "meter",
         "origin",
+        "started_ns",
     )
 
     def __init__(
@@ -115,6 +119,11 @@ class RequestContext:
         """Monotonic time by which the client wants a response; None if the request names no time-out."""
         self.is_long = False
         """Whether some of the work went on in later slices: then the response is encoded in slices too."""
+        self.meter: RequestMeter | None = None
+        """Where the request is counted; None for one inside an Envelope, which is counted where it came in."""
+        self.started_ns = 0
+        self.handled_ns = 0
+        """When the handler began, and when it returned without a response."""
         self._held_bytes: int | None = None
         self._parked: Deferred[Parts] | None = None
         self._response_bytes = 0

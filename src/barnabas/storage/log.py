@@ -199,6 +199,9 @@ class Log:
     def max_timestamp(self) -> int | None:
         return self.reader.max_timestamp()
 
+    def batch_from(self, offset: int) -> BatchByTime | None:
+        return self.reader.batch_from(offset)
+
     def batch_for_timestamp(self, timestamp: int, after_offset: int = -1) -> BatchByTime | None:
         return self.reader.batch_for_timestamp(timestamp, after_offset)
 

@@ -154,6 +154,19 @@ class LogReader:
         except (BrokenChainError, OSError) as error:
             self._raise_read_error(error)
 
+    def batch_from(self, offset: int) -> BatchByTime | None:
+        """The first batch that reaches to `offset`, read into memory; None at the end of the log."""
+        if offset >= self.state.log_end_offset:
+            return None
+        try:
+            segment, position = self._locate(offset)
+            if position >= segment.size:
+                return None
+            _, header = next(walk_headers(segment.file, position, segment.size))
+            return BatchByTime(header, segment.file.pread(header.size_in_bytes, position), self.state.log_start_offset)
+        except (BrokenChainError, OSError) as error:
+            self._raise_read_error(error)
+
     def batch_for_timestamp(self, timestamp: int, after_offset: int = -1) -> BatchByTime | None:
         """The first batch that can have a record as late as `timestamp`, of those that end after `after_offset`.
 

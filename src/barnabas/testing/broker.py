@@ -66,6 +66,14 @@ class Broker:
         return int(self.bootstrap.rpartition(":")[2])
 
     @property
+    def metrics_address(self) -> tuple[str, int]:
+        """Host and port of /metrics, for a broker with a `metrics.listener` such as 127.0.0.1:0."""
+        address = self._running().metrics.address
+        if address is None:
+            raise RuntimeError("the broker has no metrics.listener")
+        return address
+
+    @property
     def is_running(self) -> bool:
         """Whether it was started and neither stopped nor killed."""
         return self._thread is not None

@@ -5,7 +5,7 @@ and the creation of a classic group, where the decision that writes the new grou
 fails, the whole shard is rebuilt.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from enum import Enum
 from typing import Protocol
 
@@ -35,6 +35,9 @@ class Group(Protocol):
 
     @property
     def protocol_type_name(self) -> str: ...
+
+    @property
+    def members(self) -> Sized: ...
 
     @property
     def is_empty(self) -> bool: ...

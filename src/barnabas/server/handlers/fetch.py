@@ -76,7 +76,7 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchRespons
                 _forgotten(request, context.version >= FIRST_TOPIC_ID_VERSION),
                 min_bytes=request.min_bytes,
                 max_wait_ms=request.max_wait_ms,
-                respond=partial(_respond, context, session),
+                respond=partial(_respond, context, session, limits),
             )
         return _fetch(context, request, session, limits)
     return then(context.in_slices(_fetch_in_slices(context, request)), lambda finish: finish())
@@ -89,7 +89,7 @@ def _fetch(
         return FetchResponse(error_code=session.error, responses=[])
     reads, total = read_partitions(context.broker.replicas, session.partitions, limits)
     if _begins_session(context, request, limits) or _is_enough(request, reads, total):
-        return _respond(context, session, reads)
+        return _respond(context, session, limits, reads)
     return _park(context, session, request, limits, reads, request.min_bytes - total)
 
 
@@ -126,7 +126,7 @@ def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generato
             return partial(_wait_for_news, context, session, request, limits, missing_bytes)
     topics_read = Topics()
     for start in range(0, len(reads), PARTITIONS_PER_STEP):
-        _add(context, topics_read, session, reads[start : start + PARTITIONS_PER_STEP])
+        _add(context, topics_read, session, limits, reads[start : start + PARTITIONS_PER_STEP])
         yield
     return partial(_finish, context, session, topics_read)
 
@@ -195,6 +195,7 @@ def _open(
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return FetchContext((), error), FetchLimits(context.version, replica_id, 0, 0)
     if replica_id >= 0:
+        context.meter = broker.dispatcher.meters.fetch_follower
         _end_wait(broker, request.session_id)
     session = broker.fetch_sessions.open(
         request.session_id,
@@ -245,7 +246,7 @@ def _park(
         reads, total = read_partitions(broker.replicas, session.partitions, limits, again=True)
         if not last_chance and not _is_enough(request, reads, total):
             return request.min_bytes - total
-        response.complete(_respond(context, session, reads))
+        response.complete(_respond(context, session, limits, reads))
         return 0
 
     watched = [read.hosted for read in first_reads if read.hosted is not None]
@@ -258,13 +259,21 @@ def _park(
     return response
 
 
-def _respond(context: RequestContext, session: FetchContext, reads: Sequence[PartitionRead]) -> FetchResponse:
+def _respond(
+    context: RequestContext, session: FetchContext, limits: FetchLimits, reads: Sequence[PartitionRead]
+) -> FetchResponse:
     topics = Topics()
-    _add(context, topics, session, reads)
+    _add(context, topics, session, limits, reads)
     return _finish(context, session, topics)
 
 
-def _add(context: RequestContext, topics: Topics, session: FetchContext, reads: Sequence[PartitionRead]) -> None:
+def _add(
+    context: RequestContext,
+    topics: Topics,
+    session: FetchContext,
+    limits: FetchLimits,
+    reads: Sequence[PartitionRead],
+) -> None:
     included = [
         read
         for read in reads
@@ -282,6 +291,11 @@ def _add(context: RequestContext, topics: Topics, session: FetchContext, reads: 
         if topic not in topics:
             topics[topic] = _topic_response(topic)
         data = _partition_data(read)
+        if read.hosted is not None and read.records is not None:
+            if limits.from_consumer:
+                read.hosted.traffic.bytes_out += read.record_bytes
+            else:
+                read.hosted.traffic.replication_bytes_out += read.record_bytes
         if read.throttle is not None:
             read.throttle.record(read.record_bytes)
         if read.error in HINTED and context.version >= FIRST_LEADER_VERSION:

@@ -59,7 +59,18 @@ PARKED_PARTITION_BYTES = 500
 """What a request that waits for replicas or a flush holds for each partition, roughly."""
 TURN_MS = 4
 """For so long batches of one request are written before others are served."""
-
+EXPECTED = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Not counted as failed produces, as in Kafka: the broker is not at fault."""
 
 Response = list[PartitionOutcome] | None
 """In the order of the request's partitions; None where none is wanted (acks 0)."""
@@ -126,6 +137,7 @@ def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview)
         return None
     except Exception as error:
         failure = _failure(Refusals(broker, connection.listener.name, version), topic, partition, error)
+        broker.dispatcher.meters.produce.on_errors((failure.error,))
         return encode_produce_response([failure], version, correlation_id)
     return encode_one(one, first_offset, append_time_ms, log_start_offset)
 
@@ -287,6 +299,8 @@ def _refusals(context: RequestContext) -> Refusals:
 
 
 def _failure(refusals: Refusals, topic: str | bytes, partition: int, error: Exception) -> PartitionFailure:
+    if not isinstance(error, StorageError) and not (isinstance(error, KafkaError) and error.code in EXPECTED):
+        refusals.broker.replicas.traffic.of(topic).failed_produces += 1
     if isinstance(error, InvalidRecordsError):
         return PartitionFailure(topic, partition, error.code, error.message, error.record_errors)
     if isinstance(error, KafkaError):
