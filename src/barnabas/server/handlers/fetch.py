@@ -160,7 +160,7 @@ def _wait_for_news(
         limits,
         missing_bytes=missing_bytes,
         max_wait_ms=request.max_wait_ms,
-        respond=partial(_respond, context, session),
+        respond=partial(_respond, context, session, limits),
     )
     news = session.session.news
     if isinstance(news, FollowerSession) and news.records:
