@@ -77,6 +77,7 @@ class HandlerCalls:
             SimpleNamespace(
                 listener=listener,
                 peer_host="10.0.0.9",
+                session=None,
                 rest=self.rest,
                 pause_reading=lambda: None,
                 resume_reading=lambda: None,

@@ -20,6 +20,7 @@ from barnabas.config.areas.replication import ReplicationSettings
 from barnabas.config.areas.sasl import SaslSettings
 from barnabas.config.areas.ssl import SslSettings
 from barnabas.config.areas.transactions import TransactionsSettings
+from barnabas.config.authorization import AuthorizationConfig, read_authorization_config
 from barnabas.config.faults import ConfigFaults, bad_value, read_values, unknown_name
 from barnabas.config.listeners import Listener, parse_connection_overrides, parse_listeners, parse_protocol_map
 from barnabas.config.metadata_engine import MetadataEngineConfig, read_engine_config
@@ -61,6 +62,7 @@ class BrokerConfig(
     listener_overrides: Mapping[str, str] = MappingProxyType({})
     """The settings for one listener, by their whole names (`listener.name.NAME.SETTING`)."""
     monitoring: MonitoringConfig = MonitoringConfig()
+    authorization: AuthorizationConfig = AuthorizationConfig()
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
@@ -74,6 +76,8 @@ class BrokerConfig(
         faults += engine_faults
         monitoring, monitoring_faults = read_monitoring_config(given)
         faults += monitoring_faults
+        authorization, authorization_faults = read_authorization_config(given)
+        faults += authorization_faults
         if "broker.id" in given and "node.id" not in given and values.get("broker_id", -1) >= 0:
             values["node_id"] = values["broker_id"]
         config = cls(
@@ -82,6 +86,7 @@ class BrokerConfig(
             metadata_engine=engine,
             monitoring=monitoring,
             listener_overrides=listener_overrides(given),
+            authorization=authorization,
         )
         faults += broker_rules(config)
         if faults:
@@ -159,7 +164,7 @@ class BrokerConfig(
 def _extra_faults(name: str, text: str) -> list[str]:
     """Faults of names that are not plain settings: after a listener prefix the rest is checked; plugin names pass."""
     settings = BrokerConfig.settings
-    own = {**MetadataEngineConfig.settings, **MonitoringConfig.settings}
+    own = {**MetadataEngineConfig.settings, **MonitoringConfig.settings, **AuthorizationConfig.settings}
     if name in settings or name in own or name.startswith(tuple(PLUGIN_PREFIXES)):
         return []
     match = LISTENER_PREFIX.fullmatch(name)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from barnabas.config.authorization import AuthorizationConfig
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.metadata_engine import MetadataEngineConfig
 from barnabas.config.monitoring import MonitoringConfig
@@ -43,6 +44,13 @@ Settings of Barnabas; see [monitoring](monitoring.md).
 """
 
 
+AUTHORIZATION_HEAD = """
+## The authorizer
+
+Settings that Kafka's authorizer reads itself.
+"""
+
+
 def topic_page() -> str:
     rows = [
         "| name | type | default | allowed | broker's setting | effect | description |",
@@ -61,6 +69,7 @@ def broker_page() -> str:
     sections = (
         BROKER_HEAD + "\n" + "\n".join(rows),
         QUOTAS_HEAD + "\n" + "\n".join(_rows(BrokerQuotas.settings)),
+        AUTHORIZATION_HEAD + "\n" + "\n".join(_rows(AuthorizationConfig.settings)),
         ENGINE_HEAD + "\n" + "\n".join(_rows(MetadataEngineConfig.settings)),
         MONITORING_HEAD + "\n" + "\n".join(_rows(MonitoringConfig.settings)),
     )

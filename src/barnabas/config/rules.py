@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from barnabas.config.authorization import AUTHORIZERS
 from barnabas.config.faults import Fault
 from barnabas.config.listeners import check_ports
 from barnabas.config.security_rules import security_rules
@@ -98,7 +99,7 @@ def _logs(config: "BrokerConfig") -> Iterator[str]:
 def _protection(config: "BrokerConfig") -> Iterator[str]:
     """Security settings that are not supported stop the startup, so that data is never left unprotected."""
     yield from security_rules(config)
-    if config.authorizer_class_name:
+    if config.authorizer_class_name and config.authorizer_class_name not in AUTHORIZERS:
         yield f"authorizer.class.name: {config.authorizer_class_name} cannot be loaded, so nothing would be protected"
 
 

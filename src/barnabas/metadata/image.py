@@ -4,6 +4,7 @@ The values are defined beside the controller machine, which decides on them and 
 the address for everybody else.
 """
 
+from barnabas.machines.controller.acls import AclEntry, ResourcePattern
 from barnabas.machines.controller.delta import Delta, ImageBuilder
 from barnabas.machines.controller.image import (
     CLUSTER_DEFAULT,
@@ -24,6 +25,7 @@ __all__ = [
     "NO_CONFIG",
     "NO_CONTROLLER",
     "NO_PARTITION_EPOCH",
+    "AclEntry",
     "BrokerEndpoint",
     "BrokerImage",
     "ClusterImage",
@@ -31,6 +33,7 @@ __all__ = [
     "Delta",
     "ImageBuilder",
     "PartitionImage",
+    "ResourcePattern",
     "ResourceType",
     "TopicImage",
 ]

@@ -12,16 +12,27 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from barnabas.errors import KafkaError, ProtocolError
+from barnabas.machines.controller.acls import (
+    Acl,
+    AclEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    SecuredType,
+)
 from barnabas.metadata.image import ConfigResource, ResourceType
 from barnabas.metadata.kraft_records import (
     NO_LEADER_CHANGE,
     AbortTransactionRecord,
+    AccessControlEntryRecord,
     BeginTransactionRecord,
     ConfigRecord,
     EndTransactionRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     decode_kraft_record,
@@ -34,7 +45,7 @@ from barnabas.storage.segment_scan import BrokenChainError, is_intact, walk_batc
 from barnabas.types import TopicId
 
 _SNAPSHOT: Final = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
-_NOT_TAKEN_OVER: Final = {11: "SCRAM credentials", 14: "client quotas", 18: "access control lists"}
+_NOT_TAKEN_OVER: Final = {11: "SCRAM credentials", 14: "client quotas"}
 
 
 class _DamagedError(Exception):
@@ -58,6 +69,8 @@ class KraftTopic:
 class KraftMetadata:
     topics: dict[TopicId, KraftTopic] = field(default_factory=dict)
     configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
+    acls: dict[bytes, Acl] = field(default_factory=dict)
+    """By the id that Kafka gave to each."""
     next_producer_id: int = 0
     not_taken_over: set[str] = field(default_factory=set)
     damage: str | None = None
@@ -74,7 +87,7 @@ def read_kraft_metadata(files: Files, log_directory: str) -> KraftMetadata:
             replay.take(value)
     except FileNotFoundError:
         metadata.damage = f"there is no {CLUSTER_METADATA_FOLDER}"
-    except (OSError, BrokenChainError, ProtocolError, KafkaError, KeyError, _DamagedError) as error:
+    except (OSError, BrokenChainError, ProtocolError, KafkaError, KeyError, ValueError, _DamagedError) as error:
         metadata.damage = f"{CLUSTER_METADATA_FOLDER} cannot be read to its end: {error}"
     return metadata
 
@@ -161,8 +174,19 @@ class _Replay:
                 metadata.configs.pop(ConfigResource.topic(topic.name), None)
             case ConfigRecord():
                 self._set(record)
+            case AccessControlEntryRecord():
+                self._add_acl(record)
+            case RemoveAccessControlEntryRecord():
+                del metadata.acls[record.id]
             case ProducerIdsRecord():
                 metadata.next_producer_id = max(metadata.next_producer_id, record.next_producer_id)
+
+    def _add_acl(self, record: AccessControlEntryRecord) -> None:
+        pattern_type = PatternType(record.pattern_type)
+        pattern = ResourcePattern(SecuredType(record.resource_type), record.resource_name, pattern_type)
+        operation, permission = Operation(record.operation), Permission(record.permission_type)
+        entry = AclEntry(record.principal, record.host, operation, permission)
+        self._metadata.acls[record.id] = Acl(pattern, entry)
 
     def _set(self, record: ConfigRecord) -> None:
         resource = ConfigResource(ResourceType.of(record.resource_type), record.resource_name)

@@ -120,23 +120,6 @@ class BrokerRegistrationChangeRecord:
     log_dirs: list[bytes] = field(array(UUID), since=2, tag=2)
 
 
-@message(record_type=18, versions=(0, 0), flexible=0)
-class AccessControlEntryRecord:
-    id: bytes = field(UUID)
-    resource_type: int = field(INT8)
-    resource_name: str = field(STRING)
-    pattern_type: int = field(INT8)
-    principal: str = field(STRING)
-    host: str = field(STRING)
-    operation: int = field(INT8)
-    permission_type: int = field(INT8)
-
-
-@message(record_type=19, versions=(0, 0), flexible=0)
-class RemoveAccessControlEntryRecord:
-    id: bytes = field(UUID)
-
-
 @message(record_type=20, versions=(0, 0), flexible=0)
 class NoOpRecord:
     pass
@@ -255,8 +238,6 @@ OTHER_RECORDS: Final = (
     FeatureLevelRecord,
     ClientQuotaRecord,
     BrokerRegistrationChangeRecord,
-    AccessControlEntryRecord,
-    RemoveAccessControlEntryRecord,
     NoOpRecord,
     ZkMigrationStateRecord,
     RemoveUserScramCredentialRecord,

@@ -1,4 +1,4 @@
-"""The records of Kafka's own metadata log that say which topics there are and how they are set.
+"""The records of Kafka's own metadata log that say which topics there are, how they are set, and who may use them.
 
 `kraft_log.py` reads them; nothing here ever writes one. Each is the value of a record without a key:
 
@@ -76,6 +76,23 @@ class ProducerIdsRecord:
     next_producer_id: int = field(INT64)
 
 
+@message(record_type=18, versions=(0, 0), flexible=0)
+class AccessControlEntryRecord:
+    id: bytes = field(UUID)
+    resource_type: int = field(INT8)
+    resource_name: str = field(STRING)
+    pattern_type: int = field(INT8)
+    principal: str = field(STRING)
+    host: str = field(STRING)
+    operation: int = field(INT8)
+    permission_type: int = field(INT8)
+
+
+@message(record_type=19, versions=(0, 0), flexible=0)
+class RemoveAccessControlEntryRecord:
+    id: bytes = field(UUID)
+
+
 @message(record_type=23, versions=(0, 0), flexible=0)
 class BeginTransactionRecord:
     name: str | None = field(STRING, nullable=0, default=None, tag=0)
@@ -98,6 +115,8 @@ TOPIC_RECORDS: Final = (
     PartitionChangeRecord,
     RemoveTopicRecord,
     ProducerIdsRecord,
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     AbortTransactionRecord,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from barnabas.machines.controller.delta import ImageBuilder
 from barnabas.machines.controller.image import NO_CONTROLLER, BrokerImage, ClusterImage
 from barnabas.machines.controller.records import Record
-from barnabas.metadata import tree, tree_reading
+from barnabas.metadata import acl_tree, tree, tree_reading
 from barnabas.metadata.change_codec import encode_change
 from barnabas.metadata.change_log import TRIM_INTERVAL, ChangeLog
 from barnabas.metadata.store import (
@@ -235,9 +235,10 @@ class MetadataRepository:
         nodes = self.store.scan(tree.BROKERS).nodes
         configs = self.store.scan(tree.CONFIG).nodes
         known = self.store.scan(tree.KNOWN_BROKERS).nodes
+        acls = {path: node for root in acl_tree.ROOTS for path, node in self.store.scan(root).nodes.items()}
         others = [tree.PRODUCER_IDS, tree.FOLDERS_ADOPTED]
         producer_ids, adopted = self.store.get_many(others)
-        self._versions = tree_reading.versions_of({**nodes, **configs, **known})
+        self._versions = tree_reading.versions_of({**nodes, **configs, **known, **acls})
         self._versions |= {path: node.version for path, node in zip(others, (producer_ids, adopted)) if node}
         brokers = tree_reading.read_known_brokers(known)
         topics = tree_reading.read_topics(nodes, marked)
@@ -251,6 +252,7 @@ class MetadataRepository:
             topics=topics,
             topic_names={topic.topic_id: topic.name for topic in topics.values()},
             configs=tree_reading.read_configs(configs),
+            acls=acl_tree.read_acls(acls),
             next_producer_id=0 if producer_ids is None else tree.decode_next_producer_id(producer_ids.data),
             folders_adopted=adopted is not None,
             change_number=number,

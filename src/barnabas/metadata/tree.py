@@ -10,6 +10,7 @@
     /config/topics/T  /config/brokers/N or <default>
     /config/users/U                               SCRAM credentials, in Kafka's form
     /latest_producer_id_block
+    /kafka-acl, /kafka-acl-extended               access rules (`acl_tree.py`)
     /barnabas/brokers/N                           what the controller knows of a broker: last epoch, away? leaving?
     /admin/delete_topics/T                        a topic on its way out
     /admin/folders_adopted                        there once the log directories' folders are in the tree (not Kafka's)

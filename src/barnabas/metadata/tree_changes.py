@@ -11,6 +11,7 @@ from typing import NamedTuple
 from barnabas.machines.controller.delta import ImageBuilder
 from barnabas.machines.controller.image import ClusterImage, ConfigResource, PartitionImage, TopicImage
 from barnabas.machines.controller.records import (
+    AclsSet,
     BrokerChanged,
     BrokerRemoved,
     ConfigSet,
@@ -22,7 +23,7 @@ from barnabas.machines.controller.records import (
     TopicCreated,
     TopicRemoved,
 )
-from barnabas.metadata import tree
+from barnabas.metadata import acl_tree, tree
 from barnabas.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
 ASSIGNMENTS_AT_ONCE = 50
@@ -78,6 +79,10 @@ class TreeChanges:
                 yield from self._partitions_changed(name, partitions)
             case ConfigSet(resource, config):
                 yield Change(record, (self._config(resource, config),))
+            case AclsSet(pattern, entries):
+                path = acl_tree.acl_path(pattern)
+                changed = self._put(path, acl_tree.encode_acls(entries)) if entries else self._remove(path)
+                yield Change(record, (changed,))
             case ProducerIdsAllocated(broker_id, first, length):
                 data = tree.encode_producer_ids(broker_id, first, length)
                 yield Change(record, (self._put(tree.PRODUCER_IDS, data),))

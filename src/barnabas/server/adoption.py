@@ -101,8 +101,13 @@ def find_topics(directories: LogDirectories, config: BrokerConfig) -> tuple[Adop
         for resource, settings in kraft.configs.items()
         if settings and (resource in own or resource.type is ResourceType.GROUP)
     )
+    acls = tuple(kraft.acls.values())
+    if acls and kraft.damage is not None:
+        # A DENY may be missing, or what was removed be back: nobody gets access by that.
+        acls = ()
+        kraft.not_taken_over.add("access control lists")
     next_producer_id = max(kraft.next_producer_id, _next_producer_id(directories))
-    return AdoptTopics(config.node_id, tuple(topics), configs, next_producer_id), kraft
+    return AdoptTopics(config.node_id, tuple(topics), configs, next_producer_id, acls), kraft
 
 
 def _read_kraft(directories: LogDirectories) -> KraftMetadata:

@@ -77,6 +77,7 @@ class Broker:
         self.groups = parts.groups
         self.transactions = parts.transactions
         self.delayed = parts.delayed
+        self.authorizer = parts.authorizer
         self.housekeeping = parts.housekeeping
         self.compaction = parts.compaction
         self._network = parts.network
@@ -314,6 +315,8 @@ class Broker:
         if self.settings.on_image(delta.image):
             self._on_settings_changed()
             self.replicas.update_all_configs(delta.image)
+        if self.authorizer is not None:
+            self.authorizer.on_delta(delta)
         self.links.on_delta(delta)
         self._liveness.on_delta(delta)
         self._controller_channel.on_delta(delta)

@@ -19,6 +19,7 @@ from barnabas.metadata.engine_options import EngineOptions
 from barnabas.metadata.registry import file_at, store_at
 from barnabas.metadata.store import MetadataStore
 from barnabas.net.timers import Timers
+from barnabas.server.authorizer import Authorizer
 from barnabas.server.auto_topic_creation import (
     GROUP_METADATA_TOPIC,
     TRANSACTION_STATE_TOPIC,
@@ -89,6 +90,7 @@ class BrokerParts:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     delayed: DelayedMessages
+    authorizer: Authorizer | None
     housekeeping: Housekeeping
     compaction: Compaction
 
@@ -230,8 +232,21 @@ def make_parts(
         groups=groups,
         transactions=transactions,
         delayed=delayed,
+        authorizer=_authorizer(config, clock),
         housekeeping=housekeeping,
         compaction=compaction,
+    )
+
+
+def _authorizer(config: BrokerConfig, clock: Clock) -> Authorizer | None:
+    """None if nothing is to be protected; `config/rules.py` has refused classes that are not known."""
+    if not config.authorizer_class_name:
+        return None
+    authorization = config.authorization
+    return Authorizer(
+        clock,
+        super_users=authorization.super_user_names,
+        allow_if_no_acl=authorization.allow_everyone_if_no_acl_found,
     )
 
 

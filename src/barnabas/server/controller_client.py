@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller import commands
+from barnabas.machines.controller.acls import Acl, AclFilter
 from barnabas.metadata.image import ConfigResource
 from barnabas.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from barnabas.protocol.messages.alter_partition import (
@@ -99,6 +100,14 @@ class ControllerClient:
         self, changes: Sequence[commands.ScramChange]
     ) -> tuple[commands.ScramResult, ...]:
         results: tuple[commands.ScramResult, ...] = await self._submit(commands.AlterScramCredentials(tuple(changes)))
+        return results
+
+    async def create_acls(self, acls: Sequence[Acl]) -> tuple[commands.AclResult, ...]:
+        results: tuple[commands.AclResult, ...] = await self._submit(commands.CreateAcls(tuple(acls)))
+        return results
+
+    async def delete_acls(self, filters: Sequence[AclFilter]) -> tuple[commands.DeletedAcls, ...]:
+        results: tuple[commands.DeletedAcls, ...] = await self._submit(commands.DeleteAcls(tuple(filters)))
         return results
 
     async def alter_partition(

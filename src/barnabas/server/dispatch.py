@@ -14,7 +14,7 @@ The one door for fast paths is `try_frame(broker, connection, frame)`: it may re
 API (Produce, Heartbeat) before the header is decoded. It skips the RequestContext and with it authorization, quotas and
 accounting, the table and its version check; so it must itself know that the request would pass all of them, and must
 return None, with nothing done, for anything else. A broker with request faults armed does not use it; one with an
-authorizer or quotas must not either, unless `try_frame` learns to ask them.
+authorizer does not either; one with quotas must not, unless `try_frame` learns to ask them.
 
 A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
 strings and bytes; only `records` fields are views). Work that goes on in later slices has only what was decoded.
@@ -45,7 +45,7 @@ from barnabas.protocol.primitives import GatherBuffer
 from barnabas.protocol.produce_request import LongRequestError
 from barnabas.protocol.produce_response import PartitionFailure
 from barnabas.server.metrics.requests import SAMPLE, RequestMeters, error_codes, now_ns
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.slices import Slices
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class Handler(Generic[Request, Response]):
     """Whether ApiVersions lists it; requests that only brokers send to each other are not listed."""
     forwards: bool = False
     """Only the controller can carry it out: any other broker passes it on (`forwarding.py`)."""
+    checks_access: bool = False
+    """Whether `handle` asks `context.may`. Where it does not, an authorizer leaves the request to super users."""
     before_forwarding: Callable[[RequestContext, Request], Response | Deferred[Response] | None] | None = None
     """What has to be refused by the broker that received it; None: pass it on."""
 
@@ -137,7 +139,7 @@ class Dispatcher:
     def on_request(self, connection: Connection, frame: memoryview) -> Reply:
         broker = self._broker
         started_ns = now_ns()
-        if not broker.request_faults.armed:
+        if not broker.request_faults.armed and broker.authorizer is None:
             if (answer := self._try_produce(broker, connection, frame)) is not None:
                 meter = self._produce_meter
                 meter.count += 1
@@ -171,6 +173,8 @@ class Dispatcher:
         return reply
 
     def process(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Reply:
+        if not row.checks_access and not context.is_super_user:
+            return self._refuse_access(context, row, frame)
         if row.forwards and not self._broker.cluster.is_controller:
             return self._forward(context, row, frame)
         if len(frame) > LARGE_FRAME_BYTES and row.decode is None:
@@ -187,6 +191,21 @@ class Dispatcher:
         _count_errors(context, row, response)
         header = context.header
         return row.encode(response, header.api_version, header.correlation_id)
+
+    def _refuse_access(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Reply:
+        """Denied as a whole, and in the audit log as if it had asked for cluster rights."""
+        context.may(Operation.CLUSTER_ACTION, CLUSTER)
+        refused = ProtocolError(f"{context.principal} may not send {row.api_key.name}")
+        if len(frame) > LARGE_FRAME_BYTES:
+            raise refused
+        try:
+            request = decode_body(context, row, frame)
+        except LongRequestError:
+            raise refused from None
+        if getattr(request, "acks", 1) == 0:
+            raise refused  # no response is read
+        response = row.fail(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return row.encode(response, context.header.api_version, context.header.correlation_id)
 
     def _forward(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Deferred[Parts]:
         """Decoded here as well: a request that breaks the protocol must not break the link to the controller."""

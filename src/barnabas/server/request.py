@@ -1,8 +1,8 @@
 """A request as its handler sees it: who sent it, and what may be asked and charged on its behalf.
 
 `dispatch` makes one `RequestContext` per request, except for requests that a fast path takes (see dispatch). It is the
-one place where authorization (`may`), quotas (`charge`), memory accounting (`hold`) and request metrics attach; the
-first two allow everything today. Names of operations and resources are Kafka's (AclOperation, ResourceType).
+one place where authorization (`may`), quotas (`charge`), memory accounting (`hold`) and request metrics attach; quotas
+allow everything today. Names of operations and resources are Kafka's (AclOperation, ResourceType).
 """
 
 from collections.abc import Coroutine, Generator
@@ -10,46 +10,31 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from barnabas.errors import ProtocolError
+from barnabas.machines.controller.acls import CLUSTER_NAME, Operation, SecuredType
 from barnabas.net.connection import Connection
 from barnabas.net.deferred import Deferred
 from barnabas.net.reply import Parts
 from barnabas.net.settings import Listener
+from barnabas.protocol.api import ApiKey
 from barnabas.protocol.headers import RequestHeader
 from barnabas.server.metrics.requests import RequestMeter
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
 
+__all__ = [
+    "ANONYMOUS",
+    "CLUSTER",
+    "Operation",
+    "Origin",
+    "Principal",
+    "Quota",
+    "RequestContext",
+    "Resource",
+    "SecuredType",
+]
+
 T = TypeVar("T")
-
-
-class Operation(IntEnum):
-    """What somebody wants to do to a resource, by the numbers of Kafka's AclOperation."""
-
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-
-
-class SecuredType(IntEnum):
-    """Kinds of resources that access is granted to, by the numbers of Kafka's ResourceType."""
-
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
 
 
 class Resource(NamedTuple):
@@ -60,7 +45,7 @@ class Resource(NamedTuple):
 RESPONSE_MAX_BYTES = 104_857_600
 """The default of `socket.request.max.bytes`, about what librdkafka takes. A larger setting raises this bound too."""
 
-CLUSTER = Resource(SecuredType.CLUSTER, "kafka-cluster")
+CLUSTER = Resource(SecuredType.CLUSTER, CLUSTER_NAME)
 
 
 class Principal(NamedTuple):
@@ -70,6 +55,8 @@ class Principal(NamedTuple):
     def __str__(self) -> str:
         return f"{self.type}:{self.name}"
 
+
+_REQUEST_NAMES = {int(each): "".join(map(str.capitalize, each.name.split("_"))) for each in ApiKey}
 
 ANONYMOUS = Principal("User", "ANONYMOUS")
 
@@ -151,11 +138,26 @@ class RequestContext:
     @property
     def client_host(self) -> str:
         """As Kafka writes it in descriptions of groups."""
-        return f"/{self.connection.peer_host if self.origin is None else self.origin.host}"
+        return f"/{self.host}"
+
+    @property
+    def host(self) -> str:
+        """The address that the request came from, before any broker passed it on."""
+        return self.connection.peer_host if self.origin is None else self.origin.host
 
     def may(self, operation: Operation, resource: Resource) -> bool:
         """Whether the principal may do this. Without an authorizer everybody may do everything."""
-        return True
+        authorizer = self.broker.authorizer
+        if authorizer is None:
+            return True
+        request = _REQUEST_NAMES[self.header.api_key]
+        return authorizer.authorize(str(self.principal), self.host, operation, resource.type, resource.name, request)
+
+    @property
+    def is_super_user(self) -> bool:
+        """Whether the principal may do everything, whatever the access rules say."""
+        authorizer = self.broker.authorizer
+        return authorizer is None or authorizer.is_super_user(str(self.principal))
 
     def charge(self, quota: Quota, amount: float) -> int:
         """Count this against the client's quota; returns for how many milliseconds the client is throttled."""

@@ -5,7 +5,16 @@ from typing import get_args
 
 import pytest
 
+from barnabas.machines.controller.acls import (
+    AclEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    SecuredType,
+)
 from barnabas.machines.controller.records import (
+    AclsSet,
     BrokerChanged,
     BrokerRemoved,
     ConfigSet,
@@ -28,6 +37,7 @@ from barnabas.metadata.image import (
     TopicImage,
 )
 
+PATTERN = ResourcePattern(SecuredType.GROUP, "g/1", PatternType.PREFIXED)
 TOPIC_ID = bytes(range(16))
 PARTITIONS = (PartitionImage(0, (1, 2), (1,), 1, 3, 4, (2,), (1,), True), PartitionImage(1, (1,), ()))
 RECORDS: tuple[Record, ...] = (
@@ -42,6 +52,8 @@ RECORDS: tuple[Record, ...] = (
     BrokerChanged(BrokerImage(1, (BrokerEndpoint("SSL", "::1", 9093, "SSL"),), "r", 7)),
     BrokerChanged(BrokerImage(1, (), directory_ids=("a", "b"), previous_epoch=3, is_fenced=True)),
     BrokerRemoved(3),
+    AclsSet(PATTERN, (AclEntry("User:a", "*", Operation.READ, Permission.DENY),)),
+    AclsSet(PATTERN, ()),
 )
 
 

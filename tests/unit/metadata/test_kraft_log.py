@@ -5,6 +5,15 @@ from pathlib import Path
 import pytest
 from kraft_files import framed, kraft_batch, topic_records, topic_setting, write_kraft
 
+from barnabas.machines.controller.acls import (
+    Acl,
+    AclEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    SecuredType,
+)
 from barnabas.metadata import kraft_records as kraft
 from barnabas.metadata.image import CLUSTER_DEFAULT, ConfigResource
 from barnabas.metadata.kraft_log import KraftMetadata, read_kraft_metadata
@@ -88,10 +97,31 @@ def test_several_segments_and_control_batches(tmp_path: Path) -> None:
     assert metadata.damage is None and names(metadata) == ["later", "orders"]
 
 
+def test_access_rules(tmp_path: Path) -> None:
+    def rule(number: int, principal: str, permission: Permission) -> kraft.AccessControlEntryRecord:
+        return kraft.AccessControlEntryRecord(
+            id=bytes([number]) * 16,
+            resource_type=SecuredType.TOPIC,
+            resource_name="orders",
+            pattern_type=PatternType.PREFIXED,
+            principal=principal,
+            host="*",
+            operation=Operation.READ,
+            permission_type=permission,
+        )
+
+    removed = kraft.RemoveAccessControlEntryRecord(id=bytes([1]) * 16)
+    rules = [rule(1, "User:a", Permission.DENY), rule(2, "User:b", Permission.ALLOW), removed]
+    write_kraft(tmp_path, [*ORDERS, *rules])
+    pattern = ResourcePattern(SecuredType.TOPIC, "orders", PatternType.PREFIXED)
+    entry = AclEntry("User:b", "*", Operation.READ, Permission.ALLOW)
+    assert list(read(tmp_path).acls.values()) == [Acl(pattern, entry)]
+
+
 def test_what_is_not_taken_over_is_named(tmp_path: Path) -> None:
-    write_kraft(tmp_path, [*ORDERS, b"\x01\x12\x00", b"\x01\x0e\x00", b"\x01\x7f\x09unknown"])
+    write_kraft(tmp_path, [*ORDERS, b"\x01\x0b\x00", b"\x01\x0e\x00", b"\x01\x7f\x09unknown"])
     metadata = read(tmp_path)
-    assert metadata.not_taken_over == {"access control lists", "client quotas"} and metadata.damage is None
+    assert metadata.not_taken_over == {"SCRAM credentials", "client quotas"} and metadata.damage is None
 
 
 def test_every_cut_and_every_flipped_byte_is_told(tmp_path: Path) -> None:

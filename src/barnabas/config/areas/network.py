@@ -36,7 +36,9 @@ class NetworkSettings(SettingsTable):
     advertised_listeners: str | None = string(
         None, "Addresses published to clients; defaults to listeners.", importance=HIGH
     )
-    authorizer_class_name: str = string("", "Authorizer class.", importance=LOW, no_effect=NO_PLUGINS)
+    authorizer_class_name: str = string(
+        "", "Authorizer class: one of Kafka's own, which both mean the one of this broker.", importance=LOW
+    )
     background_threads: int = int32(
         10,
         "Number of threads for background tasks.",

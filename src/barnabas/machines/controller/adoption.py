@@ -10,6 +10,7 @@ from typing import Final
 
 from barnabas.clock import Random
 from barnabas.errors import KafkaError
+from barnabas.machines.controller.acl_changes import added_acls
 from barnabas.machines.controller.commands import AdoptedTopic, Adoption, AdoptTopics, ConfigRules
 from barnabas.machines.controller.configs import check_exists
 from barnabas.machines.controller.image import ClusterImage, ConfigResource, PartitionImage, TopicImage
@@ -50,6 +51,9 @@ def decide_adopt(
     if command.next_producer_id > image.next_producer_id:
         length = command.next_producer_id - image.next_producer_id
         records.append(ProducerIdsAllocated(command.broker_id, image.next_producer_id, length))
+    acls, results = added_acls(image, command.acls)
+    records += acls
+    faults += [f"{acl}: {result.message}" for acl, result in zip(command.acls, results) if result.error]
     records.append(FoldersAdopted())
     return tuple(records), Adoption(tuple(topics), tuple(faults))
 

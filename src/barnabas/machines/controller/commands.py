@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from barnabas.errors import ErrorCode
+from barnabas.machines.controller.acls import Acl, AclFilter
 from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, TopicImage
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
@@ -123,6 +124,29 @@ class ConfigResult:
     resource: ConfigResource
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAcls:
+    """Reply: a result for each, in the same order."""
+
+    acls: tuple[Acl, ...]
+
+
+class AclResult(NamedTuple):
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAcls:
+    """Reply: what each filter deleted, in the same order."""
+
+    filters: tuple[AclFilter, ...]
+
+
+class DeletedAcls(NamedTuple):
+    acls: tuple[Acl, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +278,7 @@ class AdoptTopics:
     topics: tuple[AdoptedTopic, ...] = ()
     configs: tuple[tuple[ConfigResource, Mapping[str, str]], ...] = ()
     next_producer_id: int = 0
+    acls: tuple[Acl, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +319,8 @@ Command: TypeAlias = (
     | CreatePartitions
     | IncrementalAlterConfigs
     | AlterConfigs
+    | CreateAcls
+    | DeleteAcls
     | BrokersChanged
     | TakeOver
     | UnregisterBroker

@@ -8,6 +8,7 @@ compared (a broker that reloaded the store).
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from barnabas.machines.controller.acls import AclEntry, ResourcePattern
 from barnabas.machines.controller.image import (
     BrokerImage,
     ClusterImage,
@@ -16,6 +17,7 @@ from barnabas.machines.controller.image import (
     TopicImage,
 )
 from barnabas.machines.controller.records import (
+    AclsSet,
     BrokerChanged,
     BrokerRemoved,
     ConfigSet,
@@ -45,6 +47,7 @@ class Delta:
     partitions: tuple[tuple[TopicImage, PartitionImage], ...] = ()
     brokers_changed: tuple[int, ...] = ()
     configs_changed: tuple[ConfigResource, ...] = ()
+    acls_changed: tuple[ResourcePattern, ...] = ()
     controller_changed: bool = False
 
     @property
@@ -55,6 +58,7 @@ class Delta:
             or self.partitions
             or self.brokers_changed
             or self.configs_changed
+            or self.acls_changed
             or self.controller_changed
         )
 
@@ -97,6 +101,7 @@ class Delta:
             partitions=tuple(partitions),
             brokers_changed=_brokers_changed(previous, image),
             configs_changed=tuple(each for each in configs if previous.config(each) != image.config(each)),
+            acls_changed=_acls_changed(previous, image),
             controller_changed=(previous.controller_id, previous.controller_epoch)
             != (image.controller_id, image.controller_epoch),
         )
@@ -109,6 +114,13 @@ def _brokers_changed(previous: ClusterImage, image: ClusterImage) -> tuple[int, 
     return tuple(each for each in ids if previous.brokers.get(each) != image.brokers.get(each))
 
 
+def _acls_changed(previous: ClusterImage, image: ClusterImage) -> tuple[ResourcePattern, ...]:
+    if previous.acls is image.acls:
+        return ()
+    patterns = dict.fromkeys([*previous.acls, *image.acls])
+    return tuple(each for each in patterns if previous.acls.get(each) != image.acls.get(each))
+
+
 class ImageBuilder:
     """Applies records to a copy of an image, made as late as possible.
 
@@ -117,13 +129,14 @@ class ImageBuilder:
     changes nothing, and a later entry says what became of it.
     """
 
-    __slots__ = ("_configs", "_previous", "_topic_names", "_topics", "_touched", "_touched_configs", "image")
+    __slots__ = ("_acls", "_configs", "_previous", "_topic_names", "_topics", "_touched", "_touched_configs", "image")
 
     def __init__(self, image: ClusterImage) -> None:
         self._previous = image
         self.image = image
         self._topics: dict[str, TopicImage] | None = None
         self._topic_names: dict[bytes, str] = {}
+        self._acls: dict[ResourcePattern, tuple[AclEntry, ...]] | None = None
         self._configs: dict[ConfigResource, Mapping[str, str]] | None = None
         self._touched: dict[str, None] = {}
         self._touched_configs: dict[ConfigResource, None] = {}
@@ -140,6 +153,8 @@ class ImageBuilder:
                 self._put_partitions(name, partitions)
             case ConfigSet(resource, config):
                 self._put_config(resource, dict(config))
+            case AclsSet(pattern, entries):
+                self._put_acls(pattern, entries)
             case ProducerIdsAllocated(_, first, length):
                 self.image = replace(self.image, next_producer_id=first + length)
             case FoldersAdopted():
@@ -221,6 +236,15 @@ class ImageBuilder:
         else:
             self._configs.pop(resource, None)
         self._touched_configs[resource] = None
+
+    def _put_acls(self, pattern: ResourcePattern, entries: tuple[AclEntry, ...]) -> None:
+        if self._acls is None:
+            self._acls = dict(self.image.acls)
+            self.image = replace(self.image, acls=self._acls)
+        if entries:
+            self._acls[pattern] = entries
+        else:
+            self._acls.pop(pattern, None)
 
 
 def _by_id(brokers: Iterable[BrokerImage]) -> dict[int, BrokerImage]:

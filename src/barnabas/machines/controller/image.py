@@ -10,6 +10,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from barnabas.machines.controller.acls import AclEntry, ResourcePattern
 from barnabas.types import NO_LEADER, NO_LEADER_EPOCH, TopicId
 
 NO_CONTROLLER = -1
@@ -142,6 +143,7 @@ class ClusterImage:
     topics: Mapping[str, TopicImage] = field(default_factory=dict)
     topic_names: Mapping[TopicId, str] = field(default_factory=dict)
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
+    acls: Mapping[ResourcePattern, tuple[AclEntry, ...]] = field(default_factory=dict)
     next_producer_id: int = 0
     change_number: int = 0
     """The newest entry of the change log that this image contains."""

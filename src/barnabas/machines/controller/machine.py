@@ -8,6 +8,7 @@ from typing import Any
 
 from barnabas.clock import Random
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.acl_changes import decide_create_acls, decide_delete_acls
 from barnabas.machines.controller.adoption import decide_adopt
 from barnabas.machines.controller.brokers import (
     decide_brokers_changed,
@@ -28,8 +29,10 @@ from barnabas.machines.controller.commands import (
     ConfigResult,
     ConfigRules,
     ControlledShutdown,
+    CreateAcls,
     CreatePartitions,
     CreateTopics,
+    DeleteAcls,
     DeleteTopics,
     ElectLeaders,
     IncrementalAlterConfigs,
@@ -187,6 +190,10 @@ class ControllerMachine:
                 return self._change_configs(decide_alter_configs(image, command, self._rules))
             case AlterScramCredentials():
                 return decide_alter_scram(image, command)
+            case CreateAcls():
+                return decide_create_acls(image, command)
+            case DeleteAcls():
+                return decide_delete_acls(image, command)
             case AlterPartition():
                 return decide_alter_partition(view, command)
             case ElectLeaders():

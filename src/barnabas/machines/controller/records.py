@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
+from barnabas.machines.controller.acls import AclEntry, ResourcePattern
 from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, TopicImage
 from barnabas.types import TopicId
 
@@ -36,6 +37,13 @@ class ConfigSet(NamedTuple):
     config: Mapping[str, str]
 
 
+class AclsSet(NamedTuple):
+    """All access rules of a resource pattern; without any the entry is removed."""
+
+    pattern: ResourcePattern
+    entries: tuple[AclEntry, ...]
+
+
 class ProducerIdsAllocated(NamedTuple):
     broker_id: int
     first: int
@@ -67,6 +75,7 @@ Record: TypeAlias = (
     | PartitionsAdded
     | PartitionsChanged
     | ConfigSet
+    | AclsSet
     | ProducerIdsAllocated
     | FoldersAdopted
     | BrokerChanged

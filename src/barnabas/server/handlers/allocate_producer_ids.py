@@ -49,4 +49,5 @@ HANDLER = Handler(
     handle=handle_allocate_producer_ids,
     fail=fail_allocate_producer_ids,
     is_advertised=False,
+    checks_access=True,
 )

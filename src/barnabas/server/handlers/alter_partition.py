@@ -93,4 +93,5 @@ HANDLER = Handler(
     handle=handle_alter_partition,
     fail=fail_alter_partition,
     is_advertised=False,
+    checks_access=True,
 )

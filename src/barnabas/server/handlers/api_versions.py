@@ -74,4 +74,5 @@ HANDLER = Handler(
     handle=handle_api_versions,
     fail=fail_api_versions,
     on_unsupported_version=_refuse_version,
+    checks_access=True,  # everybody may ask
 )

@@ -55,4 +55,5 @@ HANDLER = Handler(
     handle=handle_controlled_shutdown,
     fail=fail_controlled_shutdown,
     is_advertised=False,
+    checks_access=True,
 )

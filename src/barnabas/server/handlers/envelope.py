@@ -109,4 +109,5 @@ HANDLER = Handler(
     handle=handle_envelope,
     fail=fail_envelope,
     is_advertised=False,
+    checks_access=True,
 )

@@ -1,6 +1,5 @@
 """The APIs that this broker only refuses: one row per API, with the code of a Kafka 4.1 that lacks the feature.
 
-- ACLs: there is no authorizer to keep them. MirrorMaker 2 relies on SECURITY_DISABLED.
 - Delegation tokens (KIP-48): only authenticated clients manage them, and on a PLAINTEXT listener nobody is.
 - SASL: listeners are PLAINTEXT, where nobody authenticates.
 - Raft voters (KIP-853): the controller is elected through the metadata store, and every broker may become it. Kafka
@@ -16,12 +15,10 @@ from typing import TypeVar
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.message_types import request_type, response_type
-from barnabas.protocol.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from barnabas.protocol.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )
-from barnabas.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
 from barnabas.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
@@ -40,7 +37,6 @@ Response = TypeVar("Response")
 Refuse = Callable[[RequestContext, Request, ErrorCode, str], Response]
 """(context, request, error, message) -> the response in which every part of the request failed"""
 
-NO_AUTHORIZER = "No Authorizer is configured."
 NO_AUTHENTICATION = "SaslAuthenticate request received on a listener without authentication"
 NO_QUORUM = "The controller is elected through the metadata store: there is no quorum to "
 NEVER = -1
@@ -62,6 +58,7 @@ def _refused(
         request=request_type(api_key),
         handle=lambda context, request: refuse(context, request, error, text),
         fail=lambda context, request, fault: refuse(context, request, fault, fault.text),
+        checks_access=True,  # nobody gets anything
     )
 
 
@@ -81,20 +78,6 @@ def _responding_with(
         return response(error_code=error, **fields, **({"error_message": message} if takes_message else {}))
 
     return refuse
-
-
-def _refuse_create_acls(
-    context: RequestContext, request: CreateAclsRequest, error: ErrorCode, message: str
-) -> CreateAclsResponse:
-    results = [AclCreationResult(error_code=error, error_message=message) for _ in request.creations]
-    return CreateAclsResponse(results=results)
-
-
-def _refuse_delete_acls(
-    context: RequestContext, request: DeleteAclsRequest, error: ErrorCode, message: str
-) -> DeleteAclsResponse:
-    results = [DeleteAclsFilterResult(error_code=error, error_message=message) for _ in request.filters]
-    return DeleteAclsResponse(filter_results=results)
 
 
 def _refuse_create_delegation_token(
@@ -130,13 +113,9 @@ def _refuse_describe_share_group_offsets(
     return DescribeShareGroupOffsetsResponse(groups=groups)
 
 
-DISABLED = ErrorCode.SECURITY_DISABLED
 NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
 HANDLERS: tuple[AnyHandler, ...] = (
-    _error_at_top(ApiKey.DESCRIBE_ACLS, (1, 3), DISABLED, "No Authorizer is configured on the broker"),
-    _refused(ApiKey.CREATE_ACLS, (1, 3), DISABLED, _refuse_create_acls, NO_AUTHORIZER),
-    _refused(ApiKey.DELETE_ACLS, (1, 3), DISABLED, _refuse_delete_acls, NO_AUTHORIZER),
     _refused(ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), NOT_ALLOWED, _refuse_create_delegation_token),
     _error_at_top(ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), NOT_ALLOWED, expiry_timestamp_ms=NEVER),
     _error_at_top(ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), NOT_ALLOWED, expiry_timestamp_ms=NEVER),
