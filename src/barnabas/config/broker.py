@@ -22,9 +22,10 @@ from barnabas.config.areas.ssl import SslSettings
 from barnabas.config.areas.transactions import TransactionsSettings
 from barnabas.config.authorization import AuthorizationConfig, read_authorization_config
 from barnabas.config.faults import ConfigFaults, bad_value, read_values, unknown_name
-from barnabas.config.listeners import Listener, parse_connection_overrides, parse_listeners, parse_protocol_map
+from barnabas.config.listeners import MQTT, Listener, parse_connection_overrides, parse_listeners, parse_protocol_map
 from barnabas.config.metadata_engine import MetadataEngineConfig, read_engine_config
 from barnabas.config.monitoring import MonitoringConfig, read_monitoring_config
+from barnabas.config.mqtt import MqttConfig, read_mqtt_config
 from barnabas.config.table import settings_table
 
 LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.(.+)")
@@ -63,6 +64,7 @@ class BrokerConfig(
     """The settings for one listener, by their whole names (`listener.name.NAME.SETTING`)."""
     monitoring: MonitoringConfig = MonitoringConfig()
     authorization: AuthorizationConfig = AuthorizationConfig()
+    mqtt: MqttConfig = MqttConfig()
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
@@ -78,6 +80,8 @@ class BrokerConfig(
         faults += monitoring_faults
         authorization, authorization_faults = read_authorization_config(given)
         faults += authorization_faults
+        mqtt, mqtt_faults = read_mqtt_config(given)
+        faults += mqtt_faults
         if "broker.id" in given and "node.id" not in given and values.get("broker_id", -1) >= 0:
             values["node_id"] = values["broker_id"]
         config = cls(
@@ -85,6 +89,7 @@ class BrokerConfig(
             given=dict(given),
             metadata_engine=engine,
             monitoring=monitoring,
+            mqtt=mqtt,
             listener_overrides=listener_overrides(given),
             authorization=authorization,
         )
@@ -110,6 +115,7 @@ class BrokerConfig(
             # Kafka treats controller listeners without a mapping as PLAINTEXT as long as the map is the default.
             for name in self.controller_names:
                 protocols.setdefault(name, "PLAINTEXT")
+        protocols.setdefault(MQTT, MQTT)
         return protocols
 
     @property
@@ -122,11 +128,14 @@ class BrokerConfig(
         return tuple(listener for listener in found if listener.name not in self.controller_names)
 
     def published_listeners(self) -> tuple[Listener, ...]:
-        """The addresses published to clients; the server fills in an empty host or port 0 once it is bound."""
-        if self.advertised_listeners is None or not self.advertised_listeners.strip():
-            return self.bound_listeners()
-        found = parse_listeners(self.advertised_listeners, self.protocols)
-        return tuple(listener for listener in found if listener.name not in self.controller_names)
+        """The addresses published to clients; the server fills in an empty host or port 0 once it is bound.
+
+        Without those for MQTT: its clients know nothing of other brokers.
+        """
+        found = self.bound_listeners()
+        if self.advertised_listeners is not None and self.advertised_listeners.strip():
+            found = parse_listeners(self.advertised_listeners, self.protocols)
+        return tuple(each for each in found if each.name not in self.controller_names and each.protocol != MQTT)
 
     @property
     def inter_broker_listener(self) -> str:
@@ -164,7 +173,12 @@ class BrokerConfig(
 def _extra_faults(name: str, text: str) -> list[str]:
     """Faults of names that are not plain settings: after a listener prefix the rest is checked; plugin names pass."""
     settings = BrokerConfig.settings
-    own = {**MetadataEngineConfig.settings, **MonitoringConfig.settings, **AuthorizationConfig.settings}
+    own = {
+        **MetadataEngineConfig.settings,
+        **MonitoringConfig.settings,
+        **AuthorizationConfig.settings,
+        **MqttConfig.settings,
+    }
     if name in settings or name in own or name.startswith(tuple(PLUGIN_PREFIXES)):
         return []
     match = LISTENER_PREFIX.fullmatch(name)

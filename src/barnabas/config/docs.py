@@ -11,6 +11,7 @@ from barnabas.config.authorization import AuthorizationConfig
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.metadata_engine import MetadataEngineConfig
 from barnabas.config.monitoring import MonitoringConfig
+from barnabas.config.mqtt import MqttConfig
 from barnabas.config.quotas import BrokerQuotas
 from barnabas.config.setting import Setting
 from barnabas.config.topic import TopicConfig
@@ -35,6 +36,11 @@ ENGINE_HEAD = """
 
 Settings of Kafka 2 and 3 for ZooKeeper, and those of Barnabas for any engine (see [operations](operations.md)). Names
 and passwords may also be part of the location.
+"""
+MQTT_HEAD = """
+## MQTT listeners
+
+Used if `listeners` has one of them, say `MQTT://:1883` (see [MQTT](mqtt.md)).
 """
 
 MONITORING_HEAD = """
@@ -72,6 +78,7 @@ def broker_page() -> str:
         AUTHORIZATION_HEAD + "\n" + "\n".join(_rows(AuthorizationConfig.settings)),
         ENGINE_HEAD + "\n" + "\n".join(_rows(MetadataEngineConfig.settings)),
         MONITORING_HEAD + "\n" + "\n".join(_rows(MonitoringConfig.settings)),
+        MQTT_HEAD + "\n" + "\n".join(_rows(MqttConfig.settings)),
     )
     return "\n".join(sections) + "\n"
 

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 LISTENER = re.compile(r"([^:/,\s]+)://(?:\[([0-9a-zA-Z%._:\-]*)\]|([0-9a-zA-Z%._\-]*)):([0-9]{1,5})", re.ASCII)
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MQTT = "MQTT"
+"""Not one of Kafka's: a listener for MQTT clients."""
 
 
 class Listener(NamedTuple):
@@ -27,7 +29,7 @@ def parse_protocol_map(text: str) -> dict[str, str]:
     protocols: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, colon, protocol = (part.strip() for part in item.rpartition(":"))
-        if not colon or not name or protocol.upper() not in PROTOCOLS:
+        if not colon or not name or protocol.upper() not in (*PROTOCOLS, MQTT):
             raise ValueError(f"{item!r} is not NAME:PROTOCOL with a protocol out of {', '.join(PROTOCOLS)}")
         protocols[name.upper()] = protocol.upper()
     return protocols

@@ -1,1 +1,1 @@
-"""MQTT 3.1.1 and 5: packets to values and back, topic filters, and the rules from MQTT topics to ours. No I/O."""
+"""MQTT 3.1.1 and 5 as a listener kind of the broker: what clients publish is appended to topics, and read from them."""

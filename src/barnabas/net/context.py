@@ -34,6 +34,19 @@ class RequestHandler(Protocol):
         ...
 
 
+class ServedConnection(Protocol):
+    """What a server and its context need of a connection, whatever protocol it speaks."""
+
+    peer_host: str
+
+    def flush(self) -> None: ...
+    def finish(self) -> None:
+        """Read no more, send what is on its way, then close."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class ConnectionContext:
     __slots__ = (
         "_to_flush",
@@ -55,7 +68,7 @@ class ConnectionContext:
         timers: Timers,
         settings: NetworkSettings,
         handler: RequestHandler,
-        on_closed: "Callable[[Connection], None]",
+        on_closed: Callable[[ServedConnection], None],
         resting: RestingConnections | None,
     ) -> None:
         """`resting`: heartbeat-only connections rest there, if they can."""
@@ -68,9 +81,9 @@ class ConnectionContext:
         self.buffers = SharedBuffers()
         self.resting = resting
         self.budget = MemoryBudget(settings.queued_max_request_bytes)
-        self._to_flush: dict[Connection, None] = {}
+        self._to_flush: dict[ServedConnection, None] = {}
 
-    def flush_soon(self, connection: "Connection") -> None:
+    def flush_soon(self, connection: ServedConnection) -> None:
         """Write this connection's finished replies on the next turn, together with all that finish until then."""
         if not self._to_flush:
             self.loop.call_soon(self._flush)

@@ -11,7 +11,7 @@ from typing import Any
 
 from barnabas.clock import Clock, SystemClock
 from barnabas.net.connection import Connection
-from barnabas.net.context import ConnectionContext, RequestHandler
+from barnabas.net.context import ConnectionContext, RequestHandler, ServedConnection
 from barnabas.net.listening import AcceptLoop
 from barnabas.net.resting import SUPPORTED as RESTING_IS_SUPPORTED
 from barnabas.net.resting import RestingConnections
@@ -46,7 +46,7 @@ class Server:
         self._context: ConnectionContext | None = None
         self._handshakes: TlsHandshakes | None = None
         self._accept_loops: list[AcceptLoop] = []
-        self._connections: dict[Connection, None] = {}
+        self._connections: dict[ServedConnection, None] = {}
         self._connections_by_ip: dict[str, int] = {}
         self._all_closed: asyncio.Event = asyncio.Event()
 
@@ -65,7 +65,8 @@ class Server:
 
     @property
     def connections(self) -> Sequence[Connection]:
-        return list(self._connections)
+        """Those of Kafka's clients."""
+        return [each for each in self._connections if isinstance(each, Connection)]
 
     @property
     def budget(self) -> MemoryBudget:
@@ -183,6 +184,9 @@ class Server:
 
     def _open(self, channel: Channel, peer: tuple[str, int], listener: Listener) -> None:
         assert self._context is not None
+        if listener.connect is not None:
+            self._connections[listener.connect(self._context, channel, peer, listener)] = None
+            return
         connection = Connection(self._context, channel, peer, listener)
         self._connections[connection] = None
         if listener.security is not None:
@@ -192,7 +196,7 @@ class Server:
         self._forget_host(host)
         self._resume_accepting()
 
-    def _on_connection_closed(self, connection: Connection) -> None:
+    def _on_connection_closed(self, connection: ServedConnection) -> None:
         del self._connections[connection]
         self._forget_host(connection.peer_host)
         if not self._connections:

@@ -4,9 +4,9 @@ The broker fills this from its configuration; a change of the limits takes effec
 """
 
 import resource
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas.net.security import ListenerSecurity
@@ -31,6 +31,8 @@ class Listener:
     """Limit for frames until the handler raises `Connection.max_frame_bytes`, for peers that must authenticate."""
     security: "ListenerSecurity | None" = None
     """TLS, and who a peer is; without it every connection is served as it is."""
+    connect: Callable[..., Any] | None = None
+    """Makes a connection of another protocol than Kafka's; called with what `Connection` is made from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Sequence
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.faults import ConfigFaults
+from barnabas.config.listeners import MQTT
 from barnabas.errors import KafkaError, StorageError
 from barnabas.metadata.image import BrokerEndpoint, ClusterImage, Delta
 from barnabas.metadata.registry import UnknownStoreError
@@ -26,6 +27,7 @@ from barnabas.server.cluster_membership import InconsistentClusterIdError
 from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
+from barnabas.server.listener_kinds import mqtt_gateway
 from barnabas.server.listener_security import ListenerSecurity
 from barnabas.server.metrics.endpoint import MetricsEndpoint
 from barnabas.server.scram_users import users_of
@@ -87,14 +89,18 @@ class Broker:
         self._reserves = parts.reserves
         self.dispatcher = Dispatcher(self, HANDLERS)
         static = self.settings.static
+        self._mqtt = mqtt_gateway(self, static.bound_listeners())
         self._security = {
             each.name: ListenerSecurity(
                 each, static, self.dispatcher, self.timers, self.clock, lambda: self.cluster.image
             )
             for each in static.bound_listeners()
+            if each.protocol != MQTT
         }
         self._listeners = [
-            Listener(
+            Listener(name=each.name, host=each.host, port=each.port, connect=self._mqtt.connect)
+            if self._mqtt is not None and each.protocol == MQTT
+            else Listener(
                 name=each.name,
                 host=each.host,
                 port=each.port,
@@ -125,8 +131,11 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """host:port of the first listener."""
-        host, port = next(iter(self._server.addresses.values()))
+        """host:port of the first listener for Kafka's clients."""
+        return self.address_of(next(each.name for each in self._listeners if each.connect is None))
+
+    def address_of(self, listener: str) -> str:
+        host, port = self._server.addresses[listener]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     @property
@@ -183,6 +192,8 @@ class Broker:
         await _stopped("requests", self.dispatcher.drain())
         await _stopped("the listeners", self._server.stop())
         await _stopped("the metrics", self.metrics.stop())
+        if self._mqtt is not None:
+            await _stopped("MQTT", self._mqtt.stop())
         await _stopped("the balancing of leaders", self._leader_balancing.stop())
         await _stopped("the watch over other brokers", self._liveness.stop())
         await _stopped("housekeeping", self.housekeeping.stop())
@@ -325,6 +336,8 @@ class Broker:
         self.groups.on_delta(delta)
         self.transactions.on_delta(delta)
         self.delayed.on_delta(delta)
+        if self._mqtt is not None:
+            self._mqtt.on_delta(delta)
 
     def _on_settings_changed(self) -> None:
         self._server.reconfigure(_network_settings(self.config))

@@ -31,6 +31,10 @@ class LinkUse(Enum):
     """From a transaction coordinator to leaders, which respond once the markers are replicated."""
     DELAYED = auto()
     """Transactions that deliver delayed messages; also to this broker itself."""
+    MQTT_WRITES = auto()
+    """From a broker with MQTT clients to leaders."""
+    MQTT_READS = auto()
+    """The same for reads, which wait there."""
     LIVENESS = auto()
     """From the controller to every broker."""
 

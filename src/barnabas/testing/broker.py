@@ -54,6 +54,12 @@ class Broker:
         self._tree = MemoryTree() if tree is None else tree
         self._network = BreakableNetwork()
         self._port = 0
+        self._mqtt_port = 0
+
+    @property
+    def mqtt_port(self) -> int:
+        """The port of its MQTT listener, if `listeners` has one called MQTT."""
+        return int(self._running().address_of("MQTT").rpartition(":")[2])
 
     @property
     def bootstrap(self) -> str:
@@ -89,6 +95,8 @@ class Broker:
         try:
             self._thread = ServerThread(self._config(), MemoryStore(self._tree), self._network)
             self._port = self.port
+            if "MQTT://" in self._settings.get("listeners", ""):
+                self._mqtt_port = self.mqtt_port
         except BaseException:
             self._remove_temporary()
             raise
@@ -166,7 +174,11 @@ class Broker:
     def _config(self) -> BrokerConfig:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
         given = {**DEFAULTS, "log.dirs": str(directory), **self._settings}
-        given["listeners"] = re.sub(r":0$", f":{self._port}", given["listeners"])
+        listeners = given["listeners"].split(",")
+        ports = [self._mqtt_port if each.strip().startswith("MQTT:") else self._port for each in listeners]
+        given["listeners"] = ",".join(
+            re.sub(r":0$", f":{port}", each) for each, port in zip(listeners, ports, strict=True)
+        )
         return BrokerConfig.parse(given)
 
     def _running(self) -> ServerBroker:

@@ -96,7 +96,9 @@ class Stream:
         max_frame_bytes: int,
         min_frame_bytes: int = 0,
         greedy: bool = False,
+        reader: type[FrameReader] = FrameReader,
     ) -> None:
+        """`reader` takes the bytes apart: Kafka's frames, or what another protocol has."""
         self._loop = loop
         self._channel = channel
         self._is_encrypted = channel.is_encrypted
@@ -107,7 +109,7 @@ class Stream:
         self.on_frame = owner.on_frame
         self.on_bad_size = owner.on_bad_size
         self.on_progress = owner.on_progress
-        self.frames = FrameReader(
+        self.frames = reader(
             self,
             buffers,
             budget,
