@@ -207,7 +207,7 @@ def test_a_mistyped_setting_of_zookeeper(run: type[Command]) -> None:
 def test_a_door_that_would_stand_open_is_refused(run: type[Command], tmp_path: Path, setting: str) -> None:
     status, out, error = run("--data-dir", "data", "--set", setting).end()
     assert (status, out) == (2, "")
-    assert setting.partition("=")[0] in error
+    assert setting.partition("=")[0] in error or "listener " in error
     assert list(tmp_path.iterdir()) == []
 
 
