@@ -35,6 +35,7 @@ from barnabas.server.handlers import fetch as fetch_handler
 from barnabas.server.handlers import offset_for_leader_epoch as epoch_handler
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.leader_fetcher import LeaderFetcher
+from barnabas.server.metrics.requests import RequestMeters
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.replicas import Replicas
 from barnabas.server.request import RequestContext
@@ -99,6 +100,7 @@ class Broker:
         self.epoch = number * 10
         self.image = ClusterImage()
         self.proposed: list[HostedPartition] = []
+        self.authorizer = None
         self.start()
 
     def note(self, text: str) -> None:
@@ -219,7 +221,8 @@ class Broker:
     def _context(self, api_key: ApiKey, version: int) -> RequestContext:
         connection = cast(Any, SimpleNamespace(listener=SimpleNamespace(name="PLAINTEXT")))
         context = RequestContext(cast(Any, self), connection, RequestHeader(api_key, version, 0, "broker", 0))
-        context.broker.dispatcher = cast(Any, SimpleNamespace(slices=SimpleNamespace(run=_exhausted)))
+        slices = SimpleNamespace(run=_exhausted)
+        context.broker.dispatcher = cast(Any, SimpleNamespace(slices=slices, meters=RequestMeters([])))
         return context
 
     def _on_isr_proposed(self, hosted: HostedPartition) -> None:

@@ -139,6 +139,11 @@ class Broker:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     @property
+    def ports(self) -> dict[str, int]:
+        """Of each listener, by its name."""
+        return {name: port for name, (_, port) in self._server.addresses.items()}
+
+    @property
     def connections(self) -> Sequence[Connection]:
         return self._server.connections
 

@@ -53,8 +53,8 @@ class Broker:
         self._thread: ServerThread | None = None
         self._tree = MemoryTree() if tree is None else tree
         self._network = BreakableNetwork()
-        self._port = 0
-        self._mqtt_port = 0
+        self._ports: dict[str, int] = {}
+        """By listener: the ports of the last start, which the next one takes again."""
 
     @property
     def mqtt_port(self) -> int:
@@ -94,9 +94,7 @@ class Broker:
                 Path(self._temporary.name, META_PROPERTIES).write_bytes(self._folder_properties)
         try:
             self._thread = ServerThread(self._config(), MemoryStore(self._tree), self._network)
-            self._port = self.port
-            if "MQTT://" in self._settings.get("listeners", ""):
-                self._mqtt_port = self.mqtt_port
+            self._ports = self._thread.broker.ports
         except BaseException:
             self._remove_temporary()
             raise
@@ -121,7 +119,7 @@ class Broker:
 
     def cut_off(self, others: "Iterable[Broker]") -> None:
         """No connection from here to those brokers, until the next call says otherwise."""
-        self._network.cut(frozenset(each._port for each in others))
+        self._network.cut(frozenset(port for each in others for port in each._ports.values()))
 
     def when_image(self, condition: Callable[[ClusterImage], bool]) -> "Future[None]":
         """Done as soon as the cluster, as this broker sees it, meets the condition."""
@@ -174,12 +172,12 @@ class Broker:
     def _config(self) -> BrokerConfig:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
         given = {**DEFAULTS, "log.dirs": str(directory), **self._settings}
-        listeners = given["listeners"].split(",")
-        ports = [self._mqtt_port if each.strip().startswith("MQTT:") else self._port for each in listeners]
-        given["listeners"] = ",".join(
-            re.sub(r":0$", f":{port}", each) for each, port in zip(listeners, ports, strict=True)
-        )
+        given["listeners"] = ",".join(self._with_port(each.strip()) for each in given["listeners"].split(","))
         return BrokerConfig.parse(given)
+
+    def _with_port(self, listener: str) -> str:
+        name = listener.partition("://")[0].upper()
+        return re.sub(r":0$", f":{self._ports.get(name, 0)}", listener)
 
     def _running(self) -> ServerBroker:
         if self._thread is None:

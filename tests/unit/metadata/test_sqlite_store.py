@@ -5,7 +5,9 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,27 @@ def test_nodes_outlive_the_store_and_ephemeral_ones_do_not(tmp_path: Path) -> No
     assert store.children("/") == ["a"]
     store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["m.db"]
+
+
+def test_opening_waits_for_others_that_open_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes: list[str] = []
+
+    class Locked(sqlite3.Connection):
+        """SQLite refuses this change at once while another connection makes it, whatever time it was given."""
+
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+            if "journal_mode" in sql:
+                changes.append(sql)
+                if len(changes) == 1:
+                    error = sqlite3.OperationalError("database is locked")
+                    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                    raise error
+            return super().execute(sql, *rest)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Locked))
+    store = open_store(tmp_path / "m.db")
+    assert len(changes) == 2
+    store.close()
 
 
 def test_a_killed_process_is_noticed_without_waiting_for_its_lease(tmp_path: Path) -> None:

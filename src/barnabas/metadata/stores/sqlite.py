@@ -218,7 +218,7 @@ class SqliteStore:
                 raise DamagedMetadataError(self._path, "its header is not one of SQLite's")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA journal_mode = WAL")
+        self._use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         if not tables:
@@ -230,6 +230,19 @@ class SqliteStore:
             raise DamagedMetadataError(self._path, f"it has the tables {', '.join(sorted(tables))}")
         else:
             self._check_whole(connection)
+
+    def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
+        """SQLite does not wait for its lock here: of several brokers that start at once, one makes the change."""
+        deadline_ms = self._clock.monotonic_ms() + self.call_timeout_ms
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or self._clock.monotonic_ms() >= deadline_ms:
+                    raise
+            self._closing.wait(0.01)
 
     def _check_whole(self, connection: sqlite3.Connection) -> None:
         (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
