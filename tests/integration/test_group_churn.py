@@ -65,8 +65,8 @@ class Scene:
 
     def wait_until_all_is_read(self) -> None:
         self.writer.stop()
-        eventually(lambda: self.watch.latest, lambda latest: latest == self.writer.sent, timeout=60)
         try:
+            eventually(lambda: (self.watch.latest, self.writer.sent), lambda seen: seen[0] == seen[1], timeout=60)
             self.watch.stop()
         except AssertionError as error:
             for member in self.everyone:  # who committed what, and what it was told

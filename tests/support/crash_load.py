@@ -81,8 +81,9 @@ class IdempotentWriter(Writer):
                 "log_level": 0,
             }
         )
-        while not self._stopping.is_set():
-            partition = random.randrange(self.partitions)
+        first = list(range(self.partitions))  # each has records before chance decides
+        while not self._stopping.is_set() or first:
+            partition = first.pop() if first else random.randrange(self.partitions)
             for _ in range(20):
                 value = b"%d:%s" % (self.sent[partition], b"x" * 80)
                 self.sent[partition] += 1
