@@ -236,9 +236,10 @@ class MetadataRepository:
         configs = self.store.scan(tree.CONFIG).nodes
         known = self.store.scan(tree.KNOWN_BROKERS).nodes
         acls = {path: node for root in acl_tree.ROOTS for path, node in self.store.scan(root).nodes.items()}
+        quotas = self.store.scan(tree.QUOTAS).nodes
         others = [tree.PRODUCER_IDS, tree.FOLDERS_ADOPTED]
         producer_ids, adopted = self.store.get_many(others)
-        self._versions = tree_reading.versions_of({**nodes, **configs, **known, **acls})
+        self._versions = tree_reading.versions_of({**nodes, **configs, **known, **acls, **quotas})
         self._versions |= {path: node.version for path, node in zip(others, (producer_ids, adopted)) if node}
         brokers = tree_reading.read_known_brokers(known)
         topics = tree_reading.read_topics(nodes, marked)
@@ -253,6 +254,7 @@ class MetadataRepository:
             topic_names={topic.topic_id: topic.name for topic in topics.values()},
             configs=tree_reading.read_configs(configs),
             acls=acl_tree.read_acls(acls),
+            client_quotas=tree_reading.read_quotas(quotas),
             next_producer_id=0 if producer_ids is None else tree.decode_next_producer_id(producer_ids.data),
             folders_adopted=adopted is not None,
             change_number=number,

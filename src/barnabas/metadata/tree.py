@@ -12,6 +12,7 @@
     /latest_producer_id_block
     /kafka-acl, /kafka-acl-extended               access rules (`acl_tree.py`)
     /barnabas/brokers/N                           what the controller knows of a broker: last epoch, away? leaving?
+    /barnabas/quotas/E                            quotas of a user, client id, both, or IP address (not Kafka's)
     /admin/delete_topics/T                        a topic on its way out
     /admin/folders_adopted                        there once the log directories' folders are in the tree (not Kafka's)
     /barnabas/changes                             the change log (not Kafka's; `change_log.py`)
@@ -29,7 +30,9 @@ from barnabas.machines.controller.image import (
     BrokerEndpoint,
     BrokerImage,
     ConfigResource,
+    EntityPart,
     PartitionImage,
+    QuotaEntity,
     ResourceType,
     TopicImage,
 )
@@ -45,6 +48,7 @@ TOPICS = "/brokers/topics"
 PRODUCER_IDS = "/latest_producer_id_block"
 DELETE_TOPICS = "/admin/delete_topics"
 KNOWN_BROKERS = "/barnabas/brokers"
+QUOTAS = "/barnabas/quotas"
 FOLDERS_ADOPTED = "/admin/folders_adopted"
 CONFIG = "/config"
 _CONFIG = {
@@ -55,7 +59,7 @@ _CONFIG = {
     ResourceType.USER: "/config/users",
 }
 _DEFAULT_ENTITY = "<default>"
-PERSISTENT = (BROKER_IDS, KNOWN_BROKERS, TOPICS, DELETE_TOPICS, *_CONFIG.values())
+PERSISTENT = (BROKER_IDS, KNOWN_BROKERS, QUOTAS, TOPICS, DELETE_TOPICS, *_CONFIG.values())
 """Nodes that are made once and never hold data."""
 
 
@@ -265,6 +269,25 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 def decode_config(data: bytes) -> dict[str, str]:
     return dict(json.loads(data)["config"]) if data else {}
+
+
+def quotas_path(entity: QuotaEntity) -> str:
+    """Parts as type=name, or type alone for the default; names are quoted, since they may have any character."""
+    parts = [part.type if part.name is None else f"{part.type}={quote(part.name, safe='')}" for part in entity]
+    return f"{QUOTAS}/{','.join(parts)}"
+
+
+def quota_entity(name: str) -> QuotaEntity:
+    parts = [part.partition("=") for part in name.split(",")]
+    return tuple(EntityPart(kind, unquote(value) if equals else None) for kind, equals, value in parts)
+
+
+def encode_quotas(values: Mapping[str, float]) -> bytes:
+    return _encode({"version": 1, "quotas": dict(values)})
+
+
+def decode_quotas(data: bytes) -> dict[str, float]:
+    return {key: float(value) for key, value in json.loads(data)["quotas"].items()}
 
 
 def encode_producer_ids(broker_id: int, first: int, length: int) -> bytes:

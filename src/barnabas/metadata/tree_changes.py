@@ -19,6 +19,7 @@ from barnabas.machines.controller.records import (
     PartitionsAdded,
     PartitionsChanged,
     ProducerIdsAllocated,
+    QuotasSet,
     Record,
     TopicCreated,
     TopicRemoved,
@@ -82,6 +83,10 @@ class TreeChanges:
             case AclsSet(pattern, entries):
                 path = acl_tree.acl_path(pattern)
                 changed = self._put(path, acl_tree.encode_acls(entries)) if entries else self._remove(path)
+                yield Change(record, (changed,))
+            case QuotasSet(entity, values):
+                path = tree.quotas_path(entity)
+                changed = self._put(path, tree.encode_quotas(values)) if values else self._remove(path)
                 yield Change(record, (changed,))
             case ProducerIdsAllocated(broker_id, first, length):
                 data = tree.encode_producer_ids(broker_id, first, length)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from barnabas.machines.controller.image import BrokerImage, ConfigResource, TopicImage
+from barnabas.machines.controller.image import BrokerImage, ConfigResource, QuotaEntity, TopicImage
 from barnabas.metadata import tree
 from barnabas.metadata.store import Node
 
@@ -37,6 +37,10 @@ def read_configs(nodes: Nodes) -> dict[ConfigResource, dict[str, str]]:
             if config:
                 configs[tree.config_resource(resource_type, name)] = config
     return configs
+
+
+def read_quotas(nodes: Nodes) -> dict[QuotaEntity, dict[str, float]]:
+    return {tree.quota_entity(name): tree.decode_quotas(node.data) for name, node in sorted(_below(nodes, tree.QUOTAS))}
 
 
 def versions_of(nodes: Nodes) -> dict[str, int]:

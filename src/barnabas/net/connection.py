@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.errors import ProtocolError
+from barnabas.machines.timing_wheel import TimerHandle
 from barnabas.net.context import ConnectionContext, RequestHandler
 from barnabas.net.deferred import Deferred
 from barnabas.net.reply import MEMORY, Parts
@@ -34,6 +35,7 @@ UNREAD_REPLIES = FIRST_FREE_REASON << 1
 MUTED = FIRST_FREE_REASON << 2
 STOPPING = FIRST_FREE_REASON << 3
 LONG_REQUEST = FIRST_FREE_REASON << 4
+THROTTLED = FIRST_FREE_REASON << 5
 
 
 class Connection:
@@ -52,6 +54,8 @@ class Connection:
         "_output",
         "_rest",
         "_stream",
+        "_throttle_timer",
+        "_throttled_until_ms",
         "_waiting",
         "closed",
         "handler",
@@ -75,6 +79,8 @@ class Connection:
         self._held_bytes = 0
         self._end_of_input = False
         self._rest: Rest | None = None
+        self._throttle_timer: TimerHandle[Callable[[], None]] | None = None
+        self._throttled_until_ms = 0
         self._last_active_ms = context.clock.monotonic_ms()
         max_idle_ms = context.settings.connections_max_idle_ms
         self._idle_timer = context.timers.call_after(max_idle_ms, self._on_idle) if max_idle_ms > 0 else None
@@ -111,7 +117,7 @@ class Connection:
     # --- for the handler and the server ---
 
     def pause_reading(self) -> None:
-        """Read no further requests (a client over its quota); replies still go out."""
+        """Read no further requests while one is carried out; replies still go out."""
         self._stream.pause(MUTED)
 
     def resume_reading(self) -> None:
@@ -123,6 +129,21 @@ class Connection:
 
     def resume_after_long_request(self) -> None:
         self._stream.resume(LONG_REQUEST)
+
+    def throttle(self, throttle_ms: int) -> None:
+        """Read no further requests for so long: the client is over its quota (KIP-219). Replies still go out."""
+        until_ms = self._context.clock.monotonic_ms() + throttle_ms
+        if self.closed or until_ms <= self._throttled_until_ms:
+            return
+        self._throttled_until_ms = until_ms
+        if self._throttle_timer is not None:
+            self._context.timers.cancel(self._throttle_timer)
+        self._throttle_timer = self._context.timers.call_at(until_ms, self._end_throttle)
+        self._stream.pause(THROTTLED)
+
+    def _end_throttle(self) -> None:
+        self._throttle_timer = None
+        self._stream.resume(THROTTLED)
 
     def rest(self) -> None:
         """The request at hand only says that the peer is alive: the next may wait a little, to be read with others'.
@@ -148,6 +169,8 @@ class Connection:
         self._stream.close()
         if self._idle_timer is not None:
             self._context.timers.cancel(self._idle_timer)
+        if self._throttle_timer is not None:
+            self._context.timers.cancel(self._throttle_timer)
         while self._waiting:
             reply = self._waiting.popleft()
             if not reply.done:

@@ -6,7 +6,7 @@ loop; they share nothing.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from barnabas.clock import Clock, SystemClock
@@ -48,6 +48,9 @@ class Server:
         self._accept_loops: list[AcceptLoop] = []
         self._connections: dict[ServedConnection, None] = {}
         self._connections_by_ip: dict[str, int] = {}
+        self._held_back: set[Channel] = set()
+        self.throttle_address: Callable[[str], int] = lambda _: 0
+        """Counts a new connection of an address; milliseconds if there are too many of them."""
         self._all_closed: asyncio.Event = asyncio.Event()
 
     @property
@@ -109,6 +112,9 @@ class Server:
         self._close_listeners()
         if self._handshakes is not None:
             self._handshakes.close()
+        for channel in self._held_back:
+            channel.close()
+        self._held_back.clear()
         for connection in list(self._connections):
             connection.finish()
         if self._connections:
@@ -166,6 +172,9 @@ class Server:
             logger.info("listener %s: too many connections from %s (at most %d)", listener.name, host, limit)
             channel.close()
             return
+        if throttle_ms := self.throttle_address(host):
+            self._close_later(channel, throttle_ms)
+            return
         assert self._handshakes is not None
         self._connections_by_ip[host] = count + 1
         peer = (host, address[1])
@@ -195,6 +204,18 @@ class Server:
     def _on_handshake_failed(self, host: str) -> None:
         self._forget_host(host)
         self._resume_accepting()
+
+    def _close_later(self, channel: Channel, delay_ms: int) -> None:
+        """An address that connects too often is refused late, as in Kafka, so that it does not come again at once."""
+        assert self._timers is not None
+        self._held_back.add(channel)
+
+        def close() -> None:
+            if channel in self._held_back:
+                self._held_back.discard(channel)
+                channel.close()
+
+        self._timers.call_after(delay_ms, close)
 
     def _on_connection_closed(self, connection: ServedConnection) -> None:
         del self._connections[connection]

@@ -70,9 +70,15 @@ class PartitionFailure(NamedTuple):
 PartitionOutcome = PartitionSuccess | PartitionFailure
 
 
+class Outcomes(list[PartitionOutcome]):
+    """In the order of the request's partitions; and for how long the client is throttled."""
+
+    throttle_time_ms = 0
+
+
 def encode_produce_response(outcomes: list[PartitionOutcome], version: int, correlation_id: int) -> bytes:
     """The whole response with its size prefix. Partitions of one topic are neighbours, as the request had them."""
-    if _all_succeeded(outcomes):
+    if _all_succeeded(outcomes) and not _throttle_of(outcomes):
         return encode_success(version, correlation_id, outcomes)
     work = produce_response_in_slices(outcomes)
     while True:
@@ -84,7 +90,7 @@ def encode_produce_response(outcomes: list[PartitionOutcome], version: int, corr
 
 def produce_response_in_slices(outcomes: list[PartitionOutcome]) -> Generator[None, None, ProduceResponse]:
     """As a message of the compiled codec, yielding wherever others may be served."""
-    response = ProduceResponse(responses=[], throttle_time_ms=0)
+    response = ProduceResponse(responses=[], throttle_time_ms=_throttle_of(outcomes))
     for outcome in outcomes:
         if not response.responses or _topic_of(response.responses[-1]) != outcome.topic:
             response.responses.append(_topic_response(outcome.topic))
@@ -106,6 +112,10 @@ def decode_produce_response(
         for part in topic.partition_responses
     }
     return response, by_partition
+
+
+def _throttle_of(outcomes: Sequence[PartitionOutcome]) -> int:
+    return outcomes.throttle_time_ms if isinstance(outcomes, Outcomes) else 0
 
 
 def _all_succeeded(outcomes: list[PartitionOutcome]) -> TypeGuard[list[PartitionSuccess]]:

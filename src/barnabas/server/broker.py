@@ -23,6 +23,7 @@ from barnabas.net.server import Server
 from barnabas.net.settings import Listener, NetworkSettings, descriptors_for_connections
 from barnabas.server.adoption import adopt_folders
 from barnabas.server.broker_parts import BrokerParts, make_parts, topic_defaults
+from barnabas.server.client_quotas import ClientQuotas
 from barnabas.server.cluster_membership import InconsistentClusterIdError
 from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
@@ -66,6 +67,7 @@ class Broker:
         self._controller_channel = parts.controller_channel
         self.record_work = parts.record_work
         self.request_faults = parts.request_faults
+        self.client_quotas = ClientQuotas(self.config, self.clock)
         self.fetch_sessions = parts.fetch_sessions
         self.fetch_purgatory = parts.fetch_purgatory
         self.log_directories = parts.log_directories
@@ -117,6 +119,7 @@ class Broker:
             timers=self.timers,
             network=self._network,
         )
+        self._server.throttle_address = self.client_quotas.throttle_address
         self.cluster.listeners.append(self._on_delta)
         self.state = STARTING
         self.metrics = MetricsEndpoint(self, self._network, self._executor)
@@ -328,6 +331,8 @@ class Broker:
         )
 
     def _on_delta(self, delta: Delta) -> None:
+        if delta.quotas_changed:
+            self.client_quotas.on_quotas(delta.image.client_quotas)
         if self.settings.on_image(delta.image):
             self._on_settings_changed()
             self.replicas.update_all_configs(delta.image)

@@ -50,10 +50,14 @@ class ControllerClient:
         self._request_timeout_ms = request_timeout_ms
 
     async def create_topics(
-        self, topics: Sequence[commands.NewTopic], *, validate_only: bool = False
+        self,
+        topics: Sequence[commands.NewTopic],
+        *,
+        validate_only: bool = False,
+        charge: commands.ChargeMutations | None = None,
     ) -> tuple[commands.TopicResult, ...]:
         results: tuple[commands.TopicResult, ...] = await self._submit(
-            commands.CreateTopics(tuple(topics), validate_only)
+            commands.CreateTopics(tuple(topics), validate_only, charge)
         )
         return results
 
@@ -61,15 +65,21 @@ class ControllerClient:
         adoption: commands.Adoption = await self._submit(found)
         return adoption
 
-    async def delete_topics(self, topics: Sequence[commands.TopicToDelete]) -> tuple[commands.DeletedTopic, ...]:
-        results: tuple[commands.DeletedTopic, ...] = await self._submit(commands.DeleteTopics(tuple(topics)))
+    async def delete_topics(
+        self, topics: Sequence[commands.TopicToDelete], *, charge: commands.ChargeMutations | None = None
+    ) -> tuple[commands.DeletedTopic, ...]:
+        results: tuple[commands.DeletedTopic, ...] = await self._submit(commands.DeleteTopics(tuple(topics), charge))
         return results
 
     async def create_partitions(
-        self, topics: Sequence[commands.NewPartitions], *, validate_only: bool = False
+        self,
+        topics: Sequence[commands.NewPartitions],
+        *,
+        validate_only: bool = False,
+        charge: commands.ChargeMutations | None = None,
     ) -> tuple[commands.NewPartitionsResult, ...]:
         results: tuple[commands.NewPartitionsResult, ...] = await self._submit(
-            commands.CreatePartitions(tuple(topics), validate_only)
+            commands.CreatePartitions(tuple(topics), validate_only, charge)
         )
         return results
 
@@ -108,6 +118,10 @@ class ControllerClient:
 
     async def delete_acls(self, filters: Sequence[AclFilter]) -> tuple[commands.DeletedAcls, ...]:
         results: tuple[commands.DeletedAcls, ...] = await self._submit(commands.DeleteAcls(tuple(filters)))
+        return results
+
+    async def alter_quotas(self, command: commands.AlterQuotas) -> tuple[commands.QuotaResult, ...]:
+        results: tuple[commands.QuotaResult, ...] = await self._submit(command)
         return results
 
     async def alter_partition(

@@ -13,8 +13,8 @@ version checked, the request decoded, the row's function called and its response
 The one door for fast paths is `try_frame(broker, connection, frame)`: it may respond to the commonest request of its
 API (Produce, Heartbeat) before the header is decoded. It skips the RequestContext and with it authorization, quotas and
 accounting, the table and its version check; so it must itself know that the request would pass all of them, and must
-return None, with nothing done, for anything else. A broker with request faults armed does not use it; one with an
-authorizer does not either; one with quotas must not, unless `try_frame` learns to ask them.
+return None, with nothing done, for anything else. It is not used on a broker with request faults armed or with an
+authorizer, nor for a client that has a quota.
 
 A frame is only valid until the call returns: whatever outlives it must have been copied (the compiled codecs copy
 strings and bytes; only `records` fields are views). Work that goes on in later slices has only what was decoded.
@@ -40,12 +40,19 @@ from barnabas.net.deferred import Deferred, then
 from barnabas.net.reply import Parts
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, decode_in_slices
-from barnabas.protocol.headers import decode_request_header, encode_response, encode_response_in_slices
+from barnabas.protocol.headers import (
+    decode_request_header,
+    decode_response_header,
+    encode_response,
+    encode_response_in_slices,
+)
+from barnabas.protocol.message_types import response_type
 from barnabas.protocol.primitives import GatherBuffer
 from barnabas.protocol.produce_request import LongRequestError
 from barnabas.protocol.produce_response import PartitionFailure
+from barnabas.server.client_quotas import Limits
 from barnabas.server.metrics.requests import SAMPLE, RequestMeters, error_codes, now_ns
-from barnabas.server.request import CLUSTER, Operation, RequestContext
+from barnabas.server.request import CLUSTER, Operation, Quota, RequestContext, principal_of
 from barnabas.server.slices import Slices
 
 if TYPE_CHECKING:
@@ -59,6 +66,20 @@ Response = TypeVar("Response")
 Reply = bytes | Parts | Deferred[Parts] | None
 """What a connection takes: a whole response, one that comes later, or none."""
 TryFrame = Callable[["Broker", Connection, memoryview], bytes | None]
+
+EXEMPT = frozenset(
+    (
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.ENVELOPE,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.WRITE_TXN_MARKERS,
+    )
+)
+"""What brokers send each other, and logins, are never throttled; followers' fetches neither (`handlers/fetch`)."""
+SIZE_PREFIX = 4
 
 LARGE_FRAME_BYTES = 32 * 1024
 """Below it, decoding takes a few milliseconds whatever the frame holds."""
@@ -139,7 +160,8 @@ class Dispatcher:
     def on_request(self, connection: Connection, frame: memoryview) -> Reply:
         broker = self._broker
         started_ns = now_ns()
-        if not broker.request_faults.armed and broker.authorizer is None:
+        limits = self._limits_of(connection, frame) if broker.client_quotas.enabled else None
+        if limits is None and not broker.request_faults.armed and broker.authorizer is None:
             if (answer := self._try_produce(broker, connection, frame)) is not None:
                 meter = self._produce_meter
                 meter.count += 1
@@ -159,6 +181,10 @@ class Dispatcher:
         context = RequestContext(broker, connection, header)
         context.started_ns = started_ns
         context.meter = self.meters.of(header.api_key)
+        if limits is not None and row.api_key not in EXEMPT:
+            context.limits = limits
+            if limits.request_time is not None:
+                context.started = broker.client_quotas.stopwatch()
         if not row.min_version <= header.api_version <= row.max_version:
             return _refuse_version(context, row)
         if broker.request_faults.armed:
@@ -171,6 +197,10 @@ class Dispatcher:
         waits = isinstance(reply, Deferred) and not reply.done
         (context.meter.local_of_waiting if waits else context.meter.local).add(context.handled_ns - started_ns)
         return reply
+
+    def _limits_of(self, connection: Connection, frame: memoryview) -> Limits | None:
+        header = decode_request_header(frame)
+        return self._broker.client_quotas.find(principal_of(connection).name, header.client_id or "")
 
     def process(self, context: RequestContext, row: Handler[Request, Response], frame: memoryview) -> Reply:
         if not row.checks_access and not context.is_super_user:
@@ -186,6 +216,8 @@ class Dispatcher:
                 response = then(self._decode_large(context, row, frame), partial(row.handle, context))
         if isinstance(response, Deferred):
             return self._encode_later(context, row, response, len(frame))
+        if context.limits is not None:
+            _charge(context, row, response, len(frame))
         if response is None:
             return None
         _count_errors(context, row, response)
@@ -229,12 +261,14 @@ class Dispatcher:
                 timeout_ms = getattr(request, "timeout_ms", self._broker.config.request_timeout_ms)
                 forwarded = await self._broker.forwarding.forward(context, frame, timeout_ms)
                 if forwarded is not None:
-                    return [forwarded]
+                    return [forwarded if context.limits is None else _take_over_throttle(context, forwarded)]
                 response = row.handle(context, request)  # this broker has become controller
             if isinstance(response, Deferred):
                 response = await response
         except KafkaError as error:
             response = row.fail(context, request, error.code)
+        if context.limits is not None:
+            _charge(context, row, response, len(frame))
         encoded = row.encode(response, context.header.api_version, context.header.correlation_id)
         return [encoded] if isinstance(encoded, bytes) else encoded
 
@@ -292,6 +326,8 @@ class Dispatcher:
 
         def encode(response: Response) -> Parts | Deferred[Parts]:
             _count_wait(context)
+            if context.limits is not None:
+                _charge(context, row, response, frame_bytes)
             if response is None:
                 return []
             _count_errors(context, row, response)
@@ -318,6 +354,35 @@ def _count_errors(context: RequestContext, row: AnyHandler, response: Any) -> No
             context.meter.on_errors(error_codes(response))
         else:
             context.meter.on_errors(each.error for each in response if isinstance(each, PartitionFailure))
+
+
+def _charge(context: RequestContext, row: AnyHandler, response: Any, frame_bytes: int) -> None:
+    """Count what the request has used; a client over its quota is told so in the response, and not read for so long."""
+    if row.api_key == ApiKey.PRODUCE:
+        context.charge(Quota.PRODUCE_BYTES, frame_bytes)
+    if response is not None:  # as in Kafka, acks 0 pays for its bytes only
+        context.charge_time()
+    throttle_ms = context.throttle_ms
+    if throttle_ms:
+        if hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = throttle_ms
+        if context.origin is None:
+            context.connection.throttle(throttle_ms)
+
+
+def _take_over_throttle(context: RequestContext, frame: bytes) -> bytes:
+    """The controller has counted what it changed; the client's connection, though, is here."""
+    header = context.header
+    kind = response_type(ApiKey(header.api_key))  # type: ignore[call-arg]
+    body = memoryview(frame)[SIZE_PREFIX:]
+    response = decode(kind, header.api_version, body, decode_response_header(kind, header.api_version, body)[1])[0]
+    context.charge_time()
+    throttle_ms = max(context.throttle_ms, getattr(response, "throttle_time_ms", 0))
+    if not throttle_ms:
+        return frame
+    context.connection.throttle(throttle_ms)
+    response.throttle_time_ms = throttle_ms
+    return encode_response(response, header.api_version, header.correlation_id)
 
 
 def _encode_in_slices(

@@ -1,15 +1,15 @@
 """A request as its handler sees it: who sent it, and what may be asked and charged on its behalf.
 
 `dispatch` makes one `RequestContext` per request, except for requests that a fast path takes (see dispatch). It is the
-one place where authorization (`may`), quotas (`charge`), memory accounting (`hold`) and request metrics attach; quotas
-allow everything today. Names of operations and resources are Kafka's (AclOperation, ResourceType).
+one place where authorization (`may`), quotas (`charge`), memory accounting (`hold`) and request metrics attach.
+Names of operations and resources are Kafka's (AclOperation, ResourceType).
 """
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from barnabas.errors import ProtocolError
+from barnabas.errors import ErrorCode, KafkaError, ProtocolError
 from barnabas.machines.controller.acls import CLUSTER_NAME, Operation, SecuredType
 from barnabas.net.connection import Connection
 from barnabas.net.deferred import Deferred
@@ -21,6 +21,7 @@ from barnabas.server.metrics.requests import RequestMeter
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
+    from barnabas.server.client_quotas import Limits
 
 __all__ = [
     "ANONYMOUS",
@@ -61,6 +62,12 @@ _REQUEST_NAMES = {int(each): "".join(map(str.capitalize, each.name.split("_"))) 
 ANONYMOUS = Principal("User", "ANONYMOUS")
 
 
+def principal_of(connection: Connection) -> Principal:
+    """Who has authenticated on the connection."""
+    session = connection.session
+    return ANONYMOUS if session is None else session.principal
+
+
 class Quota(IntEnum):
     """What a client can be throttled by: bytes written and read, time of the loop, changes of partitions (KIP-599)."""
 
@@ -90,9 +97,12 @@ class RequestContext:
         "handled_ns",
         "header",
         "is_long",
+        "limits",
         "meter",
         "origin",
+        "started",
         "started_ns",
+        "throttled_until_ms",
     )
 
     def __init__(
@@ -111,6 +121,11 @@ class RequestContext:
         self.started_ns = 0
         self.handled_ns = 0
         """When the handler began, and when it returned without a response."""
+        self.limits: Limits | None = None
+        """The quotas of the client; None if it has none."""
+        self.started = 0.0
+        """By the stopwatch of the quotas, if the client has one on the time its requests take. 0: it is charged."""
+        self.throttled_until_ms = 0
         self._held_bytes: int | None = None
         self._parked: Deferred[Parts] | None = None
         self._response_bytes = 0
@@ -126,10 +141,7 @@ class RequestContext:
     @property
     def principal(self) -> Principal:
         """Who sent the request, as the connection's handshake has shown."""
-        if self.origin is not None:
-            return self.origin.principal
-        session = self.connection.session
-        return ANONYMOUS if session is None else session.principal
+        return principal_of(self.connection) if self.origin is None else self.origin.principal
 
     @property
     def client_id(self) -> str:
@@ -161,7 +173,74 @@ class RequestContext:
 
     def charge(self, quota: Quota, amount: float) -> int:
         """Count this against the client's quota; returns for how many milliseconds the client is throttled."""
-        return 0
+        limits = self.limits
+        if limits is None:
+            return 0
+        limit = {
+            Quota.PRODUCE_BYTES: limits.produce,
+            Quota.FETCH_BYTES: limits.fetch,
+            Quota.REQUEST_TIME: limits.request_time,
+        }.get(quota)
+        throttle_ms = 0 if limit is None else limit.charge(amount)
+        self._throttle(throttle_ms)
+        return throttle_ms
+
+    def charge_time(self) -> int:
+        """Count the time that the request has taken of the loop, once."""
+        if not self.started:
+            return 0
+        taken = self.broker.client_quotas.stopwatch() - self.started
+        self.started = 0.0
+        return self.charge(Quota.REQUEST_TIME, taken * 100)
+
+    def may_fetch(self, byte_count: int) -> bool:
+        """Whether a Fetch may respond with this much. If not, what it has read does not count (KIP-219)."""
+        if self.limits is None:
+            return True
+        is_throttled = self.charge_time() > 0
+        fetch = self.limits.fetch
+        if fetch is not None and byte_count:
+            is_throttled = self.charge(Quota.FETCH_BYTES, byte_count) > 0 or is_throttled
+            if is_throttled:
+                fetch.take_back(byte_count)
+        return not is_throttled
+
+    def fetch_max_bytes(self, max_bytes: int) -> int:
+        """More at once would always be throttled, so that a consumer would never get anything."""
+        if self.limits is None or self.limits.fetch is None:
+            return max_bytes
+        return int(min(max_bytes, self.limits.fetch.burst))
+
+    def mutation_charge(self, first_strict_version: int) -> Callable[[int], None] | None:
+        """Counts partitions that are created or deleted (KIP-599); None if the client has no quota for it.
+
+        From that version on it raises THROTTLING_QUOTA_EXCEEDED once the quota is used up; before, clients only pause.
+        """
+        limit = None if self.limits is None else self.limits.mutations
+        if limit is None:
+            return None
+
+        def charge(count: int) -> None:
+            if self.version >= first_strict_version and (throttle_ms := limit.throttle_ms()):
+                self._throttle(throttle_ms)
+                raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+            limit.take(count)
+            if self.version < first_strict_version:
+                self._throttle(limit.throttle_ms())
+
+        return charge
+
+    def _throttle(self, throttle_ms: int) -> None:
+        if throttle_ms > 0:
+            until_ms = self.broker.clock.monotonic_ms() + throttle_ms
+            self.throttled_until_ms = max(self.throttled_until_ms, until_ms)
+
+    @property
+    def throttle_ms(self) -> int:
+        """For how much longer the client has to pause."""
+        if not self.throttled_until_ms:
+            return 0
+        return max(0, self.throttled_until_ms - self.broker.clock.monotonic_ms())
 
     def expires_after(self, timeout_ms: int) -> int:
         """Set the deadline from a time-out in the request; returns the time-out, 0 if it is negative."""

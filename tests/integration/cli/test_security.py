@@ -173,7 +173,6 @@ def test_quotas(command: Any) -> None:
         ("acl delete --all", "No Authorizer is configured"),
         ("user alter a --password b", "there is no user a"),
         ("user delete a", "does not exist"),
-        ("user quota --user a --set producer_byte_rate=1", "quotas are not enforced"),
     ],
 )
 def test_a_broker_without_security_says_so(barnabas: Any, words: str, reason: str) -> None:
@@ -187,6 +186,15 @@ def test_users_are_created_listed_and_deleted(barnabas: Any) -> None:
     assert "eve" in barnabas("user list eve").out
     assert barnabas("user delete eve").out == "deleted eve\n"
     assert barnabas("user list eve").status == 1
+
+
+def test_a_broker_without_security_has_quotas(barnabas: Any) -> None:
+    assert barnabas("user quota --user dan --set producer_byte_rate=1024").status == 0
+    shown = barnabas("user quota --user dan")
+    assert shown.status == 0 and shown.out.split()[-2:] == ["producer_byte_rate", "1024"]
+    assert barnabas("user quota --user dan --unset producer_byte_rate").status == 0
+    refused = barnabas("user quota --user dan --set speed=1")
+    assert refused.status == 1 and "speed" in refused.err
 
 
 def test_a_broker_without_security_has_no_users_and_no_quotas(barnabas: Any) -> None:

@@ -1,6 +1,6 @@
 """Metrics and quota windows."""
 
-from barnabas.config.areas.effect import NO_JMX, NO_MOVES, NO_QUOTAS, NO_TELEMETRY
+from barnabas.config.areas.effect import NO_JMX, NO_MOVES, NO_TELEMETRY
 from barnabas.config.checks import at_least
 from barnabas.config.setting import CLUSTER_WIDE, LOW, int32, int64, string, string_list
 from barnabas.config.table import SettingsTable, settings_area
@@ -25,11 +25,8 @@ class MetricsSettings(SettingsTable):
         "Number of samples kept for the controller mutation quota.",
         at_least(1),
         importance=LOW,
-        no_effect=NO_QUOTAS,
     )
-    controller_quota_window_size_seconds: int = int32(
-        1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
-    )
+    controller_quota_window_size_seconds: int = int32(1, "Time span of each sample.", at_least(1), importance=LOW)
     kafka_metrics_polling_interval_secs: int = int32(
         10, "How often metrics reporters poll.", at_least(1), importance=LOW, no_effect=NO_JMX
     )
@@ -50,12 +47,8 @@ class MetricsSettings(SettingsTable):
     metrics_sample_window_ms: int = int64(
         30_000, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_JMX
     )
-    quota_window_num: int = int32(
-        11, "Number of samples kept for the client quotas.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
-    )
-    quota_window_size_seconds: int = int32(
-        1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_QUOTAS
-    )
+    quota_window_num: int = int32(11, "Number of samples kept for the client quotas.", at_least(1), importance=LOW)
+    quota_window_size_seconds: int = int32(1, "Time span of each sample.", at_least(1), importance=LOW)
     replication_quota_window_num: int = int32(
         11, "Number of samples kept for the replication quotas.", at_least(1), importance=LOW
     )

@@ -1,13 +1,13 @@
 """Commands of the controller and their replies. Handlers map the protocol's messages to these and back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.acls import Acl, AclFilter
-from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, TopicImage
+from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, QuotaEntity, TopicImage
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
 
@@ -21,6 +21,10 @@ class ConfigRules(Protocol):
     def is_list(self, resource: ConfigResource, name: str) -> bool: ...
 
     def default(self, resource: ConfigResource, name: str) -> str | None: ...
+
+
+ChargeMutations: TypeAlias = Callable[[int], None]
+"""Counts new or deleted partitions against a client's quota; raises KafkaError if that is used up (KIP-599)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class TopicResult:
 class CreateTopics:
     topics: tuple[NewTopic, ...]
     validate_only: bool = False
+    charge: ChargeMutations | None = None
 
 
 class TopicToDelete(NamedTuple):
@@ -69,6 +74,7 @@ class DeletedTopic:
 @dataclass(frozen=True, slots=True)
 class DeleteTopics:
     topics: tuple[TopicToDelete, ...]
+    charge: ChargeMutations | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,7 @@ class NewPartitionsResult:
 class CreatePartitions:
     topics: tuple[NewPartitions, ...]
     validate_only: bool = False
+    charge: ChargeMutations | None = None
 
 
 class ConfigOperation(IntEnum):
@@ -122,6 +129,26 @@ class AlterConfigs:
 @dataclass(frozen=True, slots=True)
 class ConfigResult:
     resource: ConfigResource
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+class QuotaChange(NamedTuple):
+    key: str
+    value: float | None
+    """None removes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlterQuotas:
+    """Reply: a result for each entity. An entity's parts are as they came, so that duplicates can be detected."""
+
+    entities: tuple[tuple[QuotaEntity, tuple[QuotaChange, ...]], ...]
+    validate_only: bool = False
+
+
+class QuotaResult(NamedTuple):
+    entity: QuotaEntity
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
 
@@ -321,6 +348,7 @@ Command: TypeAlias = (
     | AlterConfigs
     | CreateAcls
     | DeleteAcls
+    | AlterQuotas
     | BrokersChanged
     | TakeOver
     | UnregisterBroker

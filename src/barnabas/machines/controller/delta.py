@@ -14,6 +14,7 @@ from barnabas.machines.controller.image import (
     ClusterImage,
     ConfigResource,
     PartitionImage,
+    QuotaEntity,
     TopicImage,
 )
 from barnabas.machines.controller.records import (
@@ -25,6 +26,7 @@ from barnabas.machines.controller.records import (
     PartitionsAdded,
     PartitionsChanged,
     ProducerIdsAllocated,
+    QuotasSet,
     Record,
     TopicCreated,
     TopicRemoved,
@@ -48,6 +50,7 @@ class Delta:
     brokers_changed: tuple[int, ...] = ()
     configs_changed: tuple[ConfigResource, ...] = ()
     acls_changed: tuple[ResourcePattern, ...] = ()
+    quotas_changed: bool = False
     controller_changed: bool = False
 
     @property
@@ -59,6 +62,7 @@ class Delta:
             or self.brokers_changed
             or self.configs_changed
             or self.acls_changed
+            or self.quotas_changed
             or self.controller_changed
         )
 
@@ -102,6 +106,9 @@ class Delta:
             brokers_changed=_brokers_changed(previous, image),
             configs_changed=tuple(each for each in configs if previous.config(each) != image.config(each)),
             acls_changed=_acls_changed(previous, image),
+            quotas_changed=(
+                previous.client_quotas is not image.client_quotas and previous.client_quotas != image.client_quotas
+            ),
             controller_changed=(previous.controller_id, previous.controller_epoch)
             != (image.controller_id, image.controller_epoch),
         )
@@ -155,6 +162,8 @@ class ImageBuilder:
                 self._put_config(resource, dict(config))
             case AclsSet(pattern, entries):
                 self._put_acls(pattern, entries)
+            case QuotasSet(entity, values):
+                self._put_quotas(entity, values)
             case ProducerIdsAllocated(_, first, length):
                 self.image = replace(self.image, next_producer_id=first + length)
             case FoldersAdopted():
@@ -245,6 +254,12 @@ class ImageBuilder:
             self._acls[pattern] = entries
         else:
             self._acls.pop(pattern, None)
+
+    def _put_quotas(self, entity: QuotaEntity, values: Mapping[str, float]) -> None:
+        quotas = {each: known for each, known in self.image.client_quotas.items() if each != entity}
+        if values:
+            quotas[entity] = dict(values)
+        self.image = replace(self.image, client_quotas=quotas)
 
 
 def _by_id(brokers: Iterable[BrokerImage]) -> dict[int, BrokerImage]:

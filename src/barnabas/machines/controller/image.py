@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from barnabas.machines.controller.acls import AclEntry, ResourcePattern
 from barnabas.types import NO_LEADER, NO_LEADER_EPOCH, TopicId
@@ -61,6 +61,17 @@ class ConfigResource(NamedTuple):
 
 CLUSTER_DEFAULT = ConfigResource(ResourceType.BROKER, "")
 """Settings for every broker that has none of its own."""
+
+
+class EntityPart(NamedTuple):
+    """One of the things that a quota goes by: a user, a client id or an IP address. None is the default of its type."""
+
+    type: str
+    name: str | None
+
+
+QuotaEntity: TypeAlias = tuple[EntityPart, ...]
+"""Whom a quota is for, sorted by type."""
 
 
 class PartitionImage(NamedTuple):
@@ -144,6 +155,7 @@ class ClusterImage:
     topic_names: Mapping[TopicId, str] = field(default_factory=dict)
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
     acls: Mapping[ResourcePattern, tuple[AclEntry, ...]] = field(default_factory=dict)
+    client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     next_producer_id: int = 0
     change_number: int = 0
     """The newest entry of the change log that this image contains."""

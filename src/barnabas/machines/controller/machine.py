@@ -21,6 +21,7 @@ from barnabas.machines.controller.commands import (
     AllocateProducerIds,
     AlterConfigs,
     AlterPartition,
+    AlterQuotas,
     AlterReassignments,
     AlterScramCredentials,
     BalanceLeaders,
@@ -47,6 +48,7 @@ from barnabas.machines.controller.isr_changes import decide_alter_partition
 from barnabas.machines.controller.leader_balance import decide_balance
 from barnabas.machines.controller.partition_index import PartitionIndex
 from barnabas.machines.controller.partitions import decide_create_partitions
+from barnabas.machines.controller.quotas import decide_alter_quotas
 from barnabas.machines.controller.reassignment import decide_alter_reassignments, missing_replicas
 from barnabas.machines.controller.records import (
     ConfigSet,
@@ -194,6 +196,8 @@ class ControllerMachine:
                 return decide_create_acls(image, command)
             case DeleteAcls():
                 return decide_delete_acls(image, command)
+            case AlterQuotas():
+                return decide_alter_quotas(image, command)
             case AlterPartition():
                 return decide_alter_partition(view, command)
             case ElectLeaders():

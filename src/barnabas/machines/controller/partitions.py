@@ -31,7 +31,10 @@ def decide_create_partitions(
         try:
             if counts[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            records.append(PartitionsAdded(wanted.name, _more_partitions(image, wanted, active, defaults, random)))
+            more = _more_partitions(image, wanted, active, defaults, random)
+            if command.charge is not None:
+                command.charge(len(more))
+            records.append(PartitionsAdded(wanted.name, more))
             results[wanted.name] = NewPartitionsResult(wanted.name)
         except KafkaError as error:
             results[wanted.name] = NewPartitionsResult(wanted.name, error.code, error.message)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from barnabas.machines.controller.acls import AclEntry, ResourcePattern
-from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, TopicImage
+from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, QuotaEntity, TopicImage
 from barnabas.types import TopicId
 
 
@@ -44,6 +44,13 @@ class AclsSet(NamedTuple):
     entries: tuple[AclEntry, ...]
 
 
+class QuotasSet(NamedTuple):
+    """All quotas of an entity; without any the entry is removed."""
+
+    entity: QuotaEntity
+    values: Mapping[str, float]
+
+
 class ProducerIdsAllocated(NamedTuple):
     broker_id: int
     first: int
@@ -76,6 +83,7 @@ Record: TypeAlias = (
     | PartitionsChanged
     | ConfigSet
     | AclsSet
+    | QuotasSet
     | ProducerIdsAllocated
     | FoldersAdopted
     | BrokerChanged

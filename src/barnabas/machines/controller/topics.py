@@ -75,6 +75,8 @@ class TopicCreation:
                 continue
             try:
                 record = self._create(topic)
+                if command.charge is not None:
+                    command.charge(len(record.topic.partitions))
             except KafkaError as error:
                 results[topic.name] = TopicResult(topic.name, error.code, error.message)
             else:
@@ -215,9 +217,14 @@ def decide_delete(
         if again:
             message = "The provided topic name maps to an ID that was already supplied."
             results.append(DeletedTopic(topic.name, topic_id, ErrorCode.INVALID_REQUEST, message))
-        else:
+            continue
+        try:
+            if command.charge is not None:
+                command.charge(len(topic.partitions))
             records.append(TopicRemoved(topic.name, topic_id))
             results.append(DeletedTopic(topic.name, topic_id))
+        except KafkaError as error:
+            results.append(DeletedTopic(topic.name, topic_id, error.code, error.message))
     return tuple(records), tuple(results)
 
 

@@ -19,6 +19,9 @@ from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
+FIRST_STRICT_VERSION = 3
+"""From here on a client over its quota of changes gets THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
 
 def handle_create_partitions(
     context: RequestContext, request: CreatePartitionsRequest
@@ -43,7 +46,9 @@ def _of(results: list[CreatePartitionsTopicResult]) -> CreatePartitionsResponse:
 async def _create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     wanted = [_new_partitions(topic) for topic in request.topics]
     try:
-        results = await context.broker.controller.create_partitions(wanted, validate_only=request.validate_only)
+        results = await context.broker.controller.create_partitions(
+            wanted, validate_only=request.validate_only, charge=context.mutation_charge(FIRST_STRICT_VERSION)
+        )
     except KafkaError as error:
         return fail_create_partitions(context, request, error.code)
     return CreatePartitionsResponse(

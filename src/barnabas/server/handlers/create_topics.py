@@ -27,6 +27,9 @@ from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 MIN_CONFIG_BYTES = 20
 """What a setting takes in a response, roughly."""
 
+FIRST_STRICT_VERSION = 6
+"""From here on a client over its quota of changes gets THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
 
 def handle_create_topics(
     context: RequestContext, request: CreateTopicsRequest
@@ -51,7 +54,9 @@ def _of(topics: list[CreatableTopicResult]) -> CreateTopicsResponse:
 async def _create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     wanted = [_new_topic(topic) for topic in request.topics]
     try:
-        results = await context.broker.controller.create_topics(wanted, validate_only=request.validate_only)
+        results = await context.broker.controller.create_topics(
+            wanted, validate_only=request.validate_only, charge=context.mutation_charge(FIRST_STRICT_VERSION)
+        )
     except KafkaError as error:
         return fail_create_topics(context, request, error.code)
     response = context.in_slices(_answers(context, results))

@@ -21,6 +21,9 @@ from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 FIRST_DELETION_DISABLED_VERSION = 3
 
+FIRST_STRICT_VERSION = 5
+"""From here on a client over its quota of changes gets THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
 
 def handle_delete_topics(
     context: RequestContext, request: DeleteTopicsRequest
@@ -50,7 +53,9 @@ async def _delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
             context, request, ErrorCode.TOPIC_DELETION_DISABLED if new else ErrorCode.INVALID_REQUEST
         )
     try:
-        results = await context.broker.controller.delete_topics(_wanted(request))
+        results = await context.broker.controller.delete_topics(
+            _wanted(request), charge=context.mutation_charge(FIRST_STRICT_VERSION)
+        )
     except KafkaError as error:
         return fail_delete_topics(context, request, error.code)
     return DeleteTopicsResponse(

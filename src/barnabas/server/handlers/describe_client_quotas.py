@@ -1,11 +1,20 @@
 """DescribeClientQuotas (key 48), v0-v1: the quotas of clients and users that match a filter (KIP-546).
 
-There are none, because AlterClientQuotas takes none: an empty list for every filter that Kafka would accept.
+Answered by any broker from its image. A filter names types; `strict` wants entities of just these.
 """
 
+from collections.abc import Mapping
+
 from barnabas.errors import ErrorCode
+from barnabas.metadata.image import QuotaEntity
 from barnabas.protocol.api import ApiKey
-from barnabas.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from barnabas.protocol.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
 from barnabas.server.dispatch import Handler
 from barnabas.server.request import RequestContext
 
@@ -26,7 +35,32 @@ def handle_describe_client_quotas(
             return _refuse(ErrorCode.INVALID_REQUEST, f"The match of entity type {kind} does not fit its match type")
         if kind in [other.entity_type for other in request.components[:index]]:
             return _refuse(ErrorCode.INVALID_REQUEST, f"Entity type {kind} is specified more than once")
-    return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, error_message=None)
+    kinds = [component.entity_type for component in request.components]
+    if "ip" in kinds and len(kinds) > 1:
+        return _refuse(ErrorCode.INVALID_REQUEST, "An IP address cannot be combined with a user or client id")
+    quotas = context.broker.cluster.image.client_quotas
+    return DescribeClientQuotasResponse(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        entries=[_entry(entity, quotas[entity]) for entity in quotas if _matches(entity, request)],
+    )
+
+
+def _matches(entity: QuotaEntity, request: DescribeClientQuotasRequest) -> bool:
+    names = dict(entity)
+    if request.strict and len(names) != len(request.components):
+        return False
+    return all(
+        each.entity_type in names and (each.match_type == SPECIFIED or names[each.entity_type] == each.match)
+        for each in request.components
+    )
+
+
+def _entry(entity: QuotaEntity, values: Mapping[str, float]) -> EntryData:
+    return EntryData(
+        entity=[EntityData(entity_type=part.type, entity_name=part.name) for part in entity],
+        values=[ValueData(key=key, value=value) for key, value in values.items()],
+    )
 
 
 def _refuse(error: ErrorCode, message: str) -> DescribeClientQuotasResponse:

@@ -50,6 +50,8 @@ def handle_envelope(context: RequestContext, request: EnvelopeRequest) -> Envelo
     if not row.min_version <= header.api_version <= row.max_version:
         return _refuse(ErrorCode.UNSUPPORTED_VERSION)
     inner = RequestContext(broker, context.connection, header, origin)
+    if broker.client_quotas.enabled:
+        inner.limits = broker.client_quotas.find(origin.principal.name, header.client_id or "")
     return context.run(_open(inner, row, request.request_data))
 
 

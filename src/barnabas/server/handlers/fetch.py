@@ -46,6 +46,8 @@ FIRST_TOPIC_ID_VERSION = 13
 FIRST_REPLICA_STATE_VERSION = 15
 FIRST_LEADER_VERSION = 16
 HINTED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+RESPONSE_BYTES, RESPONSE_PARTITION_BYTES = 30, 60
+"""What a response takes besides records, roughly, for the quota of consumers."""
 PARKED_BYTES = 2000
 PARKED_PARTITION_BYTES = 500
 """What a waiting fetch holds, roughly: its request and session, and an entry per partition."""
@@ -124,6 +126,8 @@ def _fetch_in_slices(context: RequestContext, request: FetchRequest) -> Generato
             return partial(_park, context, session, request, limits, reads, missing_bytes)
         if not has_something_to_say(reads):
             return partial(_wait_for_news, context, session, request, limits, missing_bytes)
+    if context.limits is not None and not context.may_fetch(_response_bytes(reads)):
+        return partial(_throttled, session)
     topics_read = Topics()
     for start in range(0, len(reads), PARTITIONS_PER_STEP):
         _add(context, topics_read, session, limits, reads[start : start + PARTITIONS_PER_STEP])
@@ -207,6 +211,11 @@ def _open(
         now_ms=broker.clock.monotonic_ms(),
     )
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
+    if replica_id >= 0:
+        context.limits = None  # a follower
+    elif context.limits is not None:
+        max_bytes = context.fetch_max_bytes(max_bytes)
+        request.min_bytes = min(request.min_bytes, max_bytes)
     select = _selection(context, request) if request.rack_id and replica_id == CONSUMER else None
     return session, FetchLimits(context.version, replica_id, max_bytes, request.isolation_level, broker_epoch, select)
 
@@ -262,6 +271,8 @@ def _park(
 def _respond(
     context: RequestContext, session: FetchContext, limits: FetchLimits, reads: Sequence[PartitionRead]
 ) -> FetchResponse:
+    if context.limits is not None and not context.may_fetch(_response_bytes(reads)):
+        return _throttled(session)
     topics = Topics()
     _add(context, topics, session, limits, reads)
     return _finish(context, session, topics)
@@ -301,6 +312,16 @@ def _add(
         if read.error in HINTED and context.version >= FIRST_LEADER_VERSION:
             _add_leader(context, topics, read, data)
         topics[topic].partitions.append(data)
+
+
+def _response_bytes(reads: Sequence[PartitionRead]) -> int:
+    return RESPONSE_BYTES + sum(read.record_bytes + RESPONSE_PARTITION_BYTES for read in reads if read.record_bytes)
+
+
+def _throttled(session: FetchContext) -> FetchResponse:
+    """Empty, and for the session as if nothing had been sent."""
+    error, session_id = session.finish_throttled()
+    return FetchResponse(error_code=error, session_id=session_id, responses=[])
 
 
 def _finish(context: RequestContext, session: FetchContext, topics: Topics) -> FetchResponse:

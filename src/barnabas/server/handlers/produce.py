@@ -31,6 +31,7 @@ from barnabas.protocol.produce_request import (
 )
 from barnabas.protocol.produce_response import (
     LeaderHint,
+    Outcomes,
     PartitionFailure,
     PartitionOutcome,
     PartitionSuccess,
@@ -72,14 +73,14 @@ EXPECTED = frozenset(
 )
 """Not counted as failed produces, as in Kafka: the broker is not at fault."""
 
-Response = list[PartitionOutcome] | None
+Response = Outcomes | None
 """In the order of the request's partitions; None where none is wanted (acks 0)."""
 
 
 class Progress(NamedTuple):
     """How far a request has come: an outcome for each partition so far, and those that wait for a commit."""
 
-    outcomes: list[PartitionOutcome]
+    outcomes: Outcomes
     waiting: list["Waiting"]
     now_ms: int
 
@@ -106,7 +107,7 @@ def handle_produce(context: RequestContext, request: ProduceFrame) -> Response |
 
 async def _produce_in_parts(context: RequestContext, request: ProduceFrame) -> Response:
     """As several requests in a row. The batches are copies: a frame with so many is decoded in slices."""
-    outcomes: list[PartitionOutcome] = []
+    outcomes = Outcomes()
     try:
         for start in range(0, len(request.partitions), MAX_PARTITIONS_AT_ONCE):
             part = request._replace(partitions=request.partitions[start : start + MAX_PARTITIONS_AT_ONCE])
@@ -145,7 +146,7 @@ def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview)
 def _produce(
     context: RequestContext, request: ProduceFrame, writes: TransactionalWrites | None = None
 ) -> Response | Deferred[Response]:
-    progress = Progress([], [], context.broker.clock.now_ms())
+    progress = Progress(Outcomes(), [], context.broker.clock.now_ms())
     monotonic_ms = context.broker.clock.monotonic_ms
     until_ms = monotonic_ms() + TURN_MS
     try:
@@ -175,7 +176,7 @@ def _produce_in_transaction(context: RequestContext, request: ProduceFrame) -> R
     verifying = writes.verify()
     if verifying is None:
         return _produce(context, request, writes)
-    progress = Progress([], [], context.broker.clock.now_ms())
+    progress = Progress(Outcomes(), [], context.broker.clock.now_ms())
     return _go_on_later(context, request, progress, writes, verifying)
 
 
@@ -332,9 +333,7 @@ def _as_message(outcomes: Response) -> Generator[None, None, ProduceResponse]:
 
 
 def _refuse_all(request: ProduceFrame, error: ErrorCode) -> Response:
-    outcomes: list[PartitionOutcome] = [
-        PartitionFailure(item.topic, item.partition, error, error.text) for item in request.partitions
-    ]
+    outcomes = Outcomes(PartitionFailure(item.topic, item.partition, error, error.text) for item in request.partitions)
     if request.acks == 0:
         _check_unanswered(outcomes)
     return outcomes
@@ -349,7 +348,7 @@ def _check_unanswered(outcomes: list[PartitionOutcome]) -> None:
 def _respond_when_committed(
     context: RequestContext,
     request: ProduceFrame,
-    outcomes: list[PartitionOutcome],
+    outcomes: Outcomes,
     waiting: list[Waiting],
 ) -> Deferred[Response]:
     response: Deferred[Response] = Deferred()
@@ -377,7 +376,7 @@ def _respond_when_committed(
 
 
 def fail_produce(context: RequestContext, request: ProduceFrame, error: ErrorCode) -> Response:
-    return [PartitionFailure(item.topic, item.partition, error, None) for item in request.partitions]
+    return Outcomes(PartitionFailure(item.topic, item.partition, error, None) for item in request.partitions)
 
 
 HANDLER = Handler(

@@ -149,13 +149,6 @@ class TestOnlyBarnabas:
             admin.describe_acls()
         assert raised.value.code is ErrorCode.SECURITY_DISABLED
 
-    def test_no_quotas(self, admin: Admin) -> None:
-        user = QuotaEntity(user="a")
-        with pytest.raises(KafkaError, match="not enforced") as raised:
-            admin.alter_client_quotas({user: {"producer_byte_rate": 1024.0}})
-        assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION
-        assert admin.describe_client_quotas(user) == {}
-
 
 @pytest.mark.usefixtures("kafka_only")
 class TestOnlyKafka:

@@ -1,4 +1,4 @@
-"""What a broker without users, authorizer, quotas and share groups reports of them. Nothing is kept."""
+"""What a broker without users, authorizer and share groups reports of them. Nothing is kept."""
 
 import asyncio
 from pathlib import Path
@@ -8,12 +8,10 @@ import pytest
 from handler_calls import HandlerCalls
 
 from barnabas.errors import ErrorCode
-from barnabas.protocol.messages import alter_client_quotas as set_quotas
 from barnabas.protocol.messages import alter_share_group_offsets as set_share_offsets
 from barnabas.protocol.messages import alter_user_scram_credentials as set_scram
 from barnabas.protocol.messages import create_acls as create
 from barnabas.protocol.messages import delete_acls as delete
-from barnabas.protocol.messages import describe_client_quotas as quotas
 from barnabas.protocol.messages import describe_share_group_offsets as share_offsets
 from barnabas.protocol.messages import describe_user_scram_credentials as scram
 from barnabas.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
@@ -85,34 +83,6 @@ def test_share_groups_cannot_be_described(tmp_path: Path) -> None:
         for answer in answers(tmp_path, request):
             (described,) = answer.groups
             assert (described.group_id, described.error_code) == ("g", ErrorCode.UNSUPPORTED_VERSION)
-
-
-@pytest.mark.parametrize(
-    ("components", "error"),
-    [
-        ([], ErrorCode.NONE),
-        ([("user", 0, "a"), ("client-id", 1, None)], ErrorCode.NONE),
-        ([("planet", 0, "a")], ErrorCode.UNSUPPORTED_VERSION),
-        ([("user", 0, None)], ErrorCode.INVALID_REQUEST),
-        ([("user", 2, "a")], ErrorCode.INVALID_REQUEST),
-        ([("user", 7, None)], ErrorCode.INVALID_REQUEST),
-        ([("user", 0, "a"), ("user", 0, "b")], ErrorCode.INVALID_REQUEST),
-    ],
-)
-def test_there_are_no_quotas(tmp_path: Path, components: list[tuple[str, int, str | None]], error: ErrorCode) -> None:
-    wanted = [quotas.ComponentData(entity_type=kind, match_type=how, match=what) for kind, how, what in components]
-    for answer in answers(tmp_path, quotas.DescribeClientQuotasRequest(components=wanted)):
-        assert answer.error_code == error
-        assert answer.entries == ([] if error is ErrorCode.NONE else None)
-
-
-def test_no_quota_is_kept(tmp_path: Path) -> None:
-    entity = [set_quotas.EntityData(entity_type="user", entity_name="a")]
-    changes = [set_quotas.OpData(key="producer_byte_rate", value=1.0, remove=remove) for remove in (False, True)]
-    entries = [set_quotas.EntryData(entity=entity, ops=[change]) for change in changes]
-    for answer in answers(tmp_path, set_quotas.AlterClientQuotasRequest(entries=entries)):
-        assert [each.error_code for each in answer.entries] == [ErrorCode.UNSUPPORTED_VERSION, ErrorCode.NONE]
-        assert [each.entity for each in answer.entries] == [entity, entity]
 
 
 def test_nobody_has_scram_credentials(tmp_path: Path) -> None:
