@@ -28,7 +28,9 @@ class ProcessError(Exception):
 class ChildProcess:
     """`python -m barnabas ARGUMENTS`."""
 
-    def __init__(self, name: str, arguments: list[str], folder: Path, stop_signal: signal.Signals) -> None:
+    def __init__(
+        self, name: str, arguments: list[str], folder: Path, stop_signal: signal.Signals, *, holds_stdin: bool = False
+    ) -> None:
         self.name = name
         self._stop_signal = stop_signal
         self._output = folder / f"{name}.out"
@@ -39,7 +41,8 @@ class ChildProcess:
             self._output_start = output.tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "barnabas", *arguments],
-                stdin=subprocess.DEVNULL,
+                # Only this process has the other end: however it ends, the child then reads the end of its input.
+                stdin=subprocess.PIPE if holds_stdin else subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=folder,

@@ -207,8 +207,8 @@ class _Console:
     def __init__(self, address: str, bootstrap: str, folder: Path) -> None:
         from barnabas.child_process import ChildProcess
 
-        words = ["console", "-b", bootstrap, "--listen", address]
-        self.process = ChildProcess("console", words, folder, signal.SIGTERM)
+        words = ["console", "-b", bootstrap, "--listen", address, "--until-stdin-ends"]
+        self.process = ChildProcess("console", words, folder, signal.SIGTERM, holds_stdin=True)
         self._is_settled = False
 
     def watch(self) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from barnabas.client.admin.errors import AdminError
@@ -30,9 +31,17 @@ SHARE = 40.0
 """A question that took a second is asked again after 40 s: 2.5 % of the time, at most."""
 FRESH_SECONDS = 1.5
 CALL_SECONDS = 8.0
+RETRY_SECONDS = 1.0
 CHUNK = 200
 """Groups per request."""
 _log = logging.getLogger("barnabas.console")
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    count: int
+    since: float
+    message: str
 
 
 class Collector:
@@ -49,6 +58,7 @@ class Collector:
         self._topic_lock = asyncio.Lock()
         self._group_lock = asyncio.Lock()
         self._sizes: dict[str, tuple[float, int]] = {}
+        self._failures: dict[str, _Failure] = {}
         self._metadata = clients.consumer(metadata_max_age_ms="3600000")
 
     def start(self) -> None:
@@ -101,21 +111,29 @@ class Collector:
             try:
                 await work()
             except KafkaError as error:
-                self._failed(error)
+                self._on_outcome(work.__name__, error.message)
             except Exception as error:
                 # A bug in one question must not end the others, nor this one.
                 _log.exception("%s failed", work.__name__)
-                self._failed(error)
+                self._on_outcome(work.__name__, f"{type(error).__name__}: {error}")
             else:
-                if work == self._look_at_metadata:
-                    self.view.error = self.view.error_since = None
+                self._on_outcome(work.__name__, None)
             took = time.monotonic() - started
-            await asyncio.sleep(1.0 if self.view.error else max(seconds - took, took * SHARE))
+            is_failing = work.__name__ in self._failures
+            await asyncio.sleep(RETRY_SECONDS if is_failing else max(seconds - took, took * SHARE))
 
-    def _failed(self, error: Exception) -> None:
-        if self.view.error is None:
-            self.view.error_since = time.time()
-        self.view.error = error.message if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
+    def _on_outcome(self, question: str, fault: str | None) -> None:
+        """A question that fails once is asked again before anybody is told; before the first answer, at once."""
+        if fault is None:
+            self._failures.pop(question, None)
+        else:
+            known = self._failures.get(question)
+            count, since = (known.count, known.since) if known else (0, time.time())
+            self._failures[question] = _Failure(count + 1, since, fault)
+        needed = 2 if self.first_look.is_set() else 1
+        lasting = [each for each in self._failures.values() if each.count >= needed]
+        worst = min(lasting, key=lambda each: each.since, default=None)
+        self.view.error, self.view.error_since = (worst.message, worst.since) if worst else (None, None)
 
     async def _look_at_metadata(self) -> None:
         # One at a time, so that an answer from before a change never replaces one from after it.
@@ -294,7 +312,7 @@ class Collector:
                 partition: self._times.age(partition, group.offsets[partition], now_ms) if lag else 0.0
                 for partition, lag in group.lags.items()
             }
-            group.lag_seconds = oldest_age(group)
+            group.lag_seconds, group.lag_seconds_at_least = oldest_age(group)
 
 
 async def _some(call: Awaitable[dict[Key, Value]]) -> dict[Key, Value]:

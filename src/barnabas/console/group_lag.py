@@ -25,21 +25,24 @@ def apply_offsets(group: GroupView, offsets: GroupOffsets, topics: Mapping[str, 
     group.measured_at = now
 
 
-def oldest_age(group: GroupView) -> float | None:
-    """Seconds of the record that waits longest; None if that of a partition with a lag is not known."""
+def oldest_age(group: GroupView) -> tuple[float | None, float | None]:
+    """Seconds of the record that waits longest, and what it is at least.
+
+    The first is None while a partition with a lag has not been looked up: the oldest record may be there.
+    """
     if not group.lags:
-        return None
+        return None, None
     ages = [group.times.get(partition) for partition, lag in group.lags.items() if lag]
-    if not ages:
-        return 0.0
     known = [age for age in ages if age is not None]
-    return max(known) if known else None
+    at_least = max(known, default=None if ages else 0.0)
+    return (at_least if len(known) == len(ages) else None), at_least
 
 
 def sum_lags(view: ClusterView) -> None:
     """The lag of a topic is that of the groups that read it."""
     for each in view.topics.values():
-        each.lag, each.lag_seconds, each.groups = 0, None, 0
+        each.lag, each.lag_seconds, each.lag_seconds_at_least, each.groups = 0, None, None, 0
+    incomplete = set()
     for group in view.groups.values():
         seen = set()
         for partition, lag in group.lags.items():
@@ -49,7 +52,11 @@ def sum_lags(view: ClusterView) -> None:
             topic.lag += lag
             age = group.times.get(partition)
             if age is not None:
-                topic.lag_seconds = max(topic.lag_seconds or 0.0, age)
+                topic.lag_seconds_at_least = max(topic.lag_seconds_at_least or 0.0, age)
+            else:
+                incomplete.add(topic.name)
             if topic.name not in seen:
                 seen.add(topic.name)
                 topic.groups += 1
+    for each in view.topics.values():
+        each.lag_seconds = None if each.name in incomplete else each.lag_seconds_at_least

@@ -1,7 +1,10 @@
 """Runs the console: a listening socket, uvicorn on it, until Ctrl-C or SIGTERM."""
 
 import logging
+import os
 import socket
+import sys
+import threading
 from collections.abc import Callable, Mapping
 
 import uvicorn
@@ -33,15 +36,29 @@ def make_server(config: Mapping[str, str], host: str, port: int, *, read_only: b
 
 
 def serve(
-    config: Mapping[str, str], host: str, port: int, on_ready: Callable[[str], None], *, read_only: bool = False
+    config: Mapping[str, str],
+    host: str,
+    port: int,
+    on_ready: Callable[[str], None],
+    *,
+    read_only: bool = False,
+    until_stdin_ends: bool = False,
 ) -> None:
     """Port 0 is any free port; `on_ready` gets the address of the page."""
     _show_audit_lines()
     listener = listen(host, port)
     port = listener.getsockname()[1]
     server = make_server(config, host, port, read_only=read_only)
+    if until_stdin_ends:
+        threading.Thread(target=_stop_after_stdin, args=[server], daemon=True).start()
     on_ready(f"http://{host}:{port}")
     server.run(sockets=[listener])
+
+
+def _stop_after_stdin(server: uvicorn.Server) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    server.should_exit = True
 
 
 def _show_audit_lines() -> None:

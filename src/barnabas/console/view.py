@@ -30,6 +30,7 @@ class TopicView:
     lag: int = 0
     """The sum over the groups that read it."""
     lag_seconds: float | None = None
+    lag_seconds_at_least: float | None = None
     groups: int = 0
 
     @property
@@ -67,6 +68,8 @@ class GroupView:
     lag: int = 0
     lag_seconds: float | None = None
     """Age of the oldest record that is not committed; 0 if there is none, None while it is not known."""
+    lag_seconds_at_least: float | None = None
+    """The same over the partitions that have been looked up."""
     lags: dict[TopicPartition, int] = field(default_factory=dict)
     times: dict[TopicPartition, float | None] = field(default_factory=dict)
     rate: float = 0.0

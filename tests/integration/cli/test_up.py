@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -85,6 +86,34 @@ def test_the_console_runs_beside_the_broker(tmp_path: Path) -> None:
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+
+def test_the_console_ends_with_a_command_that_was_killed(tmp_path: Path) -> None:
+    command = ["up", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--console", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "barnabas", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        line = next_line(process, lambda line: line.startswith(("console on ", "no console")))
+        host, _, port = line.strip().rpartition("/")[2].partition(":")
+        with socket.create_connection((host, int(port)), timeout=60):
+            process.kill()
+        process.wait()
+        eventually(lambda: not is_served(host, int(port)), timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+        os.kill(int((tmp_path / "barnabas.pid").read_text().split()[0]), signal.SIGTERM)
+
+
+def is_served(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=60).close()
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
 def test_a_broker_that_cannot_start_ends_the_command(tmp_path: Path) -> None:

@@ -64,11 +64,24 @@ def test_lag_follows_from_ends_and_offsets() -> None:
     offsets = {first: OffsetAndMetadata(40), second: OffsetAndMetadata(50), gone: OffsetAndMetadata(3)}
     apply_offsets(group, offsets, {"orders": topic}, now=10.0)
     assert (group.lag, group.lags) == (60, {first: 60, second: 0})
-    assert oldest_age(group) is None  # not looked up yet: never a guess
+    assert oldest_age(group) == (None, None)  # not looked up yet: never a guess
     group.times = {first: 12.5, second: 0.0}
-    assert oldest_age(group) == 12.5
+    assert oldest_age(group) == (12.5, 12.5)
     apply_offsets(group, offsets | {first: OffsetAndMetadata(60)}, {"orders": topic}, now=12.0)
     assert (group.lag, group.rate) == (40, 10.0)
     view = ClusterView(topics={"orders": topic}, groups={"billing": group})
     sum_lags(view)
     assert (topic.lag, topic.lag_seconds, topic.groups) == (40, 12.5, 1)
+
+
+def test_an_age_that_is_known_in_part_is_a_lower_bound() -> None:
+    first, second = TopicPartition("orders", 0), TopicPartition("orders", 1)
+    group = GroupView("billing", None, None, "consumer", lags={first: 5, second: 5}, times={first: 3.0, second: None})
+    assert oldest_age(group) == (None, 3.0)
+    topic = TopicView("orders", "id", False, (), [], [])
+    sum_lags(ClusterView(topics={"orders": topic}, groups={"billing": group}))
+    assert (topic.lag_seconds, topic.lag_seconds_at_least) == (None, 3.0)
+    group.times[second] = 70.0
+    sum_lags(ClusterView(topics={"orders": topic}, groups={"billing": group}))
+    assert oldest_age(group) == (70.0, 70.0)
+    assert (topic.lag_seconds, topic.lag_seconds_at_least) == (70.0, 70.0)

@@ -20,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--listen", metavar="HOST:PORT", default=DEFAULT_ADDRESS, help=f"of the page (default {DEFAULT_ADDRESS})"
     )
     parser.add_argument("--read-only", action="store_true", help="refuse every change")
+    parser.add_argument(
+        "--until-stdin-ends", action="store_true", help="stop when the input ends, as it does with whoever started it"
+    )
 
 
 def console(options: argparse.Namespace) -> int:
@@ -42,6 +45,7 @@ def console(options: argparse.Namespace) -> int:
             int(port),
             lambda address: print(f"console on {address}", flush=True),
             read_only=options.read_only,
+            until_stdin_ends=options.until_stdin_ends,
         )
     except OSError as error:
         raise Refused(f"cannot listen on {options.listen}: {error.strerror}") from None

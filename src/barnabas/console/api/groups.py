@@ -16,7 +16,7 @@ SORTS = {
     "state": lambda group: str(group.state),
     "members": lambda group: group.members,
     "lag": lambda group: group.lag,
-    "lagSeconds": lambda group: group.lag_seconds,
+    "lagSeconds": lambda group: group.lag_seconds_at_least,
     "rate": lambda group: group.rate,
 }
 
@@ -32,6 +32,7 @@ def summary(group: GroupView) -> dict[str, Any]:
         "topics": group.topics,
         "lag": group.lag,
         "lagSeconds": group.lag_seconds,
+        "lagSecondsAtLeast": group.lag_seconds_at_least,
         "rate": group.rate,
     }
 

@@ -18,7 +18,7 @@ SORTS = {
     "sizeBytes": lambda topic: topic.size_bytes,
     "rate": lambda topic: topic.rate,
     "lag": lambda topic: topic.lag,
-    "lagSeconds": lambda topic: topic.lag_seconds,
+    "lagSeconds": lambda topic: topic.lag_seconds_at_least,
 }
 
 
@@ -36,6 +36,7 @@ def summary(topic: TopicView) -> dict[str, Any]:
         "byteRate": topic.byte_rate,
         "lag": topic.lag,
         "lagSeconds": topic.lag_seconds,
+        "lagSecondsAtLeast": topic.lag_seconds_at_least,
         "groups": topic.groups,
     }
 

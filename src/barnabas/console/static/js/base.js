@@ -32,12 +32,13 @@ export async function ask(path, body) {
 export function useLive(path, seconds = 2) {
   const [state, set] = useState({});
   useEffect(() => {
-    let timer, gone = false;
+    let timer, gone = false, failed = 0;
     set({});
     const turn = async () => {
       if (document.visibilityState === "visible") {
-        try { const data = await ask(path); if (!gone) set({ data }); }
-        catch (error) { if (!gone) set((old) => ({ data: old.data, error: error.message })); }
+        try { const data = await ask(path); failed = 0; if (!gone) set({ data }); }
+        // One failure is tried again before the page says so, unless there is nothing to show.
+        catch (error) { failed++; if (!gone) set((old) => ({ data: old.data, error: failed > 1 || !old.data ? error.message : undefined })); }
       }
       if (!gone) timer = setTimeout(turn, seconds * 1000);
     };
@@ -58,6 +59,7 @@ export const bytes = (n) => {
 };
 export const age = (s) => s == null ? "–" : s < 60 ? s.toFixed(1) + " s" : s < 3600 ? Math.round(s / 60) + " min"
   : s < 172800 ? (s / 3600).toFixed(1) + " h" : Math.round(s / 86400) + " d";
+export const behind = (each) => each.lagSeconds == null && each.lagSecondsAtLeast ? "≥ " + age(each.lagSecondsAtLeast) : age(each.lagSeconds);
 export const when = (ms) => ms < 0 ? "–" : new Date(ms).toISOString().replace("T", " ").replace("Z", "");
 
 export const Link = ({ to, children, ...more }) => html`<a href=${to} ...${more} onClick=${(event) => {

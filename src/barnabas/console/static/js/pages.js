@@ -1,6 +1,6 @@
 // Overview, topics, a topic, groups, a group, brokers.
 import { html, useState } from "/static/vendor/ui.js";
-import { Card, Chart, Filter, Link, Pages, Problem, Table, age, ask, bytes, count, go, query, rate, session, useLive, withQuery } from "/static/js/base.js";
+import { Card, Chart, Filter, Link, Pages, Problem, Table, age, ask, behind, bytes, count, go, query, rate, session, useLive, withQuery } from "/static/js/base.js";
 import { Messages } from "/static/js/messages.js";
 
 const list = () => "?" + query().toString();
@@ -45,7 +45,7 @@ export function Topics() {
       ["Replicas", (t) => t.replicas, { sort: "replicas", num: true }], ["Out of sync", (t) => t.outOfSync, { sort: "outOfSync", num: true }],
       ["Records", (t) => count(t.records), { sort: "records", num: true }], ["Size", (t) => bytes(t.sizeBytes), { sort: "sizeBytes", num: true }],
       ["Records/s", (t) => rate(t.rate), { sort: "rate", num: true }], ["Lag", (t) => t.groups ? count(t.lag) : "–", { sort: "lag", num: true }],
-      ["Behind", (t) => t.groups ? age(t.lagSeconds) : "–", { sort: "lagSeconds", num: true }]]} /><${Pages} data=${data} />`;
+      ["Behind", (t) => t.groups ? behind(t) : "–", { sort: "lagSeconds", num: true }]]} /><${Pages} data=${data} />`;
 }
 
 function Settings({ name }) {
@@ -99,7 +99,7 @@ export function Groups() {
       ["Group", (g) => groupLink(g.groupId), { sort: "name", cls: "name" }], ["State", (g) => html`<span class="chip">${g.state}</span>`, { sort: "state" }],
       ["Members", (g) => count(g.members), { sort: "members", num: true }], ["Topics", (g) => g.topics.length, { num: true }],
       ["Records/s", (g) => rate(g.rate), { sort: "rate", num: true }], ["Lag", (g) => count(g.lag), { sort: "lag", num: true }],
-      ["Behind", (g) => age(g.lagSeconds), { sort: "lagSeconds", num: true }]]} /><${Pages} data=${data} />`;
+      ["Behind", behind, { sort: "lagSeconds", num: true }]]} /><${Pages} data=${data} />`;
 }
 
 export function Group() {
@@ -107,7 +107,7 @@ export function Group() {
   const { data, error } = useLive("/group?id=" + encodeURIComponent(id));
   return html`<p><${Link} to="/groups">Groups<//> / ${id}</p><h1>${id}</h1><${Problem} text=${error || data?.error} />
     ${data && html`<div class="cards"><${Card} name="State" value=${data.state} /><${Card} name="Members" value=${count(data.members)} /><${Card} name="Assignor" value=${data.assignor || "–"} />
-      <${Card} name="Lag" value=${count(data.lag)} /><${Card} name="Behind" value=${age(data.lagSeconds)} /><${Card} name="Records/s" value=${rate(data.rate)} /></div>`}
+      <${Card} name="Lag" value=${count(data.lag)} /><${Card} name="Behind" value=${behind(data)} /><${Card} name="Records/s" value=${rate(data.rate)} /></div>`}
     <div class="charts"><${Chart} title="Lag in records" series=${"group.lag/" + id} /><${Chart} title="Lag in seconds" series=${"group.seconds/" + id} format=${age} /></div>
     <h2>Partitions</h2><${Table} label="Partitions" empty="Nothing committed" rows=${data?.partitionRows} columns=${[
       ["Topic", (p) => topicLink(p.topic), { cls: "name" }], ["Partition", (p) => p.partition, { num: true }], ["Offset", (p) => count(p.offset), { num: true }],
