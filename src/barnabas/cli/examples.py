@@ -64,6 +64,7 @@ _EXAMPLES: dict[str, Sequence[str]] = {
     "user alter": ("ann --password-file ann.txt",),
     "user delete": ("ann",),
     "user quota": ("", "--user ann --set producer_byte_rate=1000000"),
+    "certificate create": ("certificates", "certificates --host kafka.example --client alice"),
     "perf produce": ("speed -n 1000000 -s 100", "speed --throughput 1000 --json"),
     "perf consume": ("speed -n 1000000",),
     "perf latency": ("speed -n 1000",),

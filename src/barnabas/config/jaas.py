@@ -29,6 +29,11 @@ class JaasEntry(NamedTuple):
         return f"JaasEntry({self.module}, {', '.join(self.options)})"
 
 
+def quoted(text: str) -> str:
+    """A name or value as it stands in an entry."""
+    return '"' + re.sub(r'(["\\\\])', r"\\\1", text) + '"'
+
+
 def parse_entry(text: str) -> JaasEntry:
     """Raises ValueError, without any of the text."""
     entry = ENTRY.fullmatch(text)

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from barnabas.server.broker import Broker as ServerBroker
 from barnabas.storage.meta_properties import META_PROPERTIES
 from barnabas.testing.network import BreakableNetwork
 from barnabas.testing.request_faults import request_fault
+from barnabas.testing.security import Security
 from barnabas.testing.server_thread import ServerThread
 from barnabas.testing.topics import all_records, create_topic
 
@@ -33,6 +34,10 @@ DEFAULTS: Final = {
 class Broker:
     """`settings` are Kafka's broker settings by their dotted names; `data_dir` keeps the logs.
 
+    `listeners` are security protocols ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), each on a port of its own,
+    with throw-away certificates; `users` are names with passwords, who log in by PLAIN and SCRAM. `client_options`
+    gives the options of a client that is one of them. TLS needs the package cryptography (`barnabas[tls-tools]`).
+
     They have Kafka's defaults, but for `group.initial.rebalance.delay.ms`, which is 0: a new group is ready at once.
     Metadata lives in memory: topics are known as long as this object, across stop and start. So is the port: a client
     finds the broker again after a restart.
@@ -42,10 +47,17 @@ class Broker:
         self,
         settings: Mapping[str, object] | None = None,
         *,
+        listeners: Sequence[str] | None = None,
+        users: Mapping[str, str] | None = None,
         data_dir: str | Path | None = None,
         tree: MemoryTree | None = None,
+        security: Security | None = None,
     ) -> None:
-        """`tree` is the metadata of a cluster that this broker is one of; `Cluster` gives it."""
+        """`tree` and `security` are those of a cluster that this broker is one of; `Cluster` gives them."""
+        self._security = security
+        self._owns_security = security is None
+        if security is None and (listeners is not None or users is not None):
+            self._security = Security(["SASL_SSL"] if listeners is None else listeners, users)
         self._settings = {name: _text(value) for name, value in (settings or {}).items()}
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -71,6 +83,24 @@ class Broker:
         """The port of its address."""
         return int(self.bootstrap.rpartition(":")[2])
 
+    def address_of(self, listener: str) -> str:
+        """host:port of one of its listeners, by name."""
+        return self._running().address_of(listener)
+
+    @property
+    def authority_file(self) -> str:
+        """PEM file with what a client must trust (ssl.ca.location, ssl.truststore.location), where TLS is used."""
+        if self._security is None:
+            raise RuntimeError("no listener of the broker uses TLS")
+        return self._security.authority_file
+
+    def client_options(
+        self, user: str | None = None, *, mechanism: str = "SCRAM-SHA-512", listener: str | None = None
+    ) -> dict[str, str]:
+        """What our own clients are given besides the address: as that user (or the first one), on that listener (or the
+        first one). On an SSL listener a user is a client certificate, made here."""
+        return {} if self._security is None else self._security.client_options(user, mechanism, listener)
+
     @property
     def metrics_address(self) -> tuple[str, int]:
         """Host and port of /metrics, for a broker with a `metrics.listener` such as 127.0.0.1:0."""
@@ -93,6 +123,8 @@ class Broker:
             if self._folder_properties is not None:
                 Path(self._temporary.name, META_PROPERTIES).write_bytes(self._folder_properties)
         try:
+            if self._security is not None:
+                self._security.add_users(self._tree)
             self._thread = ServerThread(self._config(), MemoryStore(self._tree), self._network)
             self._ports = self._thread.broker.ports
         except BaseException:
@@ -109,6 +141,8 @@ class Broker:
                 # The next folder is empty too, but has the same id: else its partitions would be given up as lost.
                 self._folder_properties = properties.read_bytes()
             self._remove_temporary()
+            if self._security is not None and self._owns_security:
+                self._security.close()
 
     def kill(self) -> None:
         """As by kill -9: nothing is finished or flushed, clients find their connections gone. `start` recovers."""
@@ -152,14 +186,14 @@ class Broker:
 
     def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None) -> None:
         """A topic with these settings; raises `TopicExistsError` if there is one."""
-        create_topic(self.bootstrap, name, partitions, None, config)
+        create_topic(self.bootstrap, name, partitions, None, config, self.client_options())
 
     def records(self, topic: str, *, committed: bool = False) -> "list[ConsumerRecord]":
         """All that the topic has at this moment, partition by partition, each in the order of its offsets.
 
         `committed`: without records of transactions that are open or aborted.
         """
-        return all_records(self.bootstrap, topic, committed=committed)
+        return all_records(self.bootstrap, topic, committed=committed, options=self.client_options())
 
     def __enter__(self) -> "Broker":
         return self.start()
@@ -171,7 +205,8 @@ class Broker:
 
     def _config(self) -> BrokerConfig:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
-        given = {**DEFAULTS, "log.dirs": str(directory), **self._settings}
+        secured = {} if self._security is None else self._security.settings()
+        given = {**DEFAULTS, "log.dirs": str(directory), **secured, **self._settings}
         given["listeners"] = ",".join(self._with_port(each.strip()) for each in given["listeners"].split(","))
         return BrokerConfig.parse(given)
 

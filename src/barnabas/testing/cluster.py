@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.metadata.image import ClusterImage
 from barnabas.metadata.stores.memory import MemoryTree
 from barnabas.testing.broker import Broker
+from barnabas.testing.security import Security
 from barnabas.testing.topics import all_records, create_topic
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ PATIENCE_SECONDS: Final = 30.0
 class Cluster:
     """`settings` are for every broker; `data_dir` keeps the logs, in a folder for each broker.
 
-    Broker n of `brokers` has the node id n. They have Kafka's defaults, but for `group.initial.rebalance.delay.ms` (0).
+    `listeners` and `users` are those of `Broker`, the same at every broker; one must be PLAINTEXT, on which brokers
+    reach each other. Broker n of `brokers` has the node id n. They have Kafka's defaults, but for
+    `group.initial.rebalance.delay.ms` (0).
     """
 
     def __init__(
@@ -41,6 +44,8 @@ class Cluster:
         brokers: int = 3,
         settings: Mapping[str, object] | None = None,
         *,
+        listeners: Sequence[str] | None = None,
+        users: Mapping[str, str] | None = None,
         data_dir: str | Path | None = None,
     ) -> None:
         if brokers < 1:
@@ -48,8 +53,16 @@ class Cluster:
         self._is_temporary = data_dir is None
         self._directory = Path(data_dir or Path(tempfile.gettempdir(), f"barnabas-{uuid.uuid4().hex}"))
         tree = MemoryTree()
+        self._security: Security | None = None
+        if listeners is not None or users is not None:
+            self._security = Security(["SASL_SSL"] if listeners is None else listeners, users)
         self.brokers = tuple(
-            Broker({**(settings or {}), "node.id": number}, data_dir=self._directory / str(number), tree=tree)
+            Broker(
+                {**(settings or {}), "node.id": number},
+                data_dir=self._directory / str(number),
+                tree=tree,
+                security=self._security,
+            )
             for number in range(brokers)
         )
         self._cuts: set[frozenset[int]] = set()
@@ -63,6 +76,12 @@ class Cluster:
     def controller(self) -> int:
         """The node id of the controller, as soon as there is one that runs."""
         return self._wait_for(lambda image: self._among_running(image.controller_id))
+
+    def client_options(
+        self, user: str | None = None, *, mechanism: str = "SCRAM-SHA-512", listener: str | None = None
+    ) -> dict[str, str]:
+        """As `Broker.client_options`."""
+        return self.brokers[0].client_options(user, mechanism=mechanism, listener=listener)
 
     def start(self) -> "Cluster":
         """Starts all brokers; returns when each of them knows the others."""
@@ -84,6 +103,8 @@ class Cluster:
             broker.stop()
         if self._is_temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
+        if self._security is not None:
+            self._security.close()
 
     def kill(self, broker: int) -> None:
         """As by kill -9: nothing is finished or flushed, and its port refuses connections until `restart`."""
@@ -123,7 +144,7 @@ class Cluster:
         Returns once every broker knows it; raises `TopicExistsError` if there is one of the name.
         """
         replicas = min(3, len(self.brokers)) if replication_factor is None else replication_factor
-        create_topic(self.bootstrap, name, partitions, replicas, config)
+        create_topic(self.bootstrap, name, partitions, replicas, config, self.client_options())
         self._wait_until_everybody(lambda image: name in image.topics)
 
     def leader(self, topic: str, partition: int) -> int:
@@ -140,7 +161,7 @@ class Cluster:
 
         `committed`: without records of transactions that are open or aborted.
         """
-        return all_records(self.bootstrap, topic, committed=committed)
+        return all_records(self.bootstrap, topic, committed=committed, options=self.client_options())
 
     def clear_faults(self) -> None:
         """No more requests fail on purpose, at any broker."""

@@ -6,7 +6,7 @@ The clients are imported on first use: they take as long as the broker, and many
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from barnabas.types import TopicPartition
 
@@ -15,21 +15,27 @@ if TYPE_CHECKING:
 
 
 def create_topic(
-    bootstrap: str, name: str, partitions: int, replication_factor: int | None, config: Mapping[str, object] | None
+    bootstrap: str,
+    name: str,
+    partitions: int,
+    replication_factor: int | None,
+    config: Mapping[str, object] | None,
+    options: Mapping[str, Any],
 ) -> None:
+    """`options` are the client's, where brokers want to know who it is."""
     from barnabas.client.admin import Admin
 
-    with Admin(bootstrap) as admin:
+    with Admin(bootstrap, **options) as admin:
         admin.create_topic(
             name, partitions=partitions, replication_factor=replication_factor, config=dict(config or {})
         )
 
 
-def all_records(bootstrap: str, topic: str, *, committed: bool) -> list[ConsumerRecord]:
+def all_records(bootstrap: str, topic: str, *, committed: bool, options: Mapping[str, Any]) -> list[ConsumerRecord]:
     from barnabas.client.consumer import Consumer
 
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed" if committed else "read_uncommitted"
-    with Consumer(bootstrap, isolation_level=isolation, max_poll_records=10_000) as consumer:
+    with Consumer(bootstrap, isolation_level=isolation, max_poll_records=10_000, **options) as consumer:
         partitions = [TopicPartition(topic, each.partition) for each in consumer.partitions_for(topic)]
         consumer.assign(partitions)
         consumer.seek_to_beginning()
