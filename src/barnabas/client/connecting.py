@@ -141,6 +141,7 @@ class Connector:
 
 
 def _begin_session(connection: Connection, lifetime_ms: int) -> None:
+    connection.reauthenticate_at = None
     if lifetime_ms > 0:
         share = environment().new_random().uniform(*REAUTHENTICATE_SHARE)
         connection.reauthenticate_at = asyncio.get_running_loop().time() + share * lifetime_ms / 1000

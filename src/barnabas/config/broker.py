@@ -33,6 +33,8 @@ MECHANISM_PREFIX = re.compile(r"(?:plain|scram-sha-256|scram-sha-512|oauthbearer
 """After that of a listener, in front of the settings of one SASL mechanism."""
 PER_LISTENER = re.compile(r"ssl\..+|sasl\..+|connections\.max\.reauth\.ms")
 """The settings that take effect for one listener."""
+PER_MECHANISM = frozenset(["connections.max.reauth.ms"])
+"""Those of them that every SASL mechanism can have for itself."""
 PLUGIN_PREFIXES = {
     "rsm.config.": NO_TIERS,
     "rlmm.config.": NO_TIERS,
@@ -230,7 +232,7 @@ def no_effect(given: Mapping[str, str]) -> list[str]:
 def _no_effect_for_listener(whole_name: str, name: str) -> str:
     setting = BrokerConfig.settings.get(name)
     match = LISTENER_PREFIX.fullmatch(whole_name)
-    if match is not None and match[1] != name and not match[1].startswith("plain."):
+    if match is not None and match[1] != name and not match[1].startswith("plain.") and name not in PER_MECHANISM:
         return ONE_MECHANISM
     if setting is not None and _is_per_listener(name):
         return setting.no_effect

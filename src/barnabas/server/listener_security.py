@@ -16,6 +16,9 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.config.faults import ConfigFaults
 from barnabas.config.listeners import Listener
 from barnabas.config.security_rules import plain_users
+from barnabas.machines.sasl.mechanism import ServerMechanism
+from barnabas.machines.sasl.plain import PlainServer
+from barnabas.machines.sasl.scram_server import ScramServer
 from barnabas.metadata.image import ClusterImage
 from barnabas.net.connection import Connection
 from barnabas.net.context import RequestHandler
@@ -112,7 +115,7 @@ class ListenerSecurity:
                     return
                 session = Session(principal=Principal("User", name))
         if self._uses_sasl:
-            connection.handler = SaslGate(connection, self._dispatcher, self._sasl, self._timers)
+            connection.handler = SaslGate(connection, self._dispatcher, self._sasl, self._timers, self._clock)
         else:
             connection.session = session
 
@@ -137,12 +140,26 @@ class ListenerSecurity:
 
     def _sasl_settings(self, config: BrokerConfig) -> SaslSettings:
         own = config.for_listener(self.name)
+        mechanisms = tuple(name.upper() for name in own.sasl_enabled_mechanisms)
+        users = plain_users(config, self.name) if self._uses_sasl else {}
+
+        def begin(mechanism: str) -> ServerMechanism:
+            return PlainServer(users) if mechanism == "PLAIN" else self._scram(mechanism)
+
         return SaslSettings(
-            mechanisms=tuple(name.upper() for name in own.sasl_enabled_mechanisms),
-            plain_users=plain_users(config, self.name) if self._uses_sasl else {},
-            scram_credential=lambda mechanism, user: credentials_of(self._image(), user).get(mechanism),
-            fake_key=self._fake_key,
+            mechanisms=mechanisms,
+            begin=begin,
+            session_ms={each: config.for_listener(self.name, each).connections_max_reauth_ms for each in mechanisms},
             failure_delay_ms=own.connection_failed_authentication_delay_ms,
             timeout_ms=own.socket_connection_setup_timeout_max_ms,
+            first_frame_max_bytes=own.sasl_server_max_receive_size,
             frame_max_bytes=own.socket_request_max_bytes,
+        )
+
+    def _scram(self, mechanism: str) -> ScramServer:
+        return ScramServer(
+            mechanism,
+            lambda user: credentials_of(self._image(), user).get(mechanism),
+            secrets.token_urlsafe(24),
+            self._fake_key,
         )

@@ -8,7 +8,6 @@ from barnabas.config.areas.effect import (
     NO_PLUGINS,
     NO_QUORUM,
     NO_RATE,
-    NO_REAUTHENTICATION,
     ONE_LOOP,
     RELEASED_ONLY,
 )
@@ -57,9 +56,7 @@ class NetworkSettings(SettingsTable):
         importance=LOW,
     )
     connections_max_idle_ms: int = int64(600_000, "Idle time after which a connection is closed; -1 disables it.")
-    connections_max_reauth_ms: int = int64(
-        0, "Time after which a SASL client must reauthenticate; 0 disables it.", no_effect=NO_REAUTHENTICATION
-    )
+    connections_max_reauth_ms: int = int64(0, "Time after which a SASL client must reauthenticate; 0 disables it.")
     early_start_listeners: str | None = string(
         None, "Listeners that start before the authorizer is ready.", importance=HIGH, no_effect=NO_AUTHORIZER
     )

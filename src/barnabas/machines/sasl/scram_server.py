@@ -61,6 +61,9 @@ class ScramCredential(NamedTuple):
 class ScramServer:
     """`username` is known after the first message, `is_done` set once the proof was right."""
 
+    expires_at_ms: int | None = None
+    is_token = False
+
     def __init__(
         self, mechanism: str, find: Callable[[str], ScramCredential | None], nonce: str, fake_key: bytes
     ) -> None:
@@ -78,12 +81,12 @@ class ScramServer:
         self.is_done = False
 
     def respond(self, message: bytes) -> bytes:
-        """Raises SaslError."""
+        """Raises SaslError, the same for whatever is wrong."""
         try:
             text = message.decode()
-        except UnicodeDecodeError:
+            return self._check(text) if self._challenge else self._begin(text)
+        except (UnicodeDecodeError, SaslError):
             raise SaslError(f"{INVALID} {self._name}") from None
-        return self._check(text) if self._challenge else self._begin(text)
 
     def _begin(self, text: str) -> bytes:
         match = FIRST.fullmatch(text)
