@@ -1,11 +1,16 @@
 """Delayed messages from end to end: on one broker, over kills, and in a cluster whose leaders die."""
 
+import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from barnabas import Admin, Consumer, Producer
+from barnabas import Admin, Consumer, Producer, aio
 from barnabas.client.consumer import ConsumerRecord
 from barnabas.errors import KafkaError
 from barnabas.testing import Broker, Cluster
@@ -125,3 +130,24 @@ def test_a_leader_that_dies_costs_nothing(which: str) -> None:
         cluster.kill(cluster.leader(which, 0))
         send_numbers(cluster.bootstrap, 100, 50, 100)
         check_once(cluster.bootstrap, 150)
+
+
+def test_our_clients_find_the_intake(broker: Broker) -> None:
+    with Producer(broker.bootstrap) as producer:
+        producer.send("orders", b"blocking", deliver_at=datetime.now(UTC)).result(30)
+
+    async def send() -> None:
+        async with aio.Producer(broker.bootstrap) as producer:
+            await (await producer.send("orders", b"asyncio", deliver_after="1ms"))
+
+    asyncio.run(send())
+    assert [each.value for each in read(broker.bootstrap, 2)] == [b"blocking", b"asyncio"]
+
+
+def test_the_produce_command_delays(broker: Broker, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes(b"one\n")
+    command = [sys.executable, "-m", "barnabas", "produce", "-b", broker.bootstrap, "orders", str(tmp_path / "lines")]
+    for option in ("--deliver-after=20ms", "--deliver-at=2020-01-31T12:00"):
+        subprocess.run([*command, option], check=True, timeout=60)
+    found = read(broker.bootstrap, 2)
+    assert [dict(each.headers)["delayed-topic"] for each in found] == 2 * [b"orders.delayed"]

@@ -62,6 +62,14 @@ def delay_ms(value: bytes) -> int:
     return int(match[1]) * _UNITS[(match[2] or b"ms").decode()]
 
 
+def text_delay_ms(text: str) -> int:
+    """A delay as people write it. Raises ValueError."""
+    match = _DELAY.fullmatch(text.encode())
+    if match is None:
+        raise ValueError(f"a delay is {text!r}: give milliseconds, or a number with ms, s, m, h or d")
+    return int(match[1]) * _UNITS[(match[2] or b"ms").decode()]
+
+
 def _number(value: bytes, name: str) -> int:
     if _NUMBER.fullmatch(value):
         return int(value)

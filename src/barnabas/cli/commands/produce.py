@@ -22,6 +22,7 @@ from barnabas.cli.data.line_input import LineInput
 from barnabas.cli.exit_status import FAILED, INTERRUPTED
 from barnabas.cli.numbers import partition
 from barnabas.cli.output import counted
+from barnabas.cli.times import duration_ms, milliseconds
 
 if TYPE_CHECKING:
     from barnabas.client.producer import Producer
@@ -46,6 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--partition", type=partition, metavar="N", help="send all to this partition")
     parser.add_argument("-z", "--compression", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd")
     parser.add_argument("--acks", choices=["all", "-1", "1", "0"], help="who must have a record (default all)")
+    due = parser.add_mutually_exclusive_group()
+    due.add_argument("--deliver-at", metavar="TIME", help="deliver the records then: 2026-01-31T12:00 (UTC), or ms")
+    due.add_argument("--deliver-after", metavar="TIME", help="deliver the records after this time: 90s, 15m, 2h, 7d")
     add_json_argument(parser)
 
 
@@ -195,6 +199,10 @@ def _sender(producer: "Producer", options: argparse.Namespace, outcomes: Outcome
     same: dict[str, Any] = {} if options.partition is None else {"partition": options.partition}
     if headers := _headers(options.header):
         same["headers"] = headers
+    if options.deliver_at is not None:
+        same["deliver_at"] = milliseconds(options.deliver_at, "--deliver-at")
+    if options.deliver_after is not None:
+        same["deliver_after"] = duration_ms(options.deliver_after, "--deliver-after")
     if outcomes.reported:
         same["on_delivery"] = outcomes.on_delivery
     return partial(producer.send, options.topic, **same)

@@ -133,14 +133,30 @@ cdef class SendPath:
         self._topics = topics
         self._lock = lock
 
-    def send(self, topic, value=None, key=None, *, partition=None, timestamp=None, headers=None, on_delivery=None):
+    def send(
+        self,
+        topic,
+        value=None,
+        key=None,
+        *,
+        partition=None,
+        timestamp=None,
+        headers=None,
+        on_delivery=None,
+        deliver_at=None,
+        deliver_after=None,
+    ):
         """Puts a record into a batch and returns at once; the delivery reports its outcome.
 
         Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
-        called with the delivery on the I/O thread. `timestamp` is in milliseconds.
+        called with the delivery on the I/O thread. `timestamp` is in milliseconds. `deliver_at` (a datetime, or
+        milliseconds since 1970) or `deliver_after` (a timedelta, milliseconds, or "10m") make it a delayed message.
         """
         cdef BatchSlot batch
         cdef Delivery delivery
+        if deliver_at is not None or deliver_after is not None:
+            record = (topic, value, key, partition, timestamp, headers)
+            return self._send_delayed(record, on_delivery, deliver_at, deliver_after)
         if (key is None or type(key) is bytes) and (value is None or type(value) is bytes):
             found = self._topics.get(topic)
             if found is not None:

@@ -7,6 +7,7 @@ longer is in `delivery` and in the slow path, which both twins share.
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from barnabas.client.producer import delivery as calls
@@ -95,12 +96,18 @@ class SendPath:
         timestamp: int | None = None,
         headers: Sequence[tuple[str, bytes | None]] | None = None,
         on_delivery: Callable[[Delivery], object] | None = None,
+        deliver_at: int | datetime | None = None,
+        deliver_after: int | timedelta | str | None = None,
     ) -> Delivery:
         """Puts a record into a batch and returns at once; the delivery reports its outcome.
 
         Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
-        called with the delivery on the I/O thread. `timestamp` is in milliseconds.
+        called with the delivery on the I/O thread. `timestamp` is in milliseconds. `deliver_at` (a datetime, or
+        milliseconds since 1970) or `deliver_after` (a timedelta, milliseconds, or "10m") make it a delayed message.
         """
+        if deliver_at is not None or deliver_after is not None:
+            record = (topic, value, key, partition, timestamp, headers)
+            return self._send_delayed(record, on_delivery, deliver_at, deliver_after)
         slot = self._topics.get(topic)
         plain = (key is None or type(key) is bytes) and (value is None or type(value) is bytes)
         if slot is not None and plain and (headers is None or type(headers) is list):
@@ -123,6 +130,15 @@ class SendPath:
         timestamp: int | None,
         headers: Sequence[tuple[str, bytes | None]] | None,
         on_delivery: Callable[[Delivery], object] | None,
+    ) -> Delivery:
+        raise NotImplementedError
+
+    def _send_delayed(
+        self,
+        record: tuple[Any, ...],
+        on_delivery: Callable[[Delivery], object] | None,
+        deliver_at: int | datetime | None,
+        deliver_after: int | timedelta | str | None,
     ) -> Delivery:
         raise NotImplementedError
 

@@ -7,6 +7,7 @@ from typing import Any, Self, Unpack
 from barnabas.client.facade import AsyncFacade, awaited, plain
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.delayed import DeliverAfter, DeliverAt
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.record import OnDelivery, ProducerRecord
 from barnabas.client.producer.user_calls import ProducerCalls
@@ -45,13 +46,19 @@ class Producer(AsyncFacade):
         timestamp: int | None = None,
         headers: Sequence[tuple[str, bytes | None]] | None = None,
         on_delivery: OnDelivery | None = None,
+        deliver_at: DeliverAt | None = None,
+        deliver_after: DeliverAfter | None = None,
     ) -> Delivery:
         """Puts a record into a batch; `await` the delivery for its outcome.
 
         Waits up to max.block.ms if the topic is not known yet or buffer.memory is full, then raises. `on_delivery` is
-        called with the delivery on the I/O thread. `timestamp` is in milliseconds.
+        called with the delivery on the I/O thread. `timestamp` is in milliseconds. `deliver_at` (a datetime, or
+        milliseconds since 1970) or `deliver_after` (a timedelta, milliseconds, or "10m") make it a delayed message.
         """
         record = ProducerRecord(topic, value, key, partition, timestamp, headers)
+        if deliver_at is not None or deliver_after is not None:
+            delayed: Delivery = await self._core.send_delayed(record, on_delivery, deliver_at, deliver_after)
+            return delayed
         sent = self._core.try_send(record, on_delivery)
         return sent if isinstance(sent, Delivery) else await self._core.send_later(sent)
 

@@ -22,6 +22,7 @@ from barnabas.client.producer import at_exit
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch import ProducerBatch
 from barnabas.client.producer.buffer_pool import Limits
+from barnabas.client.producer.delayed import DelayedTopics
 from barnabas.client.producer.gates import Gate, IdempotenceGate, OpenGate
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.intake import Intake, closed_error
@@ -55,6 +56,7 @@ class ProducerCore:
         self.cluster = cluster or ClusterClient(options, clock=clock, topic_expiry_ms=options.metadata_max_idle_ms)
         self.accumulator = Accumulator(_limits(options), self.clock, wake_sender=lambda: io.call(self._wake))
         self.intake = Intake(options, self.accumulator)
+        self.delayed_topics = DelayedTopics(self.cluster, options.metadata_max_age_ms)
         self.meters = ProducerMeters()
         self.io = io
         self._identity = (

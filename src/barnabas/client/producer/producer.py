@@ -7,6 +7,7 @@ from typing import Any, Self, Unpack
 from barnabas.client.facade import BlockingFacade, plain, waiting
 from barnabas.client.options.kwargs import ProducerKwargs
 from barnabas.client.options.producer import ProducerOptions
+from barnabas.client.producer.delayed import DeliverAfter, DeliverAt
 from barnabas.client.producer.fast_path import Delivery, SendPath
 from barnabas.client.producer.record import OnDelivery, ProducerRecord
 from barnabas.client.producer.user_calls import ProducerCalls
@@ -52,6 +53,17 @@ class Producer(SendPath, BlockingFacade):
         record = ProducerRecord(topic, value, key, partition, timestamp, headers)
         sent = self._core.try_send(record, on_delivery)
         return sent if isinstance(sent, Delivery) else self._side.run(self._core.send_later(sent))
+
+    def _send_delayed(
+        self,
+        record: tuple[Any, ...],
+        on_delivery: OnDelivery | None,
+        deliver_at: DeliverAt | None,
+        deliver_after: DeliverAfter | None,
+    ) -> Delivery:
+        given = ProducerRecord(*record)
+        sent: Delivery = self._side.run(self._core.send_delayed(given, on_delivery, deliver_at, deliver_after))
+        return sent
 
     send_arrow = waiting(ProducerCalls.send_arrow)
     """Sends every row of a pyarrow.RecordBatch; the handle is for all of them."""

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
+from barnabas.client.consumer.arguments import topic_of
 from barnabas.client.environment import environment
 from barnabas.client.errors import AbortableTransactionError, BufferFullError, ClosedError
 from barnabas.client.facade import NothingToAwait, on_io
@@ -20,6 +21,7 @@ from barnabas.client.producer.arrow_send import ArrowSending, RowsDelivery
 from barnabas.client.producer.at_exit import finish_collected
 from barnabas.client.producer.buffer_pool import MemoryWaiter
 from barnabas.client.producer.core import ProducerCore
+from barnabas.client.producer.delayed import DeliverAfter, DeliverAt, header, with_header
 from barnabas.client.producer.fast_path import Delivery
 from barnabas.client.producer.record import OnDelivery, PreparedRecord, ProducerRecord
 from barnabas.client.producer.transaction_requests import GroupMetadata
@@ -69,6 +71,25 @@ class ProducerCalls:
             intake.interceptors.on_refused(error)
             raise
         return outcome if isinstance(outcome, Delivery) else Unsent(prepared, outcome)
+
+    async def send_delayed(
+        self,
+        record: ProducerRecord,
+        on_delivery: OnDelivery | None,
+        deliver_at: DeliverAt | None,
+        deliver_after: DeliverAfter | None,
+    ) -> Delivery:
+        """To the intake of the topic, which is looked up the first time, for up to max.block.ms."""
+        core = self.core
+        core.accumulator.check_open()
+        topic_of(record.topic)
+        record = with_header(record, *header(deliver_at, deliver_after))
+        intake = core.delayed_topics.known(record.topic)
+        if intake is None:
+            deadline = Deadline(core.options.max_block_ms)
+            intake = await self.side.on_io(self.io, core.delayed_topics.find_intake(record.topic, deadline))
+        sent = self.try_send(record._replace(topic=intake), on_delivery)
+        return sent if isinstance(sent, Delivery) else await self.send_later(sent)
 
     async def send_later(self, unsent: Unsent) -> Delivery:
         """Waits up to max.block.ms for metadata or memory."""
