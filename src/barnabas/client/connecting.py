@@ -15,6 +15,7 @@ from barnabas.client.errors import AuthenticationError, ClientTimeoutError, Unre
 from barnabas.client.metadata import Node
 from barnabas.client.options.common import CommonOptions
 from barnabas.client.sasl.authentication import REAUTHENTICATE_SHARE, authenticate
+from barnabas.client.sasl.tokens import TokenSource
 from barnabas.client.security import tls_context
 from barnabas.transport.channel import Channel, Network, ResolvedAddress, SocketOptions
 
@@ -36,6 +37,7 @@ class Connector:
             send_buffer_bytes=options.send_buffer_bytes, receive_buffer_bytes=options.receive_buffer_bytes
         )
         self._tls: ssl.SSLContext | None = None
+        self._tokens = TokenSource(options)
 
     async def connect(self, node: Node, failures: int = 0) -> Connection:
         """Raises UnreachableError, AuthenticationError. More `failures` so far mean a longer time-out."""
@@ -56,7 +58,7 @@ class Connector:
             versions = await ask_versions(connection)
             connection.on_handshake_done(versions)
             if options.uses_sasl:
-                _begin_session(connection, await authenticate(connection, options))
+                _begin_session(connection, await authenticate(connection, options, self._tokens))
         except ClientTimeoutError as error:
             connection.close(error.message)
             raise UnreachableError(node.address, "it takes connections, but does not respond") from error
@@ -82,7 +84,7 @@ class Connector:
 
     async def _reauthenticate(self, connection: Connection) -> None:
         try:
-            lifetime_ms = await authenticate(connection, self._options)
+            lifetime_ms = await authenticate(connection, self._options, self._tokens)
         except BaseException as error:
             connection.close(f"authenticating again failed ({error})")
             raise

@@ -232,7 +232,12 @@ def no_effect(given: Mapping[str, str]) -> list[str]:
 def _no_effect_for_listener(whole_name: str, name: str) -> str:
     setting = BrokerConfig.settings.get(name)
     match = LISTENER_PREFIX.fullmatch(whole_name)
-    if match is not None and match[1] != name and not match[1].startswith("plain.") and name not in PER_MECHANISM:
+    if (
+        match is not None
+        and match[1] != name
+        and not match[1].startswith(("plain.", "oauthbearer."))
+        and name not in PER_MECHANISM
+    ):
         return ONE_MECHANISM
     if setting is not None and _is_per_listener(name):
         return setting.no_effect

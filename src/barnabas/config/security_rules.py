@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from barnabas.config.faults import Fault
 from barnabas.config.jaas import JaasEntry, parse_entry
+from barnabas.config.oauth import OAUTHBEARER, oauth_rules
 
 if TYPE_CHECKING:
     from barnabas.config.broker import BrokerConfig
 
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 CONVERT = "only PEM can be read: turn it into PEM with `keytool -importkeystore` and `openssl pkcs12`, and set {}=PEM"
 
 
@@ -81,6 +82,8 @@ def _sasl(config: "BrokerConfig", name: str) -> Iterator[str]:
             "sasl.enabled.mechanisms",
             f"{where}{', '.join(unknown) or 'none'} cannot be offered, only: {', '.join(MECHANISMS)}",
         )
+    if OAUTHBEARER in enabled:
+        yield from oauth_rules(config, name)
     if "PLAIN" not in enabled:
         return
     setting = f"listener.name.{name.lower()}.plain.sasl.jaas.config"

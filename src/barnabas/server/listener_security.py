@@ -15,14 +15,18 @@ from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.faults import ConfigFaults
 from barnabas.config.listeners import Listener
+from barnabas.config.oauth import OAUTHBEARER, OauthConfig, oauth_config
 from barnabas.config.security_rules import plain_users
 from barnabas.machines.sasl.mechanism import ServerMechanism
+from barnabas.machines.sasl.oauth import OauthServer
 from barnabas.machines.sasl.plain import PlainServer
 from barnabas.machines.sasl.scram_server import ScramServer
 from barnabas.metadata.image import ClusterImage
 from barnabas.net.connection import Connection
 from barnabas.net.context import RequestHandler
+from barnabas.net.deferred import Deferred
 from barnabas.net.timers import Timers
+from barnabas.server.bearer_tokens import BearerTokens, bearer_tokens
 from barnabas.server.certificate_principal import PrincipalRule, name_of, parse_rules
 from barnabas.server.request import Principal
 from barnabas.server.sasl_gate import SaslGate, SaslSettings
@@ -61,12 +65,13 @@ class ListenerSecurity:
         self._next_check_ms = 0
         self._image = image
         self._fake_key = secrets.token_bytes(32)
+        self._tokens: tuple[OauthConfig, BearerTokens] | None = None
         self._sasl = self._sasl_settings(config)
 
     @property
     def needs_scram_users(self) -> bool:
         """Whether nobody can log in here without users in the metadata."""
-        return self._uses_sasl and not any(name == "PLAIN" for name in self._sasl.mechanisms)
+        return self._uses_sasl and not any(name in ("PLAIN", OAUTHBEARER) for name in self._sasl.mechanisms)
 
     @property
     def handshake_timeout_ms(self) -> int:
@@ -143,18 +148,36 @@ class ListenerSecurity:
         mechanisms = tuple(name.upper() for name in own.sasl_enabled_mechanisms)
         users = plain_users(config, self.name) if self._uses_sasl else {}
 
+        tokens = self._bearer_tokens(config) if self._uses_sasl and OAUTHBEARER in mechanisms else None
+
         def begin(mechanism: str) -> ServerMechanism:
+            if mechanism == OAUTHBEARER and tokens is not None:
+                return OauthServer(tokens.validate, self._on_token_refused)
             return PlainServer(users) if mechanism == "PLAIN" else self._scram(mechanism)
+
+        def prepare(mechanism: str, message: bytes) -> Deferred[None] | None:
+            return tokens.prepare(message) if mechanism == OAUTHBEARER and tokens is not None else None
 
         return SaslSettings(
             mechanisms=mechanisms,
             begin=begin,
+            prepare=prepare,
             session_ms={each: config.for_listener(self.name, each).connections_max_reauth_ms for each in mechanisms},
             failure_delay_ms=own.connection_failed_authentication_delay_ms,
             timeout_ms=own.socket_connection_setup_timeout_max_ms,
             first_frame_max_bytes=own.sasl_server_max_receive_size,
             frame_max_bytes=own.socket_request_max_bytes,
         )
+
+    def _bearer_tokens(self, config: BrokerConfig) -> BearerTokens:
+        """The same as before while the settings are, with the keys that it has read."""
+        wanted = oauth_config(config, self.name)
+        if self._tokens is None or self._tokens[0] != wanted:
+            self._tokens = wanted, bearer_tokens(wanted, self._clock)
+        return self._tokens[1]
+
+    def _on_token_refused(self, why: str) -> None:
+        logger.info("listener %s: a token is refused: %s", self.name, why)
 
     def _scram(self, mechanism: str) -> ScramServer:
         return ScramServer(

@@ -46,6 +46,8 @@ class SaslSettings:
     mechanisms: tuple[str, ...]
     begin: Callable[[str], ServerMechanism] = field(repr=False)
     """The broker's side of an exchange by that mechanism."""
+    prepare: Callable[[str, bytes], Deferred[None] | None]
+    """(mechanism, message) -> what has to be waited for before the message can be looked at"""
     session_ms: Mapping[str, int]
     """By mechanism: after how long a client must authenticate again; 0 for never."""
     failure_delay_ms: int
@@ -96,7 +98,8 @@ class SaslGate:
         if self._is_failing:
             return None
         if self._raw:
-            return self._authenticate_raw(bytes(frame))
+            message = bytes(frame)
+            return self._when_prepared(message, lambda: self._authenticate_raw(message))
         header = decode_request_header(frame)
         if header.api_key == ApiKey.API_VERSIONS and self._mechanism is None and self._previous is None:
             return self._dispatcher.on_request(connection, frame)
@@ -130,12 +133,32 @@ class SaslGate:
 
     def _authenticate(self, header: RequestHeader, frame: memoryview) -> Reply:
         request = decode(SaslAuthenticateRequest, header.api_version, frame, header.body_position)[0]
+        message = bytes(request.auth_bytes)
+        return self._when_prepared(message, lambda: self._answer(header, message))
+
+    def _when_prepared(self, message: bytes, answer: Callable[[], Reply]) -> Reply:
+        """The answer, or later; nothing else is read from the connection meanwhile."""
+        mechanism = self._mechanism
+        ready = None if mechanism is None else self._settings.prepare(mechanism, message)
+        if ready is None:
+            return answer()
+        connection = self._connection
+        connection.pause_for_long_request()
+
+        def go_on(_: None) -> Parts | Deferred[Parts]:
+            connection.resume_after_long_request()
+            found = answer()
+            return [found] if isinstance(found, bytes) else found or []
+
+        return ready.then(go_on)
+
+    def _answer(self, header: RequestHeader, message: bytes) -> Reply:
         session_ms = 0
         if self._exchange is None:
             error, text = ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate request received before SaslHandshake"
         else:
             try:
-                answer, session_ms = self._respond(self._exchange, bytes(request.auth_bytes))
+                answer, session_ms = self._respond(self._exchange, message)
             except SaslError as refused:
                 error, text = ErrorCode.SASL_AUTHENTICATION_FAILED, str(refused)
             else:

@@ -3,13 +3,13 @@
 bootstrap_servers is left out: it is the constructors' first argument. A test compares these with the tables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict
 
 from barnabas.client.options.plugins import Deserializer, Partitioner, Serializer
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Assignor = Literal["range", "roundrobin", "sticky", "cooperative-sticky"]
 
@@ -32,6 +32,11 @@ class CommonKwargs(TypedDict, total=False):
     retry_backoff_ms: int
     sasl_jaas_config: str
     sasl_mechanism: SaslMechanism
+    sasl_oauthbearer_client_credentials_client_id: str
+    sasl_oauthbearer_client_credentials_client_secret: str
+    sasl_oauthbearer_scope: str
+    sasl_oauthbearer_token_callback: Callable[[], str]
+    sasl_oauthbearer_token_endpoint_url: str
     sasl_password: str
     sasl_username: str
     security_protocol: SecurityProtocol

@@ -12,7 +12,7 @@ JVM_ONLY = "it is about Java; leave it out, TLS is the Python interpreter's"
 NO_ENGINE = "Java classes cannot be loaded; use the ssl_... options with PEM files"
 NO_PLUGIN = "Java classes cannot be loaded; use sasl_mechanism PLAIN or SCRAM with sasl_username and sasl_password"
 NO_KERBEROS = "Kerberos (GSSAPI) is not offered; use sasl_mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
-NO_OAUTH = "OAUTHBEARER is not offered; use sasl_mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
+NO_OAUTH = "use sasl_oauthbearer_token_callback, or sasl_oauthbearer_token_endpoint_url with client credentials"
 
 _GROUPS = {
     NO_METRICS: "metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms",
@@ -30,13 +30,11 @@ _GROUPS = {
         sasl.oauthbearer.assertion.claim.nbf.seconds sasl.oauthbearer.assertion.claim.sub
         sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.private.key.file
         sasl.oauthbearer.assertion.private.key.passphrase sasl.oauthbearer.assertion.template.file
-        sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
         sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
         sasl.oauthbearer.header.urlencode sasl.oauthbearer.jwks.endpoint.refresh.ms
         sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
         sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class
-        sasl.oauthbearer.scope sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
-        sasl.oauthbearer.token.endpoint.url""",
+        sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name""",
     "a PEM file has none; ssl_key_password is the key's": "ssl.keystore.password",
     "a PEM file has none": "ssl.truststore.password",
 }
@@ -52,7 +50,7 @@ IGNORED_IN_FILES = frozenset(
         "auto.include.jmx.reporter",
     ]
 )
-"""Kerberos and OAUTHBEARER are refused by their sasl.mechanism; for another mechanism their options mean nothing."""
+"""Kerberos is refused by its sasl.mechanism; for another mechanism its options mean nothing."""
 CONSUMER_REFUSED: Mapping[str, str] = MappingProxyType(
     {
         **COMMON_REFUSED,

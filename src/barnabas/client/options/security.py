@@ -1,18 +1,40 @@
 """TLS and SASL options. Keys and certificates are PEM, as files or as text; what only a JVM can do is refused."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from barnabas.client.options.option import HIGH, LOW, choice, secret, text, texts
+from barnabas.client.options.option import HIGH, LOW, choice, python, secret, text, texts
 from barnabas.client.options.reading import OptionsTable
 from barnabas.client.sasl.jaas import parse_jaas
 from barnabas.config.checks import Check, each_of
+from barnabas.config.jaas import parse_entry
 from barnabas.config.table import settings_area
+from barnabas.config.urls import url_fault
 
 PEM_ONLY = Check(
     "PEM (turn a JKS or PKCS12 store into PEM with `keytool -importkeystore` and `openssl pkcs12`)",
     lambda value: value.upper() == "PEM",
 )
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+
+
+def _to_callback(given: Any) -> Callable[[], str]:
+    if not callable(given):
+        raise ValueError("must be a function without arguments that returns a token")
+    found: Callable[[], str] = given
+    return found
+
+
+class OauthClient(NamedTuple):
+    """Who asks an identity provider for a token."""
+
+    client_id: str
+    secret: str
+    scope: str
+    truststore: str | None
+
+    def __repr__(self) -> str:
+        return f"OauthClient({self.client_id})"
 
 
 @settings_area
@@ -32,6 +54,15 @@ class SecurityOptions(OptionsTable):
     sasl_jaas_config: str | None = secret(
         None, "User name and password in the form of a JAAS entry, as Java's clients have it."
     )
+    sasl_oauthbearer_token_callback: Callable[[], str] | None = python(
+        None, "Function that returns a token for OAUTHBEARER; it is called in a thread.", _to_callback
+    )
+    sasl_oauthbearer_token_endpoint_url: str | None = text(
+        None, "Where a token is asked for with client id and secret (https://), or a file that holds one (file://)."
+    )
+    sasl_oauthbearer_client_credentials_client_id: str | None = text(None, "Client id at the identity provider.")
+    sasl_oauthbearer_client_credentials_client_secret: str | None = secret(None, "Its secret.")
+    sasl_oauthbearer_scope: str | None = text(None, "Scope that is asked for with a token.")
     ssl_truststore_location: str | None = text(
         None, "PEM file with the certificates that are trusted; the system's own where left out.", importance=HIGH
     )
@@ -72,6 +103,16 @@ class SecurityOptions(OptionsTable):
             return parse_jaas(self.sasl_jaas_config)
         return self.sasl_username or "", self.sasl_password or ""
 
+    def oauth_client(self) -> OauthClient:
+        """From the options, or from the JAAS entry as older clients have it. Raises ValueError."""
+        entry = {} if self.sasl_jaas_config is None else parse_entry(self.sasl_jaas_config).options
+        return OauthClient(
+            self.sasl_oauthbearer_client_credentials_client_id or entry.get("clientId", ""),
+            self.sasl_oauthbearer_client_credentials_client_secret or entry.get("clientSecret", ""),
+            self.sasl_oauthbearer_scope or entry.get("scope", ""),
+            entry.get("ssl.truststore.location"),
+        )
+
 
 def sasl_faults(options: SecurityOptions) -> Iterator[str]:
     named = sorted(name for name in options.given if name.startswith("sasl_"))
@@ -81,6 +122,9 @@ def sasl_faults(options: SecurityOptions) -> Iterator[str]:
         return
     if options.sasl_mechanism is None:
         yield f"sasl_mechanism: missing, one of: {', '.join(MECHANISMS)} (Kafka's default GSSAPI is not offered)"
+    if options.sasl_mechanism == "OAUTHBEARER":
+        yield from _oauth_faults(options)
+        return
     if options.sasl_jaas_config is not None:
         if options.sasl_username is not None or options.sasl_password is not None:
             yield "sasl_jaas_config and sasl_username/sasl_password exclude each other"
@@ -90,6 +134,28 @@ def sasl_faults(options: SecurityOptions) -> Iterator[str]:
             yield f"sasl_jaas_config: {fault}"
     elif not options.sasl_username or options.sasl_password is None:
         yield "sasl_username and sasl_password: both are needed for SASL"
+
+
+def _oauth_faults(options: SecurityOptions) -> Iterator[str]:
+    url = options.sasl_oauthbearer_token_endpoint_url
+    if (url is None) == (options.sasl_oauthbearer_token_callback is None):
+        yield "OAUTHBEARER needs sasl_oauthbearer_token_callback or sasl_oauthbearer_token_endpoint_url, and only one"
+    if options.sasl_username is not None or options.sasl_password is not None:
+        yield "sasl_username and sasl_password: not for OAUTHBEARER"
+    if url is None:
+        return
+    if (fault := url_fault(url)) is not None:
+        yield f"sasl_oauthbearer_token_endpoint_url: {fault}"
+    try:
+        client = options.oauth_client()
+    except ValueError as unreadable:
+        yield f"sasl_jaas_config: {unreadable}"
+        return
+    if not url.startswith("file:") and not (client.client_id and client.secret):
+        yield (
+            "sasl_oauthbearer_client_credentials_client_id and sasl_oauthbearer_client_credentials_client_secret: both"
+            " are needed to ask for a token"
+        )
 
 
 def tls_faults(options: SecurityOptions) -> Iterator[str]:

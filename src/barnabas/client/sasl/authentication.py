@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.client.errors import AuthenticationError, UnsupportedVersionError, error_for
 from barnabas.client.options.security import SecurityOptions
+from barnabas.client.sasl.tokens import TokenSource
 from barnabas.errors import ErrorCode
 from barnabas.machines.sasl.mechanism import ClientMechanism, SaslError
+from barnabas.machines.sasl.oauth import OauthClient
 from barnabas.machines.sasl.plain import PlainClient
 from barnabas.machines.sasl.scram import ScramClient
 from barnabas.protocol.api import ApiKey
@@ -26,21 +28,17 @@ REAUTHENTICATE_SHARE = (0.85, 0.95)
 """A session is renewed after a random share of its life between these, as Java's client does."""
 
 
-async def authenticate(connection: "Connection", options: SecurityOptions) -> int:
+async def authenticate(connection: "Connection", options: SecurityOptions, tokens: TokenSource) -> int:
     """Gives the session's lifetime in milliseconds, 0 for as long as the connection. Raises AuthenticationError."""
-    mechanism = client_mechanism(options)
+    mechanism = await client_mechanism(options, tokens)
     await _handshake(connection, mechanism.name)
     token = mechanism.begin()
     lifetime_ms = 0
     while True:
         response = await _ask(connection, SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
         if response.error_code:
-            raise AuthenticationError(
-                f"{connection.address}: {response.error_message or 'authentication failed'}"
-                f" (user {options.credentials()[0]}, mechanism {mechanism.name}): check sasl_username, sasl_password"
-                " and sasl_mechanism",
-                response.error_code,
-            )
+            why = response.error_message or "authentication failed"
+            raise AuthenticationError(f"{connection.address}: {why} {_advice(options)}", response.error_code)
         lifetime_ms = int(response.session_lifetime_ms)
         try:
             # The work of a SCRAM proof is the broker's to choose, and heartbeats must not wait for it.
@@ -52,7 +50,22 @@ async def authenticate(connection: "Connection", options: SecurityOptions) -> in
         token = answer
 
 
-def client_mechanism(options: SecurityOptions) -> ClientMechanism:
+def _advice(options: SecurityOptions) -> str:
+    if options.sasl_mechanism == "OAUTHBEARER":
+        return "(mechanism OAUTHBEARER): check that the broker accepts the token's issuer, audience and expiry"
+    return (
+        f"(user {options.credentials()[0]}, mechanism {options.sasl_mechanism}): check sasl_username, sasl_password and"
+        " sasl_mechanism"
+    )
+
+
+async def client_mechanism(options: SecurityOptions, tokens: TokenSource) -> ClientMechanism:
+    """Raises AuthenticationError."""
+    if options.sasl_mechanism == "OAUTHBEARER":
+        try:
+            return OauthClient(await tokens.get())
+        except SaslError as error:
+            raise AuthenticationError(f"no token for OAUTHBEARER: {error}") from None
     username, password = options.credentials()
     if options.sasl_mechanism == "PLAIN":
         return PlainClient(username, password)

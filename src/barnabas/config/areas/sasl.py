@@ -3,7 +3,6 @@
 from barnabas.config.areas.effect import (
     BROKER_LOGIN,
     NO_KERBEROS,
-    NO_OAUTH,
     NO_PLUGINS,
     NO_QUORUM,
     NO_TOKENS,
@@ -149,25 +148,21 @@ class SaslSettings(SettingsTable):
     sasl_oauthbearer_client_credentials_client_secret: str | None = password(
         None, "Client secret for the client-credentials grant.", no_effect=BROKER_LOGIN
     )
-    sasl_oauthbearer_clock_skew_seconds: int = int32(30, "Allowed clock skew.", importance=LOW, no_effect=NO_OAUTH)
+    sasl_oauthbearer_clock_skew_seconds: int = int32(30, "Allowed clock skew.", importance=LOW)
     sasl_oauthbearer_expected_audience: tuple[str, ...] | None = string_list(
-        None, "Expected audiences; a token must have one of them.", importance=LOW, no_effect=NO_OAUTH
+        None, "Expected audiences; a token must have one of them.", importance=LOW
     )
-    sasl_oauthbearer_expected_issuer: str | None = string(
-        None, "Expected issuer of tokens.", importance=LOW, no_effect=NO_OAUTH
-    )
+    sasl_oauthbearer_expected_issuer: str | None = string(None, "Expected issuer of tokens.", importance=LOW)
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = int64(
-        3_600_000, "How often the identity provider's keys are fetched.", importance=LOW, no_effect=NO_OAUTH
+        3_600_000, "How often the identity provider's keys are fetched.", importance=LOW
     )
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = int64(
-        10_000, "Maximum delay between attempts to fetch them.", importance=LOW, no_effect=NO_OAUTH
+        10_000, "Maximum delay between attempts to fetch them.", importance=LOW
     )
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = int64(
-        100, "Initial delay between attempts to fetch them.", importance=LOW, no_effect=NO_OAUTH
+        100, "Initial delay between attempts to fetch them.", importance=LOW
     )
-    sasl_oauthbearer_jwks_endpoint_url: str | None = string(
-        None, "Address of the identity provider's keys.", no_effect=NO_OAUTH
-    )
+    sasl_oauthbearer_jwks_endpoint_url: str | None = string(None, "Address of the identity provider's keys.")
     sasl_oauthbearer_jwt_retriever_class: str = class_name(
         "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever",
         "JWT retriever class.",
@@ -178,17 +173,13 @@ class SaslSettings(SettingsTable):
         "JWT validator class.",
         no_effect=NO_PLUGINS,
     )
-    sasl_oauthbearer_scope_claim_name: str = string(
-        "scope", "Name of the claim that holds the scope.", importance=LOW, no_effect=NO_OAUTH
-    )
+    sasl_oauthbearer_scope_claim_name: str = string("scope", "Name of the claim that holds the scope.", importance=LOW)
     sasl_oauthbearer_scope: str | None = string(None, "Scope requested for a token.", no_effect=BROKER_LOGIN)
-    sasl_oauthbearer_sub_claim_name: str = string(
-        "sub", "Name of the claim that holds the subject.", importance=LOW, no_effect=NO_OAUTH
-    )
+    sasl_oauthbearer_sub_claim_name: str = string("sub", "Name of the claim that holds the subject.", importance=LOW)
     sasl_oauthbearer_token_endpoint_url: str | None = string(
         None, "Address that issues tokens.", no_effect=BROKER_LOGIN
     )
     sasl_server_callback_handler_class: str | None = class_name(
-        None, "SASL server callback handler class.", no_effect=NO_PLUGINS
+        None, "Class that checks tokens of OAUTHBEARER: one of Kafka's two, by its name."
     )
     sasl_server_max_receive_size: int = int32(524_288, "Maximum size of a message before authentication.")
