@@ -72,14 +72,24 @@ class Authorizer:
         *,
         log_denied: bool = True,
     ) -> bool:
-        key = (principal, host, operation, resource_type, name)
-        ruling = self._rulings.get(key)
-        if ruling is None:
-            ruling = self._remember(key, self._decide(self._client(principal, host), operation, resource_type, name))
+        ruling = self._ruling(principal, host, operation, resource_type, name)
         if self._audit.shows_grants if ruling.allowed else log_denied:
             decided = Decided(principal, host, operation, resource_type, name, request, ruling.allowed)
             self._audit.write(decided, rule_text(ruling.allowed, ruling.acl, principal in self._super_users))
         return ruling.allowed
+
+    def would_allow(
+        self, principal: str, host: str, operation: Operation, resource_type: SecuredType, name: str
+    ) -> bool:
+        """The decision alone: nothing is done, so nothing is written to the audit log."""
+        return self._ruling(principal, host, operation, resource_type, name).allowed
+
+    def _ruling(self, principal: str, host: str, operation: Operation, resource_type: SecuredType, name: str) -> Ruling:
+        key = (principal, host, operation, resource_type, name)
+        ruling = self._rulings.get(key)
+        if ruling is None:
+            ruling = self._remember(key, self._decide(self._client(principal, host), operation, resource_type, name))
+        return ruling
 
     def authorize_any(self, principal: str, host: str, operation: Operation, resource_type: SecuredType) -> bool:
         """Whether there is any resource of the kind that this is allowed for (KIP-679)."""

@@ -10,7 +10,7 @@ from typing import Any
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.metadata.image import ConfigResource, ResourceType
 from barnabas.net.deferred import Deferred
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext, Resource
 
 
 def check_is_this_broker(context: RequestContext, name: str) -> None:
@@ -25,6 +25,19 @@ def check_is_this_broker(context: RequestContext, name: str) -> None:
 def check_target(context: RequestContext, resource: ConfigResource) -> None:
     if resource.type is ResourceType.BROKER and resource.name:
         check_is_this_broker(context, resource.name)
+
+
+def check_access(context: RequestContext, operation: Operation, resource: ConfigResource) -> None:
+    """Settings of topics and groups need a right on these; all others, which are the cluster's, on the cluster."""
+    match resource.type:
+        case ResourceType.TOPIC:
+            secured, error = Resource.topic(resource.name), ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        case ResourceType.GROUP:
+            secured, error = Resource.group(resource.name), ErrorCode.GROUP_AUTHORIZATION_FAILED
+        case _:
+            secured, error = CLUSTER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    if not context.may(operation, secured):
+        raise KafkaError(error)
 
 
 def refuse_other_brokers(

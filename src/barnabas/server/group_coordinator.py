@@ -3,7 +3,7 @@
 The broker makes it and passes on every change of the cluster's image; the handlers of group APIs submit to it.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence, Set
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_codec import CoordinatorCodec
 from barnabas.server.coordinator_shard import CoordinatorShard
 from barnabas.server.replicas import Replicas
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.server.runtime import CoordinatorRuntime
 from barnabas.types import GroupId, LeaderEpoch, NodeId
 
@@ -97,19 +97,23 @@ class GroupCoordinator:
         self,
         context: RequestContext,
         group_ids: Sequence[GroupId],
+        operation: Operation,
         command: Callable[[tuple[GroupId, ...]], object],
         fail: Callable[[tuple[GroupId, ...], ErrorCode], list[Item]],
         merge: Callable[[list[Item]], Response],
     ) -> Response | Deferred[Response]:
         """For requests that name many groups: `merge` gets all responses in order.
 
+        Of a group that the client may not do `operation` to, the shard does not hear.
         `command` makes a shard's command for some ids, whose response is a list; `fail` makes such a list for a code.
         """
 
         def work() -> Generator[None, None, list[list[Item] | Deferred[list[Item]]]]:
             parts = []
             for start in range(0, len(group_ids), GROUPS_PER_STEP):
-                parts.append(self._submit_some(group_ids[start : start + GROUPS_PER_STEP], command, fail))
+                some = group_ids[start : start + GROUPS_PER_STEP]
+                denied = {each for each in some if not context.may(operation, Resource.group(each))}
+                parts.append(self._submit_some(some, denied, command, fail))
                 yield
             return parts
 
@@ -121,13 +125,15 @@ class GroupCoordinator:
     def _submit_some(
         self,
         group_ids: Sequence[GroupId],
+        denied: Set[GroupId],
         command: Callable[[tuple[GroupId, ...]], object],
         fail: Callable[[tuple[GroupId, ...], ErrorCode], list[Item]],
     ) -> list[Item] | Deferred[list[Item]]:
         """Each shard is asked once."""
         by_partition: dict[int, list[GroupId]] = {}
         for group_id in dict.fromkeys(group_ids):
-            by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
+            if group_id not in denied:
+                by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
         shares = [tuple(some) for some in by_partition.values()]
         responses = [self.submit(some[0], command(some), partial(fail, some)) for some in shares]
 
@@ -137,6 +143,8 @@ class GroupCoordinator:
                 for some, items in zip(shares, lists, strict=True)
                 for name, item in zip(some, items, strict=True)
             }
+            for group_id in denied:
+                found[group_id] = fail((group_id,), ErrorCode.GROUP_AUTHORIZATION_FAILED)[0]
             return [found[group_id] for group_id in group_ids]
 
         return when_all(responses, join)

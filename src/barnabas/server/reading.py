@@ -5,7 +5,7 @@ partition that cannot be read gives its error code and does not hinder the other
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError, StorageError
@@ -35,6 +35,8 @@ class FetchLimits(NamedTuple):
     """Of the follower, if it is one."""
     select_replica: SelectReplica | None = None
     """For a consumer that had better read elsewhere."""
+    may_read: Callable[[str | bytes], bool] | None = None
+    """Whether a consumer may read a topic; None if everybody may."""
 
     @property
     def from_consumer(self) -> bool:
@@ -93,6 +95,8 @@ def _read(
     again: bool,
 ) -> PartitionRead:
     hosted: HostedPartition | None = None
+    if limits.may_read is not None and not limits.may_read(wanted.topic):
+        return PartitionRead(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     try:
         hosted = replicas.find(wanted.topic, wanted.partition)
         if not again:

@@ -18,6 +18,7 @@ from barnabas.net.settings import Listener
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.headers import RequestHeader
 from barnabas.server.metrics.requests import RequestMeter
+from barnabas.types import TopicId
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
@@ -41,6 +42,18 @@ T = TypeVar("T")
 class Resource(NamedTuple):
     type: SecuredType
     name: str
+
+    @classmethod
+    def topic(cls, name: str) -> "Resource":
+        return cls(SecuredType.TOPIC, name)
+
+    @classmethod
+    def group(cls, group_id: str) -> "Resource":
+        return cls(SecuredType.GROUP, group_id)
+
+    @classmethod
+    def transactional_id(cls, name: str) -> "Resource":
+        return cls(SecuredType.TRANSACTIONAL_ID, name)
 
 
 RESPONSE_MAX_BYTES = 104_857_600
@@ -157,13 +170,34 @@ class RequestContext:
         """The address that the request came from, before any broker passed it on."""
         return self.connection.peer_host if self.origin is None else self.origin.host
 
-    def may(self, operation: Operation, resource: Resource) -> bool:
-        """Whether the principal may do this. Without an authorizer everybody may do everything."""
+    def may(self, operation: Operation, resource: Resource, *, log_denied: bool = True) -> bool:
+        """Whether the principal may do this. Without an authorizer everybody may do everything.
+
+        `log_denied` is False where a denial only means less in the response, or that another right may do instead.
+        """
         authorizer = self.broker.authorizer
         if authorizer is None:
             return True
         request = _REQUEST_NAMES[self.header.api_key]
-        return authorizer.authorize(str(self.principal), self.host, operation, resource.type, resource.name, request)
+        return authorizer.authorize(
+            str(self.principal), self.host, operation, resource.type, resource.name, request, log_denied=log_denied
+        )
+
+    def may_topic(self, operation: Operation, topic: str | TopicId) -> bool:
+        """The same for a topic by name or id. An id that is unknown is nobody's secret: True, it fails elsewhere."""
+        if self.broker.authorizer is None:
+            return True
+        if isinstance(topic, bytes):
+            found = self.broker.cluster.image.topic_by_id(topic)
+            if found is None:
+                return True
+            topic = found.name
+        return self.may(operation, Resource.topic(topic))
+
+    def may_any(self, operation: Operation, resource_type: SecuredType) -> bool:
+        """Whether there is any resource of that kind that the principal may do this to (KIP-679)."""
+        authorizer = self.broker.authorizer
+        return authorizer is None or authorizer.authorize_any(str(self.principal), self.host, operation, resource_type)
 
     @property
     def is_super_user(self) -> bool:

@@ -12,13 +12,17 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.types import TopicPartition
 
 
 def handle_add_offsets_to_txn(
     context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse | Deferred[AddOffsetsToTxnResponse]:
+    if not context.may(Operation.WRITE, Resource.transactional_id(request.transactional_id)):
+        return fail_add_offsets_to_txn(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not context.may(Operation.READ, Resource.group(request.group_id)):
+        return fail_add_offsets_to_txn(context, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     broker = context.broker
     partition = TopicPartition(GROUP_METADATA_TOPIC, broker.groups.partition_for(request.group_id))
     return broker.transactions.submit(
@@ -41,4 +45,5 @@ HANDLER = Handler(
     request=AddOffsetsToTxnRequest,
     handle=handle_add_offsets_to_txn,
     fail=fail_add_offsets_to_txn,
+    checks_access=True,
 )

@@ -1,13 +1,15 @@
 """AddPartitionsToTxn (key 24), v0-v5: partitions that a transaction is about to write to.
 
 Up to v3 from a client, one transaction; v4 and v5 between brokers, many transactions, also to verify only (KIP-890). If
-one partition does not exist, none is added: the others get OPERATION_NOT_ATTEMPTED. v2 PRODUCER_FENCED.
+one partition does not exist or may not be written, none is added: the others get OPERATION_NOT_ATTEMPTED.
+v2 PRODUCER_FENCED.
 """
 
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
 
 from barnabas.errors import ErrorCode
+from barnabas.machines.controller.topic_name import INTERNAL_TOPICS
 from barnabas.machines.txn.commands import AddPartitionsToTxn
 from barnabas.metadata.image import ClusterImage
 from barnabas.net.deferred import Deferred, then, when_all
@@ -22,7 +24,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import CLUSTER, Operation, RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext, Resource
 from barnabas.server.steps import PARTITIONS_PER_STEP
 from barnabas.types import TopicPartition
 
@@ -67,9 +69,14 @@ def _transactions(version: int, request: AddPartitionsToTxnRequest) -> list[AddP
 def _add(
     context: RequestContext, transaction: AddPartitionsToTxnTransaction
 ) -> Generator[None, None, AddPartitionsToTxnResult | Deferred[AddPartitionsToTxnResult]]:
+    transactional_id = Resource.transactional_id(transaction.transactional_id)
+    is_clients = context.version < FIRST_BROKER_VERSION
+    if is_clients and not context.may(Operation.WRITE, transactional_id):
+        return _result(transaction, lambda _: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    denied = _denied(context, transaction) if is_clients else set()
     missing = yield from _missing(context.broker.cluster.image, transaction)
-    if missing:
-        return (yield from _result_in_steps(transaction, missing))
+    if denied or missing:
+        return (yield from _result_in_steps(transaction, denied, missing))
     command = AddPartitionsToTxn(
         transaction.transactional_id,
         transaction.producer_id,
@@ -81,6 +88,15 @@ def _add(
     return context.broker.transactions.submit(
         transaction.transactional_id, command, lambda error: _result(transaction, lambda _: error)
     )
+
+
+def _denied(context: RequestContext, transaction: AddPartitionsToTxnTransaction) -> set[str]:
+    """Topics that the client may not write to; as in Kafka nobody may write to internal ones in a transaction."""
+    return {
+        topic.name
+        for topic in transaction.topics
+        if topic.name in INTERNAL_TOPICS or not context.may_topic(Operation.WRITE, topic.name)
+    }
 
 
 def _missing(
@@ -96,14 +112,14 @@ def _missing(
 
 
 def _result_in_steps(
-    transaction: AddPartitionsToTxnTransaction, missing: set[TopicPartition]
+    transaction: AddPartitionsToTxnTransaction, denied: set[str], missing: set[TopicPartition]
 ) -> Generator[None, None, AddPartitionsToTxnResult]:
     results: dict[str, AddPartitionsToTxnTopicResult] = {}
     for index, each in enumerate(_partitions(transaction.topics)):
         topic = results.setdefault(each.topic, AddPartitionsToTxnTopicResult(name=each.topic))
         topic.results_by_partition.append(
             AddPartitionsToTxnPartitionResult(
-                partition_index=each.partition, partition_error_code=_error_of(each, missing)
+                partition_index=each.partition, partition_error_code=_error_of(each, denied, missing)
             )
         )
         if index % PARTITIONS_PER_STEP == PARTITIONS_PER_STEP - 1:
@@ -117,7 +133,9 @@ def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> Iterable[TopicPart
             yield TopicPartition(topic.name, partition)
 
 
-def _error_of(partition: TopicPartition, missing: set[TopicPartition]) -> ErrorCode:
+def _error_of(partition: TopicPartition, denied: set[str], missing: set[TopicPartition]) -> ErrorCode:
+    if partition.topic in denied:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
 
 
@@ -162,4 +180,5 @@ HANDLER = Handler(
     request=AddPartitionsToTxnRequest,
     handle=handle_add_partitions_to_txn,
     fail=fail_add_partitions_to_txn,
+    checks_access=True,
 )

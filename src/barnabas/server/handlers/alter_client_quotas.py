@@ -19,13 +19,15 @@ from barnabas.protocol.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 
 def handle_alter_client_quotas(
     context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
+    if not context.may(Operation.ALTER_CONFIGS, CLUSTER):
+        return fail_alter_client_quotas(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if len(request.entries) > MAX_CONTROLLER_ITEMS:
         return then(context.in_slices(fail_in_steps(len(request.entries), partial(_too_many, context, request))), _of)
     return context.run(_alter_client_quotas(context, request))
@@ -86,4 +88,5 @@ HANDLER = Handler(
     handle=handle_alter_client_quotas,
     fail=fail_alter_client_quotas,
     forwards=True,
+    checks_access=True,
 )

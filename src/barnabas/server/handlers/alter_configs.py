@@ -16,9 +16,9 @@ from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from barnabas.server.config_targets import check_target, refuse_other_brokers
+from barnabas.server.config_targets import check_access, check_target, refuse_other_brokers
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 
@@ -50,6 +50,7 @@ async def _alter_configs(context: RequestContext, request: AlterConfigsRequest) 
         try:
             if context.origin is None:
                 check_target(context, resource)
+            check_access(context, Operation.ALTER_CONFIGS, resource)
             wanted.append((resource, [(config.name, config.value) for config in item.configs]))
         except KafkaError as error:
             refused[resource] = ConfigResult(resource, error.code, error.message)
@@ -91,4 +92,5 @@ HANDLER = Handler(
     fail=fail_alter_configs,
     forwards=True,
     before_forwarding=partial(refuse_other_brokers, handle_alter_configs),
+    checks_access=True,
 )

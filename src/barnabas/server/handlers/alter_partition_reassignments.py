@@ -15,13 +15,15 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     ReassignableTopicResponse,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS
 
 
 def handle_alter_partition_reassignments(
     context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse | Deferred[AlterPartitionReassignmentsResponse]:
+    if not context.may(Operation.ALTER, CLUSTER):
+        return fail_alter_partition_reassignments(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if sum(len(topic.partitions) for topic in request.topics) > MAX_CONTROLLER_ITEMS:
         return fail_alter_partition_reassignments(context, request, ErrorCode.POLICY_VIOLATION)
     return context.run(_alter(context, request))
@@ -76,4 +78,5 @@ HANDLER = Handler(
     handle=handle_alter_partition_reassignments,
     fail=fail_alter_partition_reassignments,
     forwards=True,
+    checks_access=True,
 )

@@ -17,13 +17,15 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.replicas import Replicas
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.storage.log_directory import LogDirectory
 
 
 def handle_alter_replica_log_dirs(
     context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
+    if not context.may(Operation.ALTER, CLUSTER):
+        return fail_alter_replica_log_dirs(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     replicas = context.broker.replicas
     directories = {directory.path: directory for directory in context.broker.log_directories.directories}
     return _results(request, lambda path, topic, partition: _check(directories.get(path), replicas, topic, partition))
@@ -71,4 +73,5 @@ HANDLER = Handler(
     request=AlterReplicaLogDirsRequest,
     handle=handle_alter_replica_log_dirs,
     fail=fail_alter_replica_log_dirs,
+    checks_access=True,
 )

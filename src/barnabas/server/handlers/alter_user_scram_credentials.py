@@ -129,4 +129,5 @@ HANDLER = Handler(
     handle=handle_alter_user_scram_credentials,
     fail=fail_alter_user_scram_credentials,
     forwards=True,
+    checks_access=True,
 )

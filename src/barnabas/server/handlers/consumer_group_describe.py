@@ -12,10 +12,12 @@ from barnabas.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
-from barnabas.server.authorized_operations import GROUP_OPERATIONS
+from barnabas.server.authorized_operations import authorized_operations
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.types import GroupId
+
+HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
 def handle_consumer_group_describe(
@@ -28,10 +30,31 @@ def handle_consumer_group_describe(
         if request.include_authorized_operations:
             for group in groups:
                 if not group.error_code:
-                    group.authorized_operations = GROUP_OPERATIONS
+                    group.authorized_operations = authorized_operations(context, Resource.group(group.group_id))
+        if context.broker.authorizer is not None:
+            groups = [group if _is_visible(context, group) else _hidden(group) for group in groups]
         return ConsumerGroupDescribeResponse(groups=groups)
 
-    return context.broker.groups.submit_each(context, request.group_ids, ConsumerGroupDescribe, _failed, merge)
+    return context.broker.groups.submit_each(
+        context, request.group_ids, Operation.DESCRIBE, ConsumerGroupDescribe, _failed, merge
+    )
+
+
+def _is_visible(context: RequestContext, group: DescribedGroup) -> bool:
+    """Whoever may not describe a topic must not learn of it through a group that reads it."""
+    topics = {
+        partitions.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for partitions in assignment.topic_partitions
+    }
+    return all(context.may_topic(Operation.DESCRIBE, topic) for topic in topics)
+
+
+def _hidden(group: DescribedGroup) -> DescribedGroup:
+    (hidden,) = _failed((GroupId(group.group_id),), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    hidden.error_message = HIDDEN_TOPICS
+    return hidden
 
 
 def _failed(group_ids: tuple[GroupId, ...], error: ErrorCode) -> list[DescribedGroup]:
@@ -62,4 +85,5 @@ HANDLER = Handler(
     request=ConsumerGroupDescribeRequest,
     handle=handle_consumer_group_describe,
     fail=fail_consumer_group_describe,
+    checks_access=True,
 )

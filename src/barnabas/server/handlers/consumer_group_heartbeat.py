@@ -14,7 +14,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 
 
 def handle_consumer_group_heartbeat(
@@ -22,6 +22,10 @@ def handle_consumer_group_heartbeat(
 ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
     if "consumer" not in context.broker.config.group_coordinator_rebalance_protocols:
         return fail_consumer_group_heartbeat(context, request, ErrorCode.UNSUPPORTED_VERSION)
+    if not context.may(Operation.READ, Resource.group(request.group_id)):
+        return fail_consumer_group_heartbeat(context, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if not all(context.may_topic(Operation.DESCRIBE, name) for name in request.subscribed_topic_names or ()):
+        return fail_consumer_group_heartbeat(context, request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if _only_says_alive(request):
         context.connection.rest()
     command = ConsumerGroupHeartbeat(request, context.version, context.client_id, context.client_host)
@@ -53,4 +57,5 @@ HANDLER = Handler(
     request=ConsumerGroupHeartbeatRequest,
     handle=handle_consumer_group_heartbeat,
     fail=fail_consumer_group_heartbeat,
+    checks_access=True,
 )

@@ -3,10 +3,12 @@
 Responds once the partitions are in the store and their logs are open here; `timeout_ms` has no effect.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.machines.controller.commands import NewPartitions
+from barnabas.machines.controller.commands import NewPartitions, NewPartitionsResult
 from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_partitions import (
@@ -16,7 +18,7 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 FIRST_STRICT_VERSION = 3
@@ -44,11 +46,16 @@ def _of(results: list[CreatePartitionsTopicResult]) -> CreatePartitionsResponse:
 
 
 async def _create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    wanted = [_new_partitions(topic) for topic in request.topics]
+    # A topic that is named twice is refused by the controller, whoever may alter it.
+    times = Counter(topic.name for topic in request.topics)
+    denied = {name for name, count in times.items() if count == 1 and not context.may_topic(Operation.ALTER, name)}
+    wanted = [_new_partitions(topic) for topic in request.topics if topic.name not in denied]
+    results: Sequence[NewPartitionsResult] = ()
     try:
-        results = await context.broker.controller.create_partitions(
-            wanted, validate_only=request.validate_only, charge=context.mutation_charge(FIRST_STRICT_VERSION)
-        )
+        if wanted:
+            results = await context.broker.controller.create_partitions(
+                wanted, validate_only=request.validate_only, charge=context.mutation_charge(FIRST_STRICT_VERSION)
+            )
     except KafkaError as error:
         return fail_create_partitions(context, request, error.code)
     return CreatePartitionsResponse(
@@ -56,7 +63,12 @@ async def _create_partitions(context: RequestContext, request: CreatePartitionsR
             CreatePartitionsTopicResult(name=result.name, error_code=result.error, error_message=result.message)
             for result in results
         ]
+        + [_denied(name) for name in times if name in denied]
     )
+
+
+def _denied(name: str) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=None)
 
 
 def _new_partitions(topic: CreatePartitionsTopic) -> NewPartitions:
@@ -84,4 +96,5 @@ HANDLER = Handler(
     handle=handle_create_partitions,
     fail=fail_create_partitions,
     forwards=True,
+    checks_access=True,
 )

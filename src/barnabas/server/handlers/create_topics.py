@@ -5,12 +5,14 @@ every version, as in Kafka, although KIP-464 speaks of v4: kafkajs sends them in
 settings (KIP-525); v7 its id (KIP-516). The controller's work takes milliseconds, so `timeout_ms` has no effect.
 """
 
-from collections.abc import Generator, Iterable
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 
 from barnabas.config.describe import BrokerLayers, CachedLayers, describe_topic
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic, TopicResult
+from barnabas.machines.controller.topic_name import CLUSTER_METADATA_TOPIC
 from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.create_topics import (
@@ -21,9 +23,10 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext, Resource
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
+DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 MIN_CONFIG_BYTES = 20
 """What a setting takes in a response, roughly."""
 
@@ -52,22 +55,38 @@ def _of(topics: list[CreatableTopicResult]) -> CreateTopicsResponse:
 
 
 async def _create_topics(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    wanted = [_new_topic(topic) for topic in request.topics]
+    denied = _denied(context, request)
+    wanted = [_new_topic(topic) for topic in request.topics if topic.name not in denied]
+    results: Sequence[TopicResult] = ()
     try:
-        results = await context.broker.controller.create_topics(
-            wanted, validate_only=request.validate_only, charge=context.mutation_charge(FIRST_STRICT_VERSION)
-        )
+        if wanted:
+            results = await context.broker.controller.create_topics(
+                wanted, validate_only=request.validate_only, charge=context.mutation_charge(FIRST_STRICT_VERSION)
+            )
     except KafkaError as error:
         return fail_create_topics(context, request, error.code)
+    results = [*results, *(TopicResult(name, DENIED, "Authorization failed.") for name in denied)]
     response = context.in_slices(_answers(context, results))
     return await response if isinstance(response, Deferred) else response
+
+
+def _denied(context: RequestContext, request: CreateTopicsRequest) -> dict[str, None]:
+    """The names that the client may not create. Those that nobody may, or that come twice, the controller refuses."""
+    if context.may(Operation.CREATE, CLUSTER, log_denied=False):
+        return {}
+    times = Counter(topic.name for topic in request.topics)
+    return {
+        name: None
+        for name, count in times.items()
+        if count == 1 and name != CLUSTER_METADATA_TOPIC and not context.may_topic(Operation.CREATE, name)
+    }
 
 
 def _answers(context: RequestContext, results: Iterable[TopicResult]) -> Generator[None, None, CreateTopicsResponse]:
     layers = CachedLayers(*context.broker.settings.layers)
     response = CreateTopicsResponse(topics=[])
     for result in results:
-        described = _answer(layers, result)
+        described = _answer(context, layers, result)
         context.count_response(len(described.configs or ()) * MIN_CONFIG_BYTES)
         response.topics.append(described)
         yield
@@ -84,9 +103,18 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _answer(layers: BrokerLayers, result: TopicResult) -> CreatableTopicResult:
+def _answer(context: RequestContext, layers: BrokerLayers, result: TopicResult) -> CreatableTopicResult:
     if result.error is not ErrorCode.NONE:
         return CreatableTopicResult(name=result.name, error_code=result.error, error_message=result.message)
+    if not context.may(Operation.DESCRIBE_CONFIGS, Resource.topic(result.name), log_denied=False):
+        return CreatableTopicResult(
+            name=result.name,
+            topic_id=result.topic_id,
+            error_code=ErrorCode.NONE,
+            error_message=None,
+            topic_config_error_code=DENIED,
+            configs=None,
+        )
     return CreatableTopicResult(
         name=result.name,
         topic_id=result.topic_id,
@@ -127,4 +155,5 @@ HANDLER = Handler(
     handle=handle_create_topics,
     fail=fail_create_topics,
     forwards=True,
+    checks_access=True,
 )

@@ -6,7 +6,7 @@ from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext
 from barnabas.types import GroupId
 
 
@@ -15,7 +15,7 @@ def handle_delete_groups(
 ) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
     names = list(dict.fromkeys(request.groups_names))
     return context.broker.groups.submit_each(
-        context, names, DeleteGroups, _failed, lambda results: DeleteGroupsResponse(results=results)
+        context, names, Operation.DELETE, DeleteGroups, _failed, lambda results: DeleteGroupsResponse(results=results)
     )
 
 
@@ -34,4 +34,5 @@ HANDLER = Handler(
     request=DeleteGroupsRequest,
     handle=handle_delete_groups,
     fail=fail_delete_groups,
+    checks_access=True,
 )

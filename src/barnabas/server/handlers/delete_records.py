@@ -21,7 +21,7 @@ from barnabas.protocol.messages.delete_records import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.hosted_partition import HostedPartition
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext
 
 UP_TO_HIGH_WATERMARK = -1
 
@@ -36,6 +36,10 @@ async def _delete_records(context: RequestContext, request: DeleteRecordsRequest
     for topic in request.topics:
         topic_response = DeleteRecordsTopicResult(name=topic.name, partitions=[])
         response.topics.append(topic_response)
+        if not context.may_topic(Operation.DELETE, topic.name):
+            error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            topic_response.partitions = [_failed(item, error_code) for item in topic.partitions]
+            continue
         for item in topic.partitions:
             try:
                 hosted, offset = _delete(context, topic.name, item)
@@ -109,4 +113,5 @@ HANDLER = Handler(
     request=DeleteRecordsRequest,
     handle=handle_delete_records,
     fail=fail_delete_records,
+    checks_access=True,
 )

@@ -4,10 +4,12 @@ Responds once the topic is gone from the store; its files follow in the backgrou
 INVALID_REQUEST); v5 error messages; v6 by topic id (KIP-516).
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.machines.controller.commands import TopicToDelete
+from barnabas.machines.controller.commands import DeletedTopic, TopicToDelete
 from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.delete_topics import (
@@ -16,8 +18,9 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
+from barnabas.types import NO_TOPIC_ID
 
 FIRST_DELETION_DISABLED_VERSION = 3
 
@@ -52,10 +55,13 @@ async def _delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
         return fail_delete_topics(
             context, request, ErrorCode.TOPIC_DELETION_DISABLED if new else ErrorCode.INVALID_REQUEST
         )
+    wanted, denied = _divide(context, _wanted(request))
+    results: Sequence[DeletedTopic] = ()
     try:
-        results = await context.broker.controller.delete_topics(
-            _wanted(request), charge=context.mutation_charge(FIRST_STRICT_VERSION)
-        )
+        if wanted:
+            results = await context.broker.controller.delete_topics(
+                wanted, charge=context.mutation_charge(FIRST_STRICT_VERSION)
+            )
     except KafkaError as error:
         return fail_delete_topics(context, request, error.code)
     return DeleteTopicsResponse(
@@ -63,9 +69,43 @@ async def _delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
             DeletableTopicResult(
                 name=result.name, topic_id=result.topic_id, error_code=result.error, error_message=result.message
             )
-            for result in results
+            for result in (*results, *denied)
         ]
     )
+
+
+def _divide(context: RequestContext, topics: list[TopicToDelete]) -> tuple[list[TopicToDelete], list[DeletedTopic]]:
+    """What the client may delete or is refused whoever it is, and the results for the rest.
+
+    Whether a name exists is not said to those who may not describe it, nor which name an id has.
+    """
+    if context.may(Operation.DELETE, CLUSTER, log_denied=False):
+        return topics, []
+    wanted, denied = [], []
+    times = Counter(topics)
+    for topic in topics:
+        refused = None
+        if times[topic] == 1 and (topic.name is None or topic.topic_id == NO_TOPIC_ID):
+            refused = _refusal(context, topic)
+        if refused is None:
+            wanted.append(topic)
+        else:
+            denied.append(refused)
+    return wanted, denied
+
+
+def _refusal(context: RequestContext, topic: TopicToDelete) -> DeletedTopic | None:
+    image = context.broker.cluster.image
+    found = image.topic_by_id(topic.topic_id) if topic.name is None else image.topic(topic.name)
+    name = topic.name if found is None else found.name
+    if name is None:
+        return None  # an unknown id
+    may_describe = context.may_topic(Operation.DESCRIBE, name)
+    if may_describe and (found is None or context.may_topic(Operation.DELETE, name)):
+        return None
+    shown = name if may_describe or topic.name is not None else None
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return DeletedTopic(shown, topic.topic_id, error, error.text)
 
 
 def _wanted(request: DeleteTopicsRequest) -> list[TopicToDelete]:
@@ -90,4 +130,5 @@ HANDLER = Handler(
     handle=handle_delete_topics,
     fail=fail_delete_topics,
     forwards=True,
+    checks_access=True,
 )

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.describe_client_quotas import (
     ValueData,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 
 ENTITY_TYPES = ("user", "client-id", "ip")
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2
@@ -25,6 +25,8 @@ EXACT, DEFAULT, SPECIFIED = 0, 1, 2
 def handle_describe_client_quotas(
     context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
+    if not context.may(Operation.DESCRIBE_CONFIGS, CLUSTER):
+        return fail_describe_client_quotas(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     for index, component in enumerate(request.components):
         kind = component.entity_type
         if kind not in ENTITY_TYPES:
@@ -80,4 +82,5 @@ HANDLER = Handler(
     request=DescribeClientQuotasRequest,
     handle=handle_describe_client_quotas,
     fail=fail_describe_client_quotas,
+    checks_access=True,
 )

@@ -11,7 +11,7 @@ from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from barnabas.server.authorized_operations import NOT_ASKED, authorized_cluster_operations
 from barnabas.server.dispatch import Handler
 from barnabas.server.forwarding import controller_for_clients
 from barnabas.server.request import RequestContext
@@ -48,7 +48,7 @@ def handle_describe_cluster(context: RequestContext, request: DescribeClusterReq
         controller_id=controller_for_clients(image, listed),
         brokers=brokers,
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+            authorized_cluster_operations(context) if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 
@@ -78,4 +78,5 @@ HANDLER = Handler(
     request=DescribeClusterRequest,
     handle=handle_describe_cluster,
     fail=fail_describe_cluster,
+    checks_access=True,
 )

@@ -30,9 +30,9 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from barnabas.server.config_targets import check_is_this_broker
+from barnabas.server.config_targets import check_access, check_is_this_broker
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext
 
 
 def handle_describe_configs(
@@ -73,10 +73,10 @@ def _merge(resources: Iterable[DescribeConfigsResource]) -> Iterable[DescribeCon
 def _result(
     context: RequestContext, layers: BrokerLayers, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
+    target = ConfigResource(ResourceType.of(resource.resource_type), resource.resource_name)
     try:
-        entries = _entries(
-            context, layers, ConfigResource(ResourceType.of(resource.resource_type), resource.resource_name)
-        )
+        check_access(context, Operation.DESCRIBE_CONFIGS, target)
+        entries = _entries(context, layers, target)
     except KafkaError as error:
         return _failed(resource, error.code, error.message)
     except ConfigFaults as faults:
@@ -160,4 +160,5 @@ HANDLER = Handler(
     request=DescribeConfigsRequest,
     handle=handle_describe_configs,
     fail=fail_describe_configs,
+    checks_access=True,
 )

@@ -9,9 +9,9 @@ from barnabas.machines.group.commands import DescribeGroups
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-from barnabas.server.authorized_operations import GROUP_OPERATIONS
+from barnabas.server.authorized_operations import authorized_operations
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.types import GroupId
 
 
@@ -22,12 +22,12 @@ def handle_describe_groups(
         if request.include_authorized_operations:
             for group in groups:
                 if not group.error_code:
-                    group.authorized_operations = GROUP_OPERATIONS
+                    group.authorized_operations = authorized_operations(context, Resource.group(group.group_id))
         return DescribeGroupsResponse(groups=groups)
 
     version = context.version
     return context.broker.groups.submit_each(
-        context, request.groups, lambda ids: DescribeGroups(ids, version), _failed, merge
+        context, request.groups, Operation.DESCRIBE, lambda ids: DescribeGroups(ids, version), _failed, merge
     )
 
 
@@ -53,4 +53,5 @@ HANDLER = Handler(
     request=DescribeGroupsRequest,
     handle=handle_describe_groups,
     fail=fail_describe_groups,
+    checks_access=True,
 )

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import LogDirectory
@@ -27,6 +27,8 @@ UNKNOWN_LAG = -1
 def handle_describe_log_dirs(
     context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse | Deferred[DescribeLogDirsResponse]:
+    if not context.may(Operation.DESCRIBE, CLUSTER):
+        return fail_describe_log_dirs(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return context.in_slices(_describe_all(context, request))
 
 
@@ -102,4 +104,5 @@ HANDLER = Handler(
     request=DescribeLogDirsRequest,
     handle=handle_describe_log_dirs,
     fail=fail_describe_log_dirs,
+    checks_access=True,
 )

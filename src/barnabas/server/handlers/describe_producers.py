@@ -3,6 +3,7 @@
 from collections.abc import Generator
 
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.topic_name import fault_of_topic_name
 from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.describe_producers import (
@@ -13,7 +14,7 @@ from barnabas.protocol.messages.describe_producers import (
     TopicResponse,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext
 
 
 def handle_describe_producers(
@@ -29,15 +30,26 @@ def _describe_each(
     for topic in request.topics:
         topic_response = TopicResponse(name=topic.name, partitions=[])
         response.topics.append(topic_response)
+        fault = _fault_of(context, topic.name)
         for index in topic.partition_indexes:
             yield
             try:
+                if fault is not None:
+                    raise fault
                 topic_response.partitions.append(_describe(context, topic.name, index))
             except KafkaError as error:
                 topic_response.partitions.append(
                     PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
                 )
     return response
+
+
+def _fault_of(context: RequestContext, topic: str) -> KafkaError | None:
+    fault = fault_of_topic_name(topic)
+    if fault is not None:
+        return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+    allowed = context.may_topic(Operation.READ, topic)
+    return None if allowed else KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _describe(context: RequestContext, topic: str, index: int) -> PartitionResponse:
@@ -81,4 +93,5 @@ HANDLER = Handler(
     request=DescribeProducersRequest,
     handle=handle_describe_producers,
     fail=fail_describe_producers,
+    checks_access=True,
 )

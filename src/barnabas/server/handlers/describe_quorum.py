@@ -19,7 +19,7 @@ from barnabas.protocol.messages.describe_quorum import (
     TopicData,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 
 QUORUM = (CLUSTER_METADATA_TOPIC, 0)
 NO_OFFSET = -1
@@ -27,6 +27,8 @@ FIRST_NODES_VERSION = 2
 
 
 def handle_describe_quorum(context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    if not context.may(Operation.DESCRIBE, CLUSTER):
+        return fail_describe_quorum(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     response = DescribeQuorumResponse(error_code=ErrorCode.NONE, error_message=None)
     for topic in request.topics:
         rows = [_describe(context, topic.topic_name, each.partition_index) for each in topic.partitions]
@@ -77,4 +79,5 @@ HANDLER = Handler(
     request=DescribeQuorumRequest,
     handle=handle_describe_quorum,
     fail=fail_describe_quorum,
+    checks_access=True,
 )

@@ -18,9 +18,9 @@ from barnabas.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from barnabas.server.authorized_operations import TOPIC_OPERATIONS
+from barnabas.server.authorized_operations import authorized_operations
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.types import NO_LEADER, NO_TOPIC_ID
 
 
@@ -36,7 +36,32 @@ def handle_describe_topic_partitions(
         if cursor.partition_index < 0 or (not asked_for_all and cursor.topic_name not in names):
             return fail_describe_topic_partitions(context, request, ErrorCode.INVALID_REQUEST)
     limit = max(1, min(context.broker.config.max_request_partition_size_limit, request.response_partition_limit))
-    return context.in_slices(_page(image, context.listener.name, sorted(set(names)), cursor, limit))
+    return context.in_slices(_page_of_visible(context, sorted(set(names)), asked_for_all, cursor, limit))
+
+
+def _page_of_visible(
+    context: RequestContext, names: list[str], asked_for_all: bool, cursor: Cursor | None, limit: int
+) -> Generator[None, None, DescribeTopicPartitionsResponse]:
+    """Whether a topic exists is not said to those who may not describe it."""
+    denied: dict[str, None] = {}
+    if context.broker.authorizer is not None:
+        for name in names:
+            if not context.may(Operation.DESCRIBE, Resource.topic(name), log_denied=not asked_for_all):
+                denied[name] = None
+            yield
+        names = [name for name in names if name not in denied]
+    response = yield from _page(context.broker.cluster.image, context.listener.name, names, cursor, limit)
+    for topic in response.topics:
+        topic.topic_authorized_operations = authorized_operations(context, Resource.topic(topic.name or ""))
+        yield
+    if not asked_for_all:
+        response.topics += map(_unauthorized, denied)
+    return response
+
+
+def _unauthorized(name: str) -> DescribeTopicPartitionsResponseTopic:
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name, topic_id=NO_TOPIC_ID)
 
 
 def _page(
@@ -72,7 +97,6 @@ def _describe(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        topic_authorized_operations=TOPIC_OPERATIONS,
         partitions=[
             DescribeTopicPartitionsResponsePartition(
                 error_code=ErrorCode.NONE,
@@ -97,7 +121,6 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
         name=name,
         topic_id=NO_TOPIC_ID,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 
@@ -119,4 +142,5 @@ HANDLER = Handler(
     request=DescribeTopicPartitionsRequest,
     handle=handle_describe_topic_partitions,
     fail=fail_describe_topic_partitions,
+    checks_access=True,
 )

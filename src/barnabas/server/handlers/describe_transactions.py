@@ -12,21 +12,28 @@ from barnabas.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 
 
 def handle_describe_transactions(
     context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse | Deferred[DescribeTransactionsResponse]:
-    submit = context.broker.transactions.submit
-    responses = (
-        submit(each, DescribeTransactions((each,)), partial(_failed, each))
-        for each in dict.fromkeys(request.transactional_ids)
-    )
-    return when_all(
-        responses,
-        lambda lists: DescribeTransactionsResponse(transaction_states=[state for some in lists for state in some]),
-    )
+    def merge(lists: list[list[DescribedTransaction]]) -> DescribeTransactionsResponse:
+        states = [state for some in lists for state in some]
+        for state in states:
+            state.topics = [each for each in state.topics if context.may_topic(Operation.DESCRIBE, each.topic)]
+        return DescribeTransactionsResponse(transaction_states=states)
+
+    return when_all((_describe(context, each) for each in dict.fromkeys(request.transactional_ids)), merge)
+
+
+def _describe(
+    context: RequestContext, transactional_id: str
+) -> list[DescribedTransaction] | Deferred[list[DescribedTransaction]]:
+    if not context.may(Operation.DESCRIBE, Resource.transactional_id(transactional_id)):
+        return _failed(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    command = DescribeTransactions((transactional_id,))
+    return context.broker.transactions.submit(transactional_id, command, partial(_failed, transactional_id))
 
 
 def _failed(transactional_id: str, error: ErrorCode) -> list[DescribedTransaction]:
@@ -58,4 +65,5 @@ HANDLER = Handler(
     request=DescribeTransactionsRequest,
     handle=handle_describe_transactions,
     fail=fail_describe_transactions,
+    checks_access=True,
 )

@@ -65,4 +65,5 @@ HANDLER = Handler(
     request=DescribeUserScramCredentialsRequest,
     handle=handle_describe_user_scram_credentials,
     fail=fail_describe_user_scram_credentials,
+    checks_access=True,
 )

@@ -15,13 +15,17 @@ from barnabas.protocol.messages.elect_leaders import (
     ReplicaElectionResult,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.types import TopicPartition
 
 FIRST_WHOLE_ERROR_VERSION = 1
 
 
-def handle_elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> Deferred[ElectLeadersResponse]:
+def handle_elect_leaders(
+    context: RequestContext, request: ElectLeadersRequest
+) -> ElectLeadersResponse | Deferred[ElectLeadersResponse]:
+    if not context.may(Operation.ALTER, CLUSTER):
+        return fail_elect_leaders(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return context.run(_elect_leaders(context, request))
 
 
@@ -75,4 +79,5 @@ HANDLER = Handler(
     handle=handle_elect_leaders,
     fail=fail_elect_leaders,
     forwards=True,
+    checks_access=True,
 )

@@ -12,10 +12,12 @@ from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 
 
 def handle_end_txn(context: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Deferred[EndTxnResponse]:
+    if not context.may(Operation.WRITE, Resource.transactional_id(request.transactional_id)):
+        return fail_end_txn(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return context.broker.transactions.submit(
         request.transactional_id, EndTxn(request, context.version), partial(fail_end_txn, context, request)
     )
@@ -32,4 +34,5 @@ HANDLER = Handler(
     request=EndTxnRequest,
     handle=handle_end_txn,
     fail=fail_end_txn,
+    checks_access=True,
 )

@@ -67,6 +67,8 @@ Finish = Callable[[], FetchResponse | Deferred[FetchResponse]]
 
 def handle_fetch(context: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
     if is_one_step(request.topics, _partition_count):
+        if _replica_id(context, request) >= 0 and not context.may(Operation.CLUSTER_ACTION, CLUSTER):
+            return fail_fetch(context, request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         wanted = _wanted(request, context.version)
         session, limits = _open(context, request, wanted)
         if _is_followers(session):
@@ -186,14 +188,20 @@ def _is_enough(request: FetchRequest, reads: Sequence[PartitionRead], total: int
     return enough or any(read.error or read.redirects for read in reads)
 
 
+def _replica_id(context: RequestContext, request: FetchRequest) -> int:
+    if context.version >= FIRST_REPLICA_STATE_VERSION:
+        return request.replica_state.replica_id
+    return request.replica_id
+
+
 def _open(
     context: RequestContext, request: FetchRequest, wanted: list[FetchPartition]
 ) -> tuple[FetchContext, FetchLimits]:
     broker = context.broker
     uses_topic_ids = context.version >= FIRST_TOPIC_ID_VERSION
-    replica_id, broker_epoch = request.replica_id, NO_BROKER_EPOCH
+    replica_id, broker_epoch = _replica_id(context, request), NO_BROKER_EPOCH
     if context.version >= FIRST_REPLICA_STATE_VERSION:
-        replica_id, broker_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
+        broker_epoch = request.replica_state.replica_epoch
     if replica_id >= 0 and not _may_replicate(context):
         # Followers read what is not committed, and what they claim to have counts.
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -217,7 +225,12 @@ def _open(
         max_bytes = context.fetch_max_bytes(max_bytes)
         request.min_bytes = min(request.min_bytes, max_bytes)
     select = _selection(context, request) if request.rack_id and replica_id == CONSUMER else None
-    return session, FetchLimits(context.version, replica_id, max_bytes, request.isolation_level, broker_epoch, select)
+    may_read = None
+    if broker.authorizer is not None and replica_id < 0:
+        may_read = partial(context.may_topic, Operation.READ)
+    return session, FetchLimits(
+        context.version, replica_id, max_bytes, request.isolation_level, broker_epoch, select, may_read
+    )
 
 
 def _selection(context: RequestContext, request: FetchRequest) -> SelectReplica | None:
@@ -427,4 +440,5 @@ HANDLER = Handler(
     handle=handle_fetch,
     fail=fail_fetch,
     encode=_encode,
+    checks_access=True,
 )

@@ -17,10 +17,10 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, topic_on_demand
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext, Resource
 
 FIRST_BATCHED_VERSION = 4
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION, SHARE = 0, 1, 2
 TOPICS = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
 
 logger = logging.getLogger(__name__)
@@ -31,8 +31,11 @@ def handle_find_coordinator(
 ) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
     topic = TOPICS.get(request.key_type)
     if topic is None:
-        return fail_find_coordinator(context, request, ErrorCode.INVALID_REQUEST)
-    if context.broker.cluster.image.topic(topic) is None:
+        is_denied = request.key_type == SHARE and not context.may(Operation.CLUSTER_ACTION, CLUSTER)
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED if is_denied else ErrorCode.INVALID_REQUEST
+        return fail_find_coordinator(context, request, error)
+    keys = request.coordinator_keys if context.version >= FIRST_BATCHED_VERSION else [request.key]
+    if context.broker.cluster.image.topic(topic) is None and any(_denial(context, topic, key) is None for key in keys):
         return context.run(_create_and_respond(context, request, topic))
     return context.in_slices(_respond(context, request, topic))
 
@@ -57,9 +60,11 @@ def _respond(
     if context.version >= FIRST_BATCHED_VERSION:
         coordinators = []
         for key in request.coordinator_keys:
-            coordinators.append(_coordinator(key, *_look_up(context, topic, key)))
+            coordinators.append(_coordinator(context, topic, key))
             yield
         return FindCoordinatorResponse(coordinators=coordinators)
+    if (denial := _denial(context, topic, request.key)) is not None:
+        return fail_find_coordinator(context, request, denial)
     node_id, endpoint = _look_up(context, topic, request.key)
     if endpoint is None:
         return fail_find_coordinator(context, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -94,7 +99,19 @@ def _has_log(context: RequestContext, topic: str, partition: int) -> bool:
     return True
 
 
-def _coordinator(key: str, node_id: int, endpoint: BrokerEndpoint | None) -> Coordinator:
+def _denial(context: RequestContext, topic: str, key: str) -> ErrorCode | None:
+    """Why the client may not know; None if it may."""
+    if topic == GROUP_METADATA_TOPIC:
+        allowed = context.may(Operation.DESCRIBE, Resource.group(key))
+        return None if allowed else ErrorCode.GROUP_AUTHORIZATION_FAILED
+    allowed = context.may(Operation.DESCRIBE, Resource.transactional_id(key))
+    return None if allowed else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def _coordinator(context: RequestContext, topic: str, key: str) -> Coordinator:
+    if (denial := _denial(context, topic, key)) is not None:
+        return _missing(key, denial)
+    node_id, endpoint = _look_up(context, topic, key)
     if endpoint is None:
         return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return Coordinator(
@@ -121,4 +138,5 @@ HANDLER = Handler(
     request=FindCoordinatorRequest,
     handle=handle_find_coordinator,
     fail=fail_find_coordinator,
+    checks_access=True,
 )

@@ -20,7 +20,7 @@ from barnabas.protocol.compiler import decode
 from barnabas.protocol.headers import decode_request_header, encode_response
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
@@ -77,6 +77,8 @@ def _decode_beat(content: bytes, frame: memoryview) -> Beat | None:
 def handle_heartbeat(
     context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
+    if not context.may(Operation.READ, Resource.group(request.group_id)):
+        return fail_heartbeat(context, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     groups = context.broker.groups
     return groups.heartbeat(request) or groups.submit(
         request.group_id, Heartbeat(request, context.version), partial(_refuse, context, request)
@@ -101,4 +103,5 @@ HANDLER = Handler(
     handle=handle_heartbeat,
     try_frame=try_heartbeat,
     fail=fail_heartbeat,
+    checks_access=True,
 )

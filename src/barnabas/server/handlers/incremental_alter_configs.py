@@ -16,9 +16,9 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from barnabas.server.config_targets import check_target, refuse_other_brokers
+from barnabas.server.config_targets import check_access, check_target, refuse_other_brokers
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext
 from barnabas.server.steps import MAX_CONTROLLER_ITEMS, fail_in_steps
 
 
@@ -52,6 +52,7 @@ async def _incremental_alter_configs(
         try:
             if context.origin is None:
                 check_target(context, resource)
+            check_access(context, Operation.ALTER_CONFIGS, resource)
             wanted.append((resource, _changes(item)))
         except KafkaError as error:
             refused[resource] = ConfigResult(resource, error.code, error.message)
@@ -106,4 +107,5 @@ HANDLER = Handler(
     fail=fail_incremental_alter_configs,
     forwards=True,
     before_forwarding=partial(refuse_other_brokers, handle_incremental_alter_configs),
+    checks_access=True,
 )

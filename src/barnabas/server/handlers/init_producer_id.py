@@ -13,13 +13,25 @@ from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext, Resource, SecuredType
 
 
 def handle_init_producer_id(
     context: RequestContext, request: InitProducerIdRequest
-) -> Deferred[InitProducerIdResponse]:
+) -> InitProducerIdResponse | Deferred[InitProducerIdResponse]:
+    if request.transactional_id is not None:
+        if not context.may(Operation.WRITE, Resource.transactional_id(request.transactional_id)):
+            return fail_init_producer_id(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    elif not _may_write_idempotently(context):
+        return fail_init_producer_id(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return context.run(_init_producer_id(context, request))
+
+
+def _may_write_idempotently(context: RequestContext) -> bool:
+    """Whoever may write to any topic may do so without duplicates (KIP-679)."""
+    return context.may(Operation.IDEMPOTENT_WRITE, CLUSTER, log_denied=False) or context.may_any(
+        Operation.WRITE, SecuredType.TOPIC
+    )
 
 
 async def _init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
@@ -54,4 +66,5 @@ HANDLER = Handler(
     request=InitProducerIdRequest,
     handle=handle_init_producer_id,
     fail=fail_init_producer_id,
+    checks_access=True,
 )

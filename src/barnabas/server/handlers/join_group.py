@@ -12,7 +12,7 @@ from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 
 FIRST_NULL_PROTOCOL_VERSION = 7
 
@@ -20,6 +20,8 @@ FIRST_NULL_PROTOCOL_VERSION = 7
 def handle_join_group(
     context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
+    if not context.may(Operation.READ, Resource.group(request.group_id)):
+        return fail_join_group(context, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     command = JoinGroup(request, context.version, context.client_id, context.client_host)
     response = context.broker.groups.submit(request.group_id, command, partial(fail_join_group, context, request))
     return response if context.version >= FIRST_NULL_PROTOCOL_VERSION else then(response, _without_null)
@@ -45,4 +47,5 @@ HANDLER = Handler(
     request=JoinGroupRequest,
     handle=handle_join_group,
     fail=fail_join_group,
+    checks_access=True,
 )

@@ -11,12 +11,14 @@ from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 
 
 def handle_leave_group(
     context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:
+    if not context.may(Operation.READ, Resource.group(request.group_id)):
+        return fail_leave_group(context, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return context.broker.groups.submit(
         request.group_id, LeaveGroup(request, context.version), partial(fail_leave_group, context, request)
     )
@@ -33,4 +35,5 @@ HANDLER = Handler(
     request=LeaveGroupRequest,
     handle=handle_leave_group,
     fail=fail_leave_group,
+    checks_access=True,
 )

@@ -15,7 +15,7 @@ from barnabas.protocol.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 
 LISTED = (
     ResourceType.GROUP,
@@ -29,6 +29,8 @@ LISTED = (
 def handle_list_config_resources(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
+    if not context.may(Operation.DESCRIBE_CONFIGS, CLUSTER):
+        return fail_list_config_resources(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if context.version == 0:
         wanted = {int(ResourceType.CLIENT_METRICS)}
     else:
@@ -68,4 +70,5 @@ HANDLER = Handler(
     request=ListConfigResourcesRequest,
     handle=handle_list_config_resources,
     fail=fail_list_config_resources,
+    checks_access=True,
 )

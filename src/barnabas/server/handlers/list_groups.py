@@ -14,7 +14,7 @@ from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from barnabas.server.dispatch import Handler
 from barnabas.server.group_coordinator import GROUPS_PER_STEP
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext, Resource
 from barnabas.types import GroupId
 
 Listed = list[ListedGroup] | ErrorCode
@@ -23,10 +23,19 @@ Listed = list[ListedGroup] | ErrorCode
 def handle_list_groups(
     context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse | Deferred[ListGroupsResponse]:
+    def visible(response: ListGroupsResponse) -> ListGroupsResponse:
+        response.groups = [
+            each
+            for each in response.groups
+            if context.may(Operation.DESCRIBE, Resource.group(each.group_id), log_denied=False)
+        ]
+        return response
+
     ids = context.in_slices(context.broker.groups.runtime.submit_to_all(GroupIds(), _error))
     shares = then(ids, lambda ids: when_all(ids, list))
     lists = then(shares, lambda shares: context.in_slices(_list_in_steps(context, request, shares)))
-    return then(lists, lambda lists: when_all(lists, _merge))
+    merged = then(lists, lambda lists: when_all(lists, _merge))
+    return merged if context.may(Operation.DESCRIBE, CLUSTER, log_denied=False) else then(merged, visible)
 
 
 def _list_in_steps(
@@ -71,4 +80,5 @@ HANDLER = Handler(
     request=ListGroupsRequest,
     handle=handle_list_groups,
     fail=fail_list_groups,
+    checks_access=True,
 )

@@ -26,7 +26,7 @@ from barnabas.records.conversion import TakesLongerError
 from barnabas.server.dispatch import Handler
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.record_work import held
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext
 from barnabas.storage.by_time import TimestampOffset, first_at_or_after
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
@@ -67,6 +67,10 @@ def _list(
     for topic in request.topics:
         topic_response = ListOffsetsTopicResponse(name=topic.name, partitions=[])
         response.topics.append(topic_response)
+        if not context.may_topic(Operation.DESCRIBE, topic.name):
+            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            topic_response.partitions = [_failed(partition, error) for partition in topic.partitions]
+            continue
         for partition in topic.partitions:
             yield
             key = (topic.name, partition.partition_index)
@@ -223,4 +227,5 @@ HANDLER = Handler(
     request=ListOffsetsRequest,
     handle=handle_list_offsets,
     fail=fail_list_offsets,
+    checks_access=True,
 )

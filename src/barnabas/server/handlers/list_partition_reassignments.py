@@ -16,12 +16,14 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 
 
 def handle_list_partition_reassignments(
     context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse | Deferred[ListPartitionReassignmentsResponse]:
+    if not context.may(Operation.DESCRIBE, CLUSTER):
+        return fail_list_partition_reassignments(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return context.in_slices(_list(context.broker.cluster.image, request))
 
 
@@ -74,4 +76,5 @@ HANDLER = Handler(
     handle=handle_list_partition_reassignments,
     fail=fail_list_partition_reassignments,
     forwards=True,
+    checks_access=True,
 )

@@ -14,7 +14,7 @@ from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 
 Listed = ListTransactionsResponse | ErrorCode
 
@@ -57,7 +57,17 @@ def handle_list_transactions(
             return fail_list_transactions(context, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
     command = ListTransactions(request, pattern)
     lists = context.in_slices(context.broker.transactions.runtime.submit_to_all(command, _error))
-    return then(lists, lambda lists: when_all(lists, partial(_merge, pattern)))
+    merged = then(lists, lambda lists: when_all(lists, partial(_merge, pattern)))
+    return merged if context.broker.authorizer is None else then(merged, partial(_visible, context))
+
+
+def _visible(context: RequestContext, response: ListTransactionsResponse) -> ListTransactionsResponse:
+    response.transaction_states = [
+        each
+        for each in response.transaction_states
+        if context.may(Operation.DESCRIBE, Resource.transactional_id(each.transactional_id), log_denied=False)
+    ]
+    return response
 
 
 def _error(error: ErrorCode) -> Listed:
@@ -90,4 +100,5 @@ HANDLER = Handler(
     request=ListTransactionsRequest,
     handle=handle_list_transactions,
     fail=fail_list_transactions,
+    checks_access=True,
 )

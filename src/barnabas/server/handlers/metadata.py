@@ -22,11 +22,11 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from barnabas.server.authorized_operations import NOT_ASKED, authorized_cluster_operations, authorized_operations
 from barnabas.server.auto_topic_creation import topic_on_demand
 from barnabas.server.dispatch import Handler
 from barnabas.server.forwarding import controller_for_clients
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext, Resource
 from barnabas.types import NO_LEADER, NO_TOPIC_ID, TopicId
 
 T = TypeVar("T")
@@ -52,9 +52,11 @@ def _describe(context: RequestContext, request: MetadataRequest) -> Generator[No
     )
     if request.include_topic_authorized_operations:
         for topic in response.topics:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
+            if topic.name is not None and topic.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                topic.topic_authorized_operations = authorized_operations(context, Resource.topic(topic.name))
+            yield
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = authorized_cluster_operations(context)
     return response
 
 
@@ -64,18 +66,48 @@ def _topics(
     """A topic that is named more than once is described once, as in Kafka."""
     view = _View(image, context.listener.name, context.version)
     if request.topics is None or (context.version == 0 and not request.topics):
-        return (yield from _each(view.describe, image.topics.values()))
+        return (yield from _each(view.describe, _visible(context, image)))
     if context.version < FIRST_TOPIC_ID_VERSION and any(
         each.name is None or each.topic_id != NO_TOPIC_ID for each in request.topics
     ):
         return fail_metadata(context, request, ErrorCode.INVALID_REQUEST).topics
     topic_ids = yield from _unique(each.topic_id for each in request.topics if each.topic_id != NO_TOPIC_ID)
     if topic_ids:
-        return (yield from _each(partial(_by_id, view), topic_ids))
+        return (yield from _each(partial(_by_id, context, view), topic_ids))
     names = yield from _unique(each.name for each in request.topics if each.name is not None)
-    known = yield from _each(view.describe, [image.topics[name] for name in names if name in image.topics])
+    denied: list[str] = []
+    if context.broker.authorizer is not None:
+        denied = yield from _denied(context, Operation.DESCRIBE, names)
+        for name in denied:
+            del names[name]
+    described = yield from _each(view.describe, [image.topics[name] for name in names if name in image.topics])
     unknown = [name for name in names if name not in image.topics]
-    return known + (yield from _missing(context, request, unknown)) if unknown else known
+    if unknown:
+        described += yield from _missing(context, request, unknown)
+    # Whether a topic exists is not said to those who may not describe it.
+    return described + (yield from _each(partial(_unauthorized, is_internal=False), denied))
+
+
+def _visible(context: RequestContext, image: ClusterImage) -> Iterable[TopicImage]:
+    topics: Iterable[TopicImage] = image.topics.values()
+    if context.broker.authorizer is None:
+        return topics
+    may = context.may
+    return (each for each in topics if may(Operation.DESCRIBE, Resource.topic(each.name), log_denied=False))
+
+
+def _denied(context: RequestContext, operation: Operation, names: Iterable[str]) -> Generator[None, None, list[str]]:
+    denied = []
+    for name in names:
+        if not context.may_topic(operation, name):
+            denied.append(name)
+        yield
+    return denied
+
+
+def _unauthorized(name: str, is_internal: bool) -> MetadataResponseTopic:
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=NO_TOPIC_ID, is_internal=is_internal)
 
 
 def _unique(items: Iterable[T]) -> Generator[None, None, dict[T, None]]:
@@ -97,10 +129,12 @@ def _each(
     return described
 
 
-def _by_id(view: "_View", topic_id: TopicId) -> MetadataResponseTopic:
+def _by_id(context: RequestContext, view: "_View", topic_id: TopicId) -> MetadataResponseTopic:
     topic = view.image.topic_by_id(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    if not context.may_topic(Operation.DESCRIBE, topic.name):
+        return MetadataResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=None, topic_id=topic_id)
     return view.describe(topic)
 
 
@@ -108,12 +142,18 @@ def _missing(
     context: RequestContext, request: MetadataRequest, names: Sequence[str]
 ) -> Generator[None, None, list[MetadataResponseTopic]]:
     broker = context.broker
+    creates = request.allow_auto_topic_creation and broker.config.auto_create_topics_enable
+    denied: list[str] = []
+    if creates and not context.may(Operation.CREATE, CLUSTER, log_denied=False):
+        denied = yield from _denied(context, Operation.CREATE, names)
+        hidden = set(denied)
+        names = [name for name in names if name not in hidden]
     valid: dict[str, None] = {}
     for name in names:
         if fault_of_topic_name(name) is None:
             valid[name] = None
         yield
-    if valid and request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
+    if valid and creates:
         image = broker.cluster.image
         broker.auto_topic_creation.request(topic_on_demand(name, broker.config, image) for name in valid)
 
@@ -121,7 +161,8 @@ def _missing(
         valid_name = name in valid
         return _failed(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid_name else ErrorCode.INVALID_TOPIC_EXCEPTION)
 
-    return (yield from _each(failed, names))
+    unauthorized = [_unauthorized(name, name in INTERNAL_TOPICS) for name in denied]
+    return (yield from _each(failed, names)) + unauthorized
 
 
 def _failed(name: str | None, error: ErrorCode, topic_id: TopicId = NO_TOPIC_ID) -> MetadataResponseTopic:
@@ -208,4 +249,5 @@ HANDLER = Handler(
     request=MetadataRequest,
     handle=handle_metadata,
     fail=fail_metadata,
+    checks_access=True,
 )

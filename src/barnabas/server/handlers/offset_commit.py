@@ -1,6 +1,7 @@
 """OffsetCommit (key 8), v2-v9: store the offsets of a group.
 
-Partitions that do not exist are answered here with UNKNOWN_TOPIC_OR_PARTITION, the others go to the group's shard. The
+Topics that the client may not read are answered here with TOPIC_AUTHORIZATION_FAILED, partitions that do not exist with
+UNKNOWN_TOPIC_OR_PARTITION; the others go to the group's shard. The
 retention time of v2-v4 is not used, as in Kafka. v9 member epochs (KIP-848). v10, with topic ids, is unstable in
 Kafka 4.1 and not listed there either.
 """
@@ -10,7 +11,6 @@ from functools import partial
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.group.commands import OffsetCommit
-from barnabas.metadata.image import ClusterImage
 from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_commit import (
@@ -21,13 +21,15 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.server.steps import in_steps, is_one_step
 
 
 def handle_offset_commit(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+    if not context.may(Operation.READ, Resource.group(request.group_id)):
+        return fail_offset_commit(context, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if is_one_step(request.topics, _partition_count):
         return _commit_known(context, request)
     return then(context.in_slices(_commit_in_steps(context, request)), lambda parts: when_all(parts, _join))
@@ -36,7 +38,7 @@ def handle_offset_commit(
 def _commit_known(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
-    refused = _take_out_unknown(context.broker.cluster.image, request)
+    refused = _take_out_refused(context, request)
     if refused and not request.topics:
         return OffsetCommitResponse(topics=refused)
     answer = _commit(context, request)
@@ -88,11 +90,15 @@ def _join(parts: list[OffsetCommitResponse]) -> OffsetCommitResponse:
     return OffsetCommitResponse(topics=list(topics.values()))
 
 
-def _take_out_unknown(image: ClusterImage, request: OffsetCommitRequest) -> list[OffsetCommitResponseTopic]:
-    """Leaves in the request only what exists; gives the answers for the rest."""
+def _take_out_refused(context: RequestContext, request: OffsetCommitRequest) -> list[OffsetCommitResponseTopic]:
+    """Leaves in the request only what exists and may be read; gives the answers for the rest."""
+    image = context.broker.cluster.image
     refused: list[OffsetCommitResponseTopic] = []
     known: list[OffsetCommitRequestTopic] = []
     for topic in request.topics:
+        if not context.may_topic(Operation.READ, topic.name):
+            refused.append(_failed(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
         found = image.topic(topic.name)
         if found is None:
             refused.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
@@ -145,4 +151,5 @@ HANDLER = Handler(
     request=OffsetCommitRequest,
     handle=handle_offset_commit,
     fail=fail_offset_commit,
+    checks_access=True,
 )

@@ -25,7 +25,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.server.steps import PARTITIONS_PER_STEP, in_steps, is_one_step
 from barnabas.types import GroupId
 
@@ -63,13 +63,49 @@ def _fetch_each(
 ) -> Generator[None, None, list[OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]]]:
     responses = []
     for group in request.groups:
-        response = yield from _fetch_in_steps(context, group, request.require_stable)
+        response = yield from _fetch_visible(context, group, request.require_stable)
         responses.append(response)
         if not isinstance(response, Deferred):
             size_bytes = sum(len(topic.partitions) for topic in response.topics) * MIN_PARTITION_BYTES
             context.count_response(len(response.group_id) + size_bytes)
         yield
     return responses
+
+
+def _fetch_visible(
+    context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
+) -> Generator[None, None, OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]]:
+    """Topics that the client may not describe are refused if they are named, else left out."""
+    if context.broker.authorizer is None:
+        return (yield from _fetch_in_steps(context, group, require_stable))
+    if not context.may(Operation.DESCRIBE, Resource.group(group.group_id)):
+        return _failed(group, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    named = group.topics
+    denied: list[OffsetFetchRequestTopics] = []
+    if named is not None:
+        denied = [topic for topic in named if not context.may_topic(Operation.DESCRIBE, topic.name)]
+        group.topics = [topic for topic in named if topic not in denied] if denied else named
+    response = yield from _fetch_in_steps(context, group, require_stable)
+
+    def complete(response: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+        if named is None:
+            response.topics = [each for each in response.topics if context.may_topic(Operation.DESCRIBE, each.name)]
+        elif not response.error_code:
+            response.topics += map(_denied, denied)
+        return response
+
+    return then(response, complete)
+
+
+def _denied(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        partitions=[
+            OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="", error_code=error)
+            for index in topic.partition_indexes
+        ],
+    )
 
 
 def _fetch_in_steps(
@@ -220,4 +256,5 @@ HANDLER = Handler(
     request=OffsetFetchRequest,
     handle=handle_offset_fetch,
     fail=fail_offset_fetch,
+    checks_access=True,
 )

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 
 
 def handle_offset_for_leader_epoch(
@@ -29,9 +29,14 @@ def _look_up_each(
     context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> Generator[None, None, OffsetForLeaderEpochResponse]:
     response = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[])
+    is_broker = context.may(Operation.CLUSTER_ACTION, CLUSTER, log_denied=False)
     for topic in request.topics:
         answer = OffsetForLeaderTopicResult(topic=topic.topic, partitions=[])
         response.topics.append(answer)
+        if not is_broker and not context.may_topic(Operation.DESCRIBE, topic.topic):
+            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            answer.partitions = [_failed(item, error) for item in topic.partitions]
+            continue
         for item in topic.partitions:
             yield
             try:
@@ -74,4 +79,5 @@ HANDLER = Handler(
     request=OffsetForLeaderEpochRequest,
     handle=handle_offset_for_leader_epoch,
     fail=fail_offset_for_leader_epoch,
+    checks_access=True,
 )

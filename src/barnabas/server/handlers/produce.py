@@ -12,13 +12,13 @@ fatal, so what is unforeseen is logged and reported as a retriable storage error
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Generator, Set
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.net.connection import Connection
-from barnabas.net.deferred import Deferred
+from barnabas.net.deferred import Deferred, then
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.protocol.produce_one import decode_one, encode_one
@@ -45,7 +45,7 @@ from barnabas.server.dispatch import Handler
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.leader_hints import leader_hint
 from barnabas.server.record_work import held
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.server.transactional_writes import TransactionalWrites, is_transactional
 from barnabas.storage.append_checks import PreparedBatch, prepare
 
@@ -98,6 +98,42 @@ def handle_produce(context: RequestContext, request: ProduceFrame) -> Response |
     if len(request.partitions) > MAX_PARTITIONS_AT_ONCE:
         context.connection.pause_for_long_request()
         return context.run(_produce_in_parts(context, request))
+    if context.broker.authorizer is None:
+        return _produce_allowed(context, request)
+    if _has_transactional_records(request) and not _may_use_transactional_id(context, request):
+        return _refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    topics = dict.fromkeys(item.topic for item in request.partitions)
+    denied = {topic for topic in topics if not context.may_topic(Operation.WRITE, topic)}
+    if not denied:
+        return _produce_allowed(context, request)
+    allowed = request._replace(partitions=[item for item in request.partitions if item.topic not in denied])
+    return then(_produce_allowed(context, allowed), partial(_with_denied, request, denied))
+
+
+def _has_transactional_records(request: ProduceFrame) -> bool:
+    return any(item.records is not None and is_transactional(item.records) for item in request.partitions)
+
+
+def _may_use_transactional_id(context: RequestContext, request: ProduceFrame) -> bool:
+    name = request.transactional_id
+    return name is not None and context.may(Operation.WRITE, Resource.transactional_id(name))
+
+
+def _with_denied(request: ProduceFrame, denied: Set[str | bytes], allowed: Response) -> Response:
+    outcomes = iter(allowed or ())
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if request.acks == 0:
+        raise ProtocolError(f"produce with acks 0 failed: {error.name}")
+    merged = Outcomes(
+        PartitionFailure(item.topic, item.partition, error, error.text) if item.topic in denied else next(outcomes)
+        for item in request.partitions
+    )
+    if allowed is not None:
+        merged.throttle_time_ms = allowed.throttle_time_ms
+    return merged
+
+
+def _produce_allowed(context: RequestContext, request: ProduceFrame) -> Response | Deferred[Response]:
     if not -1 <= request.acks <= 1:
         return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None:
@@ -393,4 +429,5 @@ HANDLER = Handler(
     encodes_message=False,
     message_in_slices=_as_message,
     try_frame=try_produce_one,
+    checks_access=True,
 )

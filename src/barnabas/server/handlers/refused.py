@@ -10,7 +10,8 @@ An API moves to a file of its own, named like its message file, as soon as the b
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
@@ -30,7 +31,7 @@ from barnabas.protocol.messages.share_group_describe import (
     ShareGroupDescribeResponse,
 )
 from barnabas.server.dispatch import AnyHandler, Handler
-from barnabas.server.request import ANONYMOUS, RequestContext
+from barnabas.server.request import ANONYMOUS, CLUSTER, Operation, RequestContext
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -69,6 +70,17 @@ def _error_at_top(
     response = response_type(api_key)
     takes_message = "error_message" in response.__slots__ and "error_message" not in fields
     return _refused(api_key, versions, error, _responding_with(response, fields, takes_message), message)
+
+
+def _for_administrators(row: AnyHandler) -> AnyHandler:
+    """Others are denied before they learn why it would not work."""
+
+    def handle(context: RequestContext, request: Any) -> Any:
+        if not context.may(Operation.ALTER, CLUSTER):
+            return row.fail(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return row.handle(context, request)
+
+    return replace(row, handle=handle)
 
 
 def _responding_with(
@@ -122,8 +134,10 @@ HANDLERS: tuple[AnyHandler, ...] = (
     _error_at_top(ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), NOT_ALLOWED),
     _error_at_top(ApiKey.SASL_HANDSHAKE, (0, 1), ErrorCode.ILLEGAL_SASL_STATE),
     _error_at_top(ApiKey.SASL_AUTHENTICATE, (0, 2), ErrorCode.ILLEGAL_SASL_STATE, NO_AUTHENTICATION),
-    _error_at_top(ApiKey.ADD_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "add a voter to."),
-    _error_at_top(ApiKey.REMOVE_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "remove a voter from."),
+    _for_administrators(_error_at_top(ApiKey.ADD_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "add a voter to.")),
+    _for_administrators(
+        _error_at_top(ApiKey.REMOVE_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "remove a voter from.")
+    ),
     _error_at_top(ApiKey.SHARE_GROUP_HEARTBEAT, (1, 1), UNSUPPORTED, error_message=None),
     _refused(ApiKey.SHARE_GROUP_DESCRIBE, (1, 1), UNSUPPORTED, _refuse_share_group_describe),
     _error_at_top(ApiKey.SHARE_FETCH, (1, 1), UNSUPPORTED, error_message=None),

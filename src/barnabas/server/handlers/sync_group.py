@@ -12,12 +12,14 @@ from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 
 
 def handle_sync_group(
     context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+    if not context.may(Operation.READ, Resource.group(request.group_id)):
+        return fail_sync_group(context, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return context.broker.groups.submit(
         request.group_id, SyncGroup(request, context.version), partial(fail_sync_group, context, request)
     )
@@ -34,4 +36,5 @@ HANDLER = Handler(
     request=SyncGroupRequest,
     handle=handle_sync_group,
     fail=fail_sync_group,
+    checks_access=True,
 )

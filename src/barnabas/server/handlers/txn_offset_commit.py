@@ -12,7 +12,6 @@ from functools import partial
 from barnabas.errors import ErrorCode
 from barnabas.machines.coordinator import ProducerIdAndEpoch
 from barnabas.machines.group.commands import TxnOffsetCommit
-from barnabas.metadata.image import ClusterImage
 from barnabas.net.deferred import Deferred, then, when_all
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.txn_offset_commit import (
@@ -24,7 +23,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.server.auto_topic_creation import GROUP_METADATA_TOPIC
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.server.steps import in_steps, is_one_step
 from barnabas.server.transaction_verification import Errors, is_ongoing
 from barnabas.server.transactional_writes import TRY_AGAIN
@@ -38,6 +37,10 @@ FIRST_ADDING_VERSION = 5
 def handle_txn_offset_commit(
     context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
+    if not context.may(Operation.WRITE, Resource.transactional_id(request.transactional_id)):
+        return fail_txn_offset_commit(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not context.may(Operation.READ, Resource.group(request.group_id)):
+        return fail_txn_offset_commit(context, request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if is_one_step(request.topics, _partition_count):
         return _commit_known(context, request)
     return then(context.in_slices(_commit_in_steps(context, request)), lambda parts: when_all(parts, _join))
@@ -85,7 +88,7 @@ def _join(parts: list[TxnOffsetCommitResponse]) -> TxnOffsetCommitResponse:
 def _commit_known(
     context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
-    refused = _take_out_unknown(context.broker.cluster.image, request)
+    refused = _take_out_refused(context, request)
     if not request.topics:
         return TxnOffsetCommitResponse(topics=refused)
     return then(_verify_and_commit(context, request), lambda response: _complete(context, response, refused))
@@ -144,11 +147,15 @@ def _for_client(error: ErrorCode) -> ErrorCode:
     return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if error in TRY_AGAIN else error
 
 
-def _take_out_unknown(image: ClusterImage, request: TxnOffsetCommitRequest) -> list[TxnOffsetCommitResponseTopic]:
-    """Leaves in the request only what exists; returns the responses for the rest."""
+def _take_out_refused(context: RequestContext, request: TxnOffsetCommitRequest) -> list[TxnOffsetCommitResponseTopic]:
+    """Leaves in the request only what exists and may be read; returns the responses for the rest."""
+    image = context.broker.cluster.image
     refused = []
     known = []
     for topic in request.topics:
+        if not context.may_topic(Operation.READ, topic.name):
+            refused.append(_failed(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
         found = image.topic(topic.name)
         count = 0 if found is None else len(found.partitions)
         outside = [each for each in topic.partitions if not 0 <= each.partition_index < count]
@@ -202,4 +209,5 @@ HANDLER = Handler(
     request=TxnOffsetCommitRequest,
     handle=handle_txn_offset_commit,
     fail=fail_txn_offset_commit,
+    checks_access=True,
 )

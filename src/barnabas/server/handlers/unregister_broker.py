@@ -9,12 +9,14 @@ from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 
 
 def handle_unregister_broker(
     context: RequestContext, request: UnregisterBrokerRequest
-) -> Deferred[UnregisterBrokerResponse]:
+) -> UnregisterBrokerResponse | Deferred[UnregisterBrokerResponse]:
+    if not context.may(Operation.ALTER, CLUSTER):
+        return fail_unregister_broker(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return context.run(_unregister(context, request))
 
 
@@ -40,4 +42,5 @@ HANDLER = Handler(
     handle=handle_unregister_broker,
     fail=fail_unregister_broker,
     forwards=True,
+    checks_access=True,
 )

@@ -15,10 +15,12 @@ from barnabas.protocol.messages.update_features import (
 )
 from barnabas.server.dispatch import Handler
 from barnabas.server.features import FEATURES
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 
 
 def handle_update_features(context: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+    if not context.may(Operation.ALTER, CLUSTER):
+        return fail_update_features(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     for update in request.feature_updates:
         fault = _fault_of(update)
         if fault is not None:
@@ -54,4 +56,5 @@ HANDLER = Handler(
     request=UpdateFeaturesRequest,
     handle=handle_update_features,
     fail=fail_update_features,
+    checks_access=True,
 )

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 from barnabas.server.txn_markers import Marker
 from barnabas.types import TopicPartition
 
@@ -27,6 +27,11 @@ LONGEST_WAIT_MS = 10_000
 def handle_write_txn_markers(
     context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
+    # An administrator who aborts a transaction, or a broker.
+    if not context.may(Operation.ALTER, CLUSTER, log_denied=False) and not context.may(
+        Operation.CLUSTER_ACTION, CLUSTER
+    ):
+        return fail_write_txn_markers(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     response = WriteTxnMarkersResponse(markers=[])
     missing = sum(len(topic.partition_indexes) for marker in request.markers for topic in marker.topics)
     done: Deferred[WriteTxnMarkersResponse] = Deferred()
@@ -89,4 +94,5 @@ HANDLER = Handler(
     request=WriteTxnMarkersRequest,
     handle=handle_write_txn_markers,
     fail=fail_write_txn_markers,
+    checks_access=True,
 )

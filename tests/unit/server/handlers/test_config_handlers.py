@@ -45,6 +45,7 @@ class Caller:
             Any,
             SimpleNamespace(
                 settings=settings,
+                authorizer=None,
                 config=settings.config,
                 cluster=cluster,
                 controller=ControllerClient(cluster),

@@ -57,6 +57,7 @@ class Caller:
             Any,
             SimpleNamespace(
                 settings=settings,
+                authorizer=None,
                 cluster=cluster,
                 controller=self.controller,
                 auto_topic_creation=AutoTopicCreation(self.controller.create_topics_anywhere),
