@@ -2,7 +2,7 @@
 
 A path is a key, the version of a node is etcd's minus one, revisions are etcd's. Every write is one transaction of
 etcd, whose comparisons are the operations' conditions; if one does not hold, the same transaction reads the versions
-that tell which. Sessions are leases. Reads are linearizable, so `sync` has nothing to do.
+that say which. Sessions are leases. Reads are linearizable, so `sync` has nothing to do.
 """
 
 import threading
@@ -98,24 +98,24 @@ class EtcdStore:
         for start in range(0, len(paths), self.multi_limit):
             part = paths[start : start + self.multi_limit]
             requests = [{"request_range": {"key": self._key(path)}} for path in part]
-            answer = self._read("kv/txn", {"success": requests})
-            for response in answer["responses"]:
-                kvs = response["response_range"].get("kvs")
+            response = self._read("kv/txn", {"success": requests})
+            for each in response["responses"]:
+                kvs = each["response_range"].get("kvs")
                 found.append(_node(kvs[0]) if kvs else None)
         return found
 
     def children(self, path: str) -> list[str]:
-        answer = self._read("kv/range", {**self._below(path), "keys_only": True})
-        names = (self._path(kv).removeprefix(path).lstrip("/") for kv in answer.get("kvs", ()))
+        response = self._read("kv/range", {**self._below(path), "keys_only": True})
+        names = (self._path(kv).removeprefix(path).lstrip("/") for kv in response.get("kvs", ()))
         return sorted(name for name in names if "/" not in name)
 
     def scan(self, prefix: str) -> Scan:
         """The first page has the node itself as well; the others are read at its revision."""
         below = {**self._below(prefix), "limit": str(PAGE_SIZE)}
         requests = [{"request_range": {"key": self._key(prefix)}}, {"request_range": below}]
-        answer = self._read("kv/txn", {"success": requests if prefix != "/" else requests[1:]})
-        revision = int(answer["header"]["revision"])
-        pages = [response["response_range"] for response in answer["responses"]]
+        response = self._read("kv/txn", {"success": requests if prefix != "/" else requests[1:]})
+        revision = int(response["header"]["revision"])
+        pages = [each["response_range"] for each in response["responses"]]
         nodes = {self._path(kv): _node(kv) for page in pages for kv in page.get("kvs", ())}
         page = pages[-1]
         while page.get("more"):
@@ -133,8 +133,8 @@ class EtcdStore:
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
         """Two may set a node without a condition at the same time, so the version is read by the transaction."""
         operation = Set(path, data, version)
-        answer = self._transaction([operation], then=[{"request_range": {"key": self._key(path), "keys_only": True}}])
-        [kv] = answer["responses"][-1]["response_range"]["kvs"]
+        response = self._transaction([operation], then=[{"request_range": {"key": self._key(path), "keys_only": True}}])
+        [kv] = response["responses"][-1]["response_range"]["kvs"]
         return int(kv["version"]) - 1
 
     def delete(self, path: str, version: int = ANY_VERSION) -> None:
@@ -176,14 +176,14 @@ class EtcdStore:
         }
         try:
             with self._lock:
-                answer = self._client.write("kv/txn", body, self._timeout_s)
+                response = self._client.write("kv/txn", body, self._timeout_s)
         except EtcdError as error:
             if error.code == NOT_FOUND and "lease" in str(error):
                 raise SessionExpiredError(str(error)) from error
             raise
-        if not answer.get("succeeded"):
-            raise self._conflict(operations, answer["responses"])
-        return answer
+        if not response.get("succeeded"):
+            raise self._conflict(operations, response["responses"])
+        return response
 
     def _requests(self, operations: Sequence[Operation], lease_id: int) -> Iterator[Body]:
         for operation in operations:

@@ -24,7 +24,7 @@ DEFAULT_PORT: Final = 2379
 READ_TIMEOUT_S: Final = 1.0
 """Of the first attempt; each further one has twice as long, because perhaps all of etcd is slow."""
 WRITE_TIMEOUT_S: Final = 1.5
-"""A write that a dead leader was given is never answered; it is better looked up and sent again than waited for."""
+"""A write that a dead leader was given never gets a response; it is better looked up and sent again than waited for."""
 PAUSE_BETWEEN_ROUNDS_S: Final = 0.1
 
 INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, OUT_OF_RANGE, UNAUTHENTICATED = 3, 5, 7, 11, 16
@@ -161,21 +161,21 @@ class EtcdClient:
             content = json.dumps(body, separators=(",", ":")).encode()
             connection.request("POST", f"/v3/{path}", content, {"Content-Type": "application/json", **headers})
             response = connection.getresponse()
-            answer = response.read()
+            received = response.read()
         except (OSError, http.client.HTTPException) as error:
             self._fail()
-            raise OutcomeUnknownError(f"etcd did not answer: {error!r}") from error
-        return self._decoded(answer, response.status)
+            raise OutcomeUnknownError(f"etcd did not respond: {error!r}") from error
+        return self._decoded(received, response.status)
 
-    def _decoded(self, answer: bytes, status: int) -> Body:
+    def _decoded(self, body: bytes, status: int) -> Body:
         try:
-            value: Body = json.loads(answer)
+            value: Body = json.loads(body)
         except ValueError as error:
             self._fail()
-            raise OutcomeUnknownError(f"etcd answered {status} {answer[:100]!r}") from error
+            raise OutcomeUnknownError(f"etcd responded with {status} {body[:100]!r}") from error
         if status == http.client.OK:
             return value
-        text = str(value.get("message") or value.get("error") or answer[:200])
+        text = str(value.get("message") or value.get("error") or body[:200])
         code = int(value.get("code") or value.get("grpc_code") or _UNKNOWN)
         if any(each in text for each in _CERTAINLY_NOT_DONE):
             self._fail()

@@ -1,6 +1,6 @@
 """A session with etcd: a lease that a thread keeps alive.
 
-The session is lost when etcd says that the lease is gone, not before: as long as no node of etcd answers, nobody else
+The session is lost when etcd says that the lease is gone, not before: as long as no node of etcd responds, nobody else
 can take over either. The keep-alive is also the health check of the host that is used: a node that is frozen, or cut
 off from the others, does not renew a lease, so all connections of the store move on to the next host.
 """
@@ -34,12 +34,12 @@ class EtcdSession:
 
     def begin(self, ttl_s: int, timeout_s: float) -> None:
         try:
-            answer = self._client.read("lease/grant", {"TTL": str(ttl_s)}, timeout_s)
+            response = self._client.read("lease/grant", {"TTL": str(ttl_s)}, timeout_s)
         except BaseException:
             self._client.close()
             raise
-        self.lease_id = int(answer["ID"])
-        granted_s = int(answer["TTL"])
+        self.lease_id = int(response["ID"])
+        granted_s = int(response["TTL"])
         self._thread = threading.Thread(
             target=self._keep_alive, args=(granted_s / RENEWALS_PER_TTL,), name="metadata-lease", daemon=True
         )
@@ -62,9 +62,9 @@ class EtcdSession:
     def _keep_alive(self, interval_s: float) -> None:
         while not self._ending.wait(interval_s / 4 if self._is_suspended else interval_s):
             try:
-                # One attempt, so that a host which does not answer is left after a quarter of the time.
-                answer = self._client.write("lease/keepalive", {"ID": str(self.lease_id)}, interval_s)
-                remaining_s = int(answer.get("result", {}).get("TTL", 0))
+                # One attempt, so that a host that does not respond is left after a quarter of the time.
+                response = self._client.write("lease/keepalive", {"ID": str(self.lease_id)}, interval_s)
+                remaining_s = int(response.get("result", {}).get("TTL", 0))
             except EtcdError as error:
                 if error.code != NOT_FOUND:
                     self._suspend(error)

@@ -167,7 +167,7 @@ class ZooKeeperStore:
             raise MetadataStoreError(f"ZooKeeper: {error!r}") from error
 
     def _commit(self, operations: Sequence[Operation]) -> tuple[int, list[Any]]:
-        """The zxid, and what ZooKeeper answered to each operation.
+        """The zxid, and ZooKeeper's result of each operation.
 
         Again where other sessions have created or removed parents meanwhile.
         """

@@ -110,7 +110,7 @@ class ZooKeeperConnection:
         try:
             return self._results([request], time.monotonic() + timeout_s)[0]
         except (ConnectionLoss, KazooTimeoutError, OperationTimeoutError) as error:
-            raise OutcomeUnknownError(f"ZooKeeper did not answer: {error!r}") from error
+            raise OutcomeUnknownError(f"ZooKeeper did not respond: {error!r}") from error
 
     def read(self, requests: Sequence[Any], timeout_s: float) -> list[Any]:
         """Any number of requests that only read, at once; a node that is not there gives None."""
@@ -120,7 +120,7 @@ class ZooKeeperConnection:
                 return self._results(requests, deadline)
             except (ConnectionLoss, KazooTimeoutError, OperationTimeoutError) as error:
                 if time.monotonic() >= deadline:
-                    raise StoreUnavailableError(f"ZooKeeper did not answer: {error!r}") from error
+                    raise StoreUnavailableError(f"ZooKeeper did not respond: {error!r}") from error
 
     def read_many(self, requests: Sequence[Any], timeout_s: float) -> tuple[list[Any], int]:
         """GetData and GetChildren; results as of `MultiRead`, with None for a Failure. Also the zxid before them."""
@@ -130,8 +130,8 @@ class ZooKeeperConnection:
         if self._has_multi_read:
             parts = [MultiRead(self.client, requests[start : start + READS_AT_ONCE]) for start in starts]
             try:
-                answers = self.read(parts, timeout_s)
-                return [_unless_failed(each) for answer in answers for each in answer], parts[0].zxid
+                results = self.read(parts, timeout_s)
+                return [_unless_failed(each) for result in results for each in result], parts[0].zxid
             except UnimplementedError:
                 self._has_multi_read = False
         self.read([Exists("/", None)], timeout_s)
@@ -149,17 +149,17 @@ class ZooKeeperConnection:
 
     def _watch(self, path: str) -> None:
         if self.has_recursive_watches:
-            answer = self._send(AddWatch(path))
-            answer.rawlink(self._on_watching)
+            result = self._send(AddWatch(path))
+            result.rawlink(self._on_watching)
             return
         for request in (Exists(path, _ignore), GetChildren(path, _ignore)):
             self._send(request).rawlink(self._on_watching)
 
-    def _on_watching(self, answer: Any) -> None:
-        if isinstance(answer.exception, UnimplementedError):
+    def _on_watching(self, result: Any) -> None:
+        if isinstance(result.exception, UnimplementedError):
             self.has_recursive_watches = False
             self.watch_all()
-        elif answer.exception is None or isinstance(answer.exception, NoNodeError):
+        elif result.exception is None or isinstance(result.exception, NoNodeError):
             self._watches.fire_all()
 
     def _on_watch_event(self, buffer: bytes, offset: int) -> None:
@@ -184,9 +184,9 @@ class ZooKeeperConnection:
             self._watches.fire_all()
 
     def _send(self, request: Any) -> Any:
-        answer = self.client.handler.async_result()
-        self.client._call(request, answer)
-        return answer
+        result = self.client.handler.async_result()
+        self.client._call(request, result)
+        return result
 
     def _results(self, requests: Sequence[Any], deadline: float) -> list[Any]:
         if self.is_lost:
@@ -194,14 +194,14 @@ class ZooKeeperConnection:
         if not self.client._live.wait(max(0.0, deadline - time.monotonic())):
             raise StoreUnavailableError("there is no connection to ZooKeeper")
         try:
-            answers = [self._send(request) for request in requests]
-            return [self._answer(answer, deadline) for answer in answers]
+            results = [self._send(request) for request in requests]
+            return [self._wait_for(result, deadline) for result in results]
         except (SessionExpiredError, ConnectionClosedError) as error:
             raise interface.SessionExpiredError("the session with ZooKeeper is over") from error
 
-    def _answer(self, answer: Any, deadline: float) -> Any:
+    def _wait_for(self, result: Any, deadline: float) -> Any:
         try:
-            return answer.get(timeout=max(0.001, deadline - time.monotonic()))
+            return result.get(timeout=max(0.001, deadline - time.monotonic()))
         except NoNodeError:
             return None
 

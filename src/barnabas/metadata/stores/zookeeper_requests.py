@@ -1,6 +1,6 @@
-"""Requests of ZooKeeper that kazoo lacks, or whose answers it does not tell in full, in the form that kazoo sends.
+"""Requests of ZooKeeper that kazoo lacks, or whose responses it does not pass on in full, in the form that kazoo sends.
 
-    multi (14)       operations, all or nothing; kazoo does not tell the transaction's number
+    multi (14)       operations, all or nothing; kazoo does not report the transaction's number
     multiRead (22)   many reads in one request, since ZooKeeper 3.6: ten thousand nodes in a tenth of a second
     addWatch (106)   a persistent watch of a node and all below, since ZooKeeper 3.6
 
@@ -46,7 +46,7 @@ class _Several:
 
     def __init__(self, client: KazooClient, operations: Sequence[Any]) -> None:
         self.zxid = 0
-        """Of the answer: of the transaction, or the newest that the server knew while it read."""
+        """Of the response: of the transaction, or the newest that the server knew while it read."""
         self._client = client
         self._operations = operations
 
@@ -58,7 +58,7 @@ class _Several:
         return bytes(content + multiheader_struct.pack(-1, True, -1))
 
     def deserialize(self, buffer: bytes, offset: int) -> list[Any]:
-        self.zxid = self._client.last_zxid  # of this very answer: kazoo has just set it
+        self.zxid = self._client.last_zxid  # of this very response: kazoo has just set it
         results: list[Any] = []
         while True:
             header, offset = MultiHeader.deserialize(buffer, offset)
