@@ -42,10 +42,11 @@ def test_rules_are_kept_by_the_cluster() -> None:
 
 def test_nobody_but_super_users() -> None:
     with Broker({**SETTINGS, "super.users": "User:root"}) as broker, Admin(broker.bootstrap) as admin:
-        for call in (lambda: admin.create_acls([RULE]), admin.describe_acls, admin.list_groups):
+        for call in (lambda: admin.create_acls([RULE]), admin.describe_acls, admin.describe_client_quotas):
             with pytest.raises(KafkaError) as refused:
                 call()
             assert refused.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        assert not admin.list_groups() and not admin.list_topics()
 
 
 def test_a_login_is_who_is_asked_about() -> None:
