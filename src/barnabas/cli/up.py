@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "barnabas up"
 METADATA_FILE = "barnabas-metadata.sqlite"
+HISTORY_FILE = "console-history.sqlite"
 LARGEST_CLUSTER = 32
 READY = re.compile(r" ready on (\S+) \(")
 CONSOLE_READY = re.compile(r"console on \S+")
@@ -207,7 +208,8 @@ class _Console:
     def __init__(self, address: str, bootstrap: str, folder: Path) -> None:
         from barnabas.child_process import ChildProcess
 
-        words = ["console", "-b", bootstrap, "--listen", address, "--until-stdin-ends"]
+        words = ["console", "-b", bootstrap, "--listen", address]
+        words += ["--history", str(folder / HISTORY_FILE), "--until-stdin-ends"]
         self.process = ChildProcess("console", words, folder, signal.SIGTERM, holds_stdin=True)
         self._is_settled = False
 

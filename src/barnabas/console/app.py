@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from barnabas.console.api import groups, messages, overview, topics
+from barnabas.console.api import alarms, groups, messages, overview, topics
 from barnabas.console.console import Console
 from barnabas.console.filters import FilterError
 from barnabas.console.paging import BadQuery
@@ -23,7 +23,7 @@ from barnabas.console.security import COOKIE, HEADERS
 from barnabas.errors import ErrorCode, KafkaError
 
 Handler = Callable[[Console, Request], Awaitable[Any]]
-PAGES = ("/", "/topics", "/topics/{name}", "/groups", "/group", "/brokers")
+PAGES = ("/", "/topics", "/topics/{name}", "/groups", "/group", "/brokers", "/alarms")
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 _FORBIDDEN = {code for code in ErrorCode if code.name.endswith("AUTHORIZATION_FAILED")}
 _log = logging.getLogger("barnabas.console")
@@ -32,7 +32,7 @@ _log = logging.getLogger("barnabas.console")
 def make_app(console: Console) -> ASGIApp:
     routes = [Route(path, _page, methods=["GET"]) for path in PAGES]
     routes += [Route(f"/static/{name}", _static(name, body), methods=["GET"]) for name, body in static_files().items()]
-    for table in (overview.ROUTES, topics.ROUTES, groups.ROUTES, messages.ROUTES):
+    for table in (overview.ROUTES, topics.ROUTES, groups.ROUTES, messages.ROUTES, alarms.ROUTES):
         for method, path, handler in table:
             routes.append(Route(f"/api{path}", _endpoint(console, handler, method), methods=[method]))
 

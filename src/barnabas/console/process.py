@@ -11,6 +11,7 @@ import uvicorn
 
 from barnabas.console.app import make_app
 from barnabas.console.console import Console
+from barnabas.console.settings import ConsoleSettings
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -27,12 +28,14 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def make_server(config: Mapping[str, str], host: str, port: int, *, read_only: bool = False) -> uvicorn.Server:
-    app = make_app(Console(config, host, port, read_only=read_only))
-    settings = uvicorn.Config(
+def make_server(
+    config: Mapping[str, str], host: str, port: int, settings: ConsoleSettings | None = None
+) -> uvicorn.Server:
+    app = make_app(Console(config, host, port, settings))
+    served = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2, lifespan="on"
     )
-    return uvicorn.Server(settings)
+    return uvicorn.Server(served)
 
 
 def serve(
@@ -41,14 +44,14 @@ def serve(
     port: int,
     on_ready: Callable[[str], None],
     *,
-    read_only: bool = False,
+    settings: ConsoleSettings | None = None,
     until_stdin_ends: bool = False,
 ) -> None:
     """Port 0 is any free port; `on_ready` gets the address of the page."""
     _show_audit_lines()
     listener = listen(host, port)
     port = listener.getsockname()[1]
-    server = make_server(config, host, port, read_only=read_only)
+    server = make_server(config, host, port, settings)
     if until_stdin_ends:
         threading.Thread(target=_stop_after_stdin, args=[server], daemon=True).start()
     on_ready(f"http://{host}:{port}")

@@ -9,23 +9,22 @@ STEP_SECONDS = 5
 SLOTS = 720
 
 
+def values_of(view: ClusterView) -> dict[str, float]:
+    """Every series of a moment that is not zero. An age that is known only in part is left out."""
+    values = {"cluster.rate": view.rate, "cluster.bytes": view.byte_rate, "cluster.lag": float(view.lag)}
+    values |= {f"topic.rate/{name}": topic.rate for name, topic in view.topics.items() if topic.rate}
+    values |= {f"topic.lag/{name}": float(topic.lag) for name, topic in view.topics.items() if topic.lag}
+    values |= {f"group.lag/{name}": float(group.lag) for name, group in view.groups.items() if group.lag}
+    values |= {f"group.seconds/{name}": group.lag_seconds for name, group in view.groups.items() if group.lag_seconds}
+    return values
+
+
 class RecentHistory:
     """Points by series name and slot of 5 s. A moment without a look at the cluster is a gap, not a zero."""
 
     def __init__(self) -> None:
         self._looked: dict[int, bool] = {}
         self._series: dict[str, dict[int, float]] = {}
-
-    def on_view(self, view: ClusterView, now: float) -> None:
-        """Called by the collector after each sweep."""
-        values = {"cluster.rate": view.rate, "cluster.bytes": view.byte_rate, "cluster.lag": float(view.lag)}
-        values |= {f"topic.rate/{name}": topic.rate for name, topic in view.topics.items() if topic.rate}
-        values |= {f"topic.lag/{name}": float(topic.lag) for name, topic in view.topics.items() if topic.lag}
-        values |= {f"group.lag/{name}": float(group.lag) for name, group in view.groups.items() if group.lag}
-        values |= {
-            f"group.seconds/{name}": group.lag_seconds for name, group in view.groups.items() if group.lag_seconds
-        }
-        self.record(now, values)
 
     def record(self, now: float, values: dict[str, float]) -> None:
         slot = int(now // STEP_SECONDS)

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import hashlib
 import json
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +16,12 @@ pytest.importorskip("starlette", reason="the console needs starlette")
 pytest.importorskip("pyarrow", reason="the console needs pyarrow")
 
 from barnabas import Consumer, Producer
+from barnabas.console.alarms.rules import AlarmSettings, ChannelSettings, Rule
 from barnabas.console.app import make_app, static_files
 from barnabas.console.console import Console
+from barnabas.console.database import Database
+from barnabas.console.history_store import HistoryStore
+from barnabas.console.settings import ConsoleSettings
 from barnabas.testing import Broker
 
 HOST = "127.0.0.1:9080"
@@ -96,9 +101,9 @@ def broker() -> Any:
         yield broker
 
 
-def in_console(broker: Broker, work: Callable[[Browser, Console], Awaitable[None]], **options: bool) -> None:
+def in_console(broker: Broker, work: Callable[[Browser, Console], Awaitable[None]], **options: Any) -> None:
     async def run() -> None:
-        console = Console({"bootstrap.servers": broker.bootstrap}, "127.0.0.1", 9080, **options)
+        console = Console({"bootstrap.servers": broker.bootstrap}, "127.0.0.1", 9080, ConsoleSettings(**options))
         console.start()
         try:
             await console.collector.first_look.wait()
@@ -242,3 +247,42 @@ def test_the_page_is_small_and_the_vendored_file_is_the_one_that_was_made() -> N
     for line in sums.read_text().splitlines():
         digest, name = line.split()
         assert hashlib.sha256(files[f"vendor/{name}"]).hexdigest() == digest
+
+
+def test_history_on_disk_and_alarms(broker: Broker, tmp_path: Path) -> None:
+    alarms = AlarmSettings(
+        rules=(Rule(name="late", kind="lag", above=10),),
+        channels=(ChannelSettings("webhook", {"url": "http://user:secret@127.0.0.1:1/secret"}),),
+    )
+
+    async def work(browser: Browser, console: Console) -> None:
+        console.alarms.evaluate(console.collector.view)
+        found = (await browser.get("/api/alarms")).json
+        assert [(each["rule"], each["subject"], each["value"]) for each in found["firing"]] == [("late", GROUP, 30)]
+        assert [each["event"] for each in found["events"]] == ["firing"]
+        assert "secret" not in json.dumps(found)
+        assert (await browser.get("/api/overview")).json["alarms"] == 1
+        wanted = {"rule": "late", "subject": GROUP, "minutes": 60}
+        assert (await browser.post("/api/alarms/silence", wanted)).status == 200
+        assert (await browser.get("/api/alarms")).json["firing"][0]["isSilenced"]
+        assert (await browser.post("/api/alarms/silence", {**wanted, "rule": "x"})).status == 404
+        assert (await browser.post("/api/alarms/silence", {**wanted, "minutes": -1})).status == 400
+        assert "90d" in (await browser.get("/api/session")).json["ranges"]
+        await console.collector._look_at_offsets()  # the first one came before the groups were known
+        series = "/api/history?series=" + quote(f"group.lag/{GROUP}")
+        assert any((await browser.get(series + "&range=6h")).json["values"])
+        assert (await browser.get(series + "&range=7y")).status == 400
+
+    settings = {"history": tmp_path / "history.sqlite", "alarms": alarms}
+    in_console(broker, work, **settings)
+
+    database = Database(tmp_path / "history.sqlite")
+    now = time.time()
+    assert any(value > 0 for value in HistoryStore(database).read(f"group.lag/{GROUP}", now - 3600, now)[1])
+    database.close()
+
+    async def again(browser: Browser, console: Console) -> None:
+        events = (await browser.get("/api/alarms")).json["events"]
+        assert events[-1]["subject"] == GROUP
+
+    in_console(broker, again, **settings)

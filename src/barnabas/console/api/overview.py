@@ -1,13 +1,18 @@
 """The cluster in one look, its brokers, and the history of a series."""
 
+import asyncio
 import math
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from starlette.requests import Request
 
 from barnabas.console.console import Console
+from barnabas.console.paging import BadQuery
 from barnabas.console.view import ClusterView
+
+RANGES = {"1h": 3600, "6h": 6 * 3600, "2d": 2 * 86_400, "14d": 14 * 86_400, "90d": 90 * 86_400}
 
 
 async def get_session(console: Console, request: Request) -> Any:
@@ -16,6 +21,7 @@ async def get_session(console: Console, request: Request) -> Any:
         "token": console.guard.token(request.scope["session_id"]),
         "readOnly": console.read_only,
         "bootstrap": console.clients.bootstrap,
+        "ranges": list(RANGES) if console.store else ["1h"],
     }
 
 
@@ -38,6 +44,7 @@ async def get_overview(console: Console, request: Request) -> Any:
         "errorSince": view.error_since,
         "collectedAt": view.collected_at,
         "problems": problems(view),
+        "alarms": len(console.alarms.firing),
     }
 
 
@@ -98,8 +105,15 @@ async def get_brokers(console: Console, request: Request) -> Any:
 
 
 async def get_history(console: Console, request: Request) -> Any:
-    """The last hour of one series."""
-    times, values = console.history.read(request.query_params.get("series", ""), time.time())
+    """One series over `range`: an hour from memory, more from the file of the history."""
+    series, wanted, now = request.query_params.get("series", ""), request.query_params.get("range", "1h"), time.time()
+    if wanted not in RANGES:
+        raise BadQuery(f"range is one of {', '.join(RANGES)}")
+    values: Iterable[float]
+    if wanted == "1h" or console.store is None:
+        times, values = console.recent.read(series, now)
+    else:
+        times, values = await asyncio.to_thread(console.store.read, series, now - RANGES[wanted], now)
     return {"times": times, "values": [None if math.isnan(value) else round(value, 3) for value in values]}
 
 

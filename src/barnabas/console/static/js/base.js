@@ -96,9 +96,13 @@ export const Pages = ({ data }) => data && data.pages > 1 && html`<p class="bar"
   <span>page ${data.page + 1} of ${data.pages}, ${count(data.total)} in all</span>
   <button class="act" disabled=${data.page + 1 >= data.pages} onClick=${() => go(withQuery({ page: data.page + 1 }))}>Next</button></p>`;
 
+export const Range = () => session.value.ranges.length > 1 && html`<div class="bar"><label>History<select value=${query().get("range") || "1h"}
+  onChange=${(event) => go(withQuery({ range: event.target.value === "1h" ? "" : event.target.value }), true)}>${session.value.ranges.map((each) =>
+  html`<option value=${each}>${each}</option>`)}</select></label></div>`;
+
 export function Chart({ title, series, format = count }) {
   const box = useRef(), plot = useRef();
-  const { data, error } = useLive("/history?series=" + encodeURIComponent(series), 5);
+  const { data, error } = useLive("/history?series=" + encodeURIComponent(series) + "&range=" + (query().get("range") || "1h"), 5);
   useEffect(() => {
     if (!data) return;
     const points = [data.times, data.values];
@@ -114,5 +118,5 @@ export function Chart({ title, series, format = count }) {
   const last = data ? data.times.map((time, at) => [time, data.values[at]]).slice(-12).reverse() : [];
   return html`<section class="card chart"><h3>${title}</h3><${Problem} text=${error} /><div ref=${box} aria-hidden="true"></div>
     <details><summary>As a table</summary><${Table} label=${title} empty="No values yet" rows=${last} columns=${[
-      ["Time (UTC)", (row) => when(row[0] * 1000).slice(11, 19)], [title, (row) => format(row[1]), { num: true }]]} /></details></section>`;
+      ["Time (UTC)", (row) => when(row[0] * 1000).slice(5, 19)], [title, (row) => format(row[1]), { num: true }]]} /></details></section>`;
 }

@@ -1,9 +1,10 @@
 import { html, render, useEffect } from "/static/vendor/ui.js";
 import { Link, ask, place, session } from "/static/js/base.js";
 import { Brokers, Group, Groups, Overview, Topic, Topics } from "/static/js/pages.js";
+import { Alarms } from "/static/js/alarms.js";
 
-const MENU = [["/", "Overview"], ["/topics", "Topics"], ["/groups", "Groups"], ["/brokers", "Brokers"]];
-const PAGES = { "/": Overview, "/topics": Topics, "/groups": Groups, "/group": Group, "/brokers": Brokers };
+const MENU = [["/", "Overview"], ["/topics", "Topics"], ["/groups", "Groups"], ["/brokers", "Brokers"], ["/alarms", "Alarms"]];
+const PAGES = { "/": Overview, "/topics": Topics, "/groups": Groups, "/group": Group, "/brokers": Brokers, "/alarms": Alarms };
 
 function App() {
   const path = place.value.split("?")[0];

@@ -1,6 +1,6 @@
 // Overview, topics, a topic, groups, a group, brokers.
 import { html, useState } from "/static/vendor/ui.js";
-import { Card, Chart, Filter, Link, Pages, Problem, Table, age, ask, behind, bytes, count, go, query, rate, session, useLive, withQuery } from "/static/js/base.js";
+import { Card, Chart, Filter, Link, Pages, Problem, Range, Table, age, ask, behind, bytes, count, go, query, rate, session, useLive, withQuery } from "/static/js/base.js";
 import { Messages } from "/static/js/messages.js";
 
 const list = () => "?" + query().toString();
@@ -10,14 +10,14 @@ const groupLink = (id) => html`<${Link} to=${"/group?id=" + encodeURIComponent(i
 export function Overview() {
   const { data, error } = useLive("/overview");
   if (!data) return html`<h1>Overview</h1><${Problem} text=${error} /><p class="empty" role="status">Loading …</p>`;
-  return html`<h1>Overview</h1><${Problem} text=${error} />
+  return html`<h1>Overview</h1><${Problem} text=${error} />${data.alarms > 0 && html`<div class="note bad" role="alert">${count(data.alarms)} alarms: <${Link} to="/alarms">show them<//></div>`}
     ${data.problems.length ? data.problems.map((each) => html`<div class="note bad" role="alert">${each.text} <span>${each.hint}</span></div>`)
       : html`<div class="note good" role="status">${data.collectedAt ? "All is well: every partition has its leader and all replicas are in sync." : "Looking at the cluster …"}</div>`}
     <div class="cards"><${Card} name="Brokers" value=${count(data.brokers)} /><${Card} name="Controller" value=${data.controller ?? "none"} />
       <${Card} name="Topics" value=${count(data.topics)} /><${Card} name="Partitions" value=${count(data.partitions)} />
       <${Card} name="Out of sync" value=${count(data.outOfSync)} /><${Card} name="Groups" value=${count(data.groups)} />
       <${Card} name="Records/s" value=${rate(data.rate)} /><${Card} name="Lag" value=${count(data.lag)} /><${Card} name="On disk" value=${bytes(data.sizeBytes)} /></div>
-    <div class="charts"><${Chart} title="Records per second" series="cluster.rate" format=${rate} /><${Chart} title="Lag of all groups" series="cluster.lag" /></div>
+    <${Range} /><div class="charts"><${Chart} title="Records per second" series="cluster.rate" format=${rate} /><${Chart} title="Lag of all groups" series="cluster.lag" /></div>
     <p class="soft">Cluster ${data.clusterId}</p>`;
 }
 
@@ -86,7 +86,7 @@ export function Topic({ name }) {
     ${tab === "partitions" && html`<${Table} label="Partitions" empty="None" rows=${data?.partitionRows} columns=${[
       ["Partition", (p) => p.partition, { num: true }], ["Leader", (p) => p.leader < 0 ? "none" : p.leader, { num: true }], ["Replicas", (p) => p.replicas.join(", ")],
       ["In sync", (p) => p.isr.join(", ")], ["First offset", (p) => count(p.start), { num: true }], ["End", (p) => count(p.end), { num: true }]]} />
-      <div class="charts"><${Chart} title="Records per second" series=${"topic.rate/" + name} format=${rate} /></div>`}
+      <${Range} /><div class="charts"><${Chart} title="Records per second" series=${"topic.rate/" + name} format=${rate} /></div>`}
     ${tab === "groups" && html`<${Table} label="Groups" empty="No group has committed offsets here" rows=${data?.groupRows} columns=${[
       ["Group", (g) => groupLink(g.groupId), { cls: "name" }], ["State", (g) => g.state], ["Lag", (g) => count(g.lag), { num: true }], ["Behind", (g) => age(g.lagSeconds), { num: true }]]} />`}
     ${tab === "settings" && html`<${Settings} name=${name} />${!session.value.readOnly && html`<h2>Delete</h2><${DeleteTopic} name=${name} />`}`}`;
@@ -108,7 +108,7 @@ export function Group() {
   return html`<p><${Link} to="/groups">Groups<//> / ${id}</p><h1>${id}</h1><${Problem} text=${error || data?.error} />
     ${data && html`<div class="cards"><${Card} name="State" value=${data.state} /><${Card} name="Members" value=${count(data.members)} /><${Card} name="Assignor" value=${data.assignor || "–"} />
       <${Card} name="Lag" value=${count(data.lag)} /><${Card} name="Behind" value=${behind(data)} /><${Card} name="Records/s" value=${rate(data.rate)} /></div>`}
-    <div class="charts"><${Chart} title="Lag in records" series=${"group.lag/" + id} /><${Chart} title="Lag in seconds" series=${"group.seconds/" + id} format=${age} /></div>
+    <${Range} /><div class="charts"><${Chart} title="Lag in records" series=${"group.lag/" + id} /><${Chart} title="Lag in seconds" series=${"group.seconds/" + id} format=${age} /></div>
     <h2>Partitions</h2><${Table} label="Partitions" empty="Nothing committed" rows=${data?.partitionRows} columns=${[
       ["Topic", (p) => topicLink(p.topic), { cls: "name" }], ["Partition", (p) => p.partition, { num: true }], ["Offset", (p) => count(p.offset), { num: true }],
       ["Lag", (p) => count(p.lag), { num: true }], ["Behind", (p) => age(p.lagSeconds), { num: true }], ["Member", (p) => p.clientId ?? "–", { cls: "name" }]]} />
