@@ -31,7 +31,9 @@ from barnabas.config.table import settings_table
 LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.(.+)")
 MECHANISM_PREFIX = re.compile(r"(?:plain|scram-sha-256|scram-sha-512|oauthbearer|gssapi)\.(.+)")
 """After that of a listener, in front of the settings of one SASL mechanism."""
-PER_LISTENER = re.compile(r"ssl\..+|sasl\..+|connections\.max\.reauth\.ms")
+PER_LISTENER = re.compile(
+    r"ssl\..+|sasl\..+|connections\.max\.reauth\.ms|max\.connections|max\.connection\.creation\.rate"
+)
 """The settings that take effect for one listener."""
 PER_MECHANISM = frozenset(["connections.max.reauth.ms"])
 """Those of them that every SASL mechanism can have for itself."""
@@ -167,6 +169,11 @@ class BrokerConfig(
             type(self).settings, {key: text for key, text in given.items() if _is_per_listener(key)}
         )
         return self.replace(**values, given={**self.given, **given}) if values else self
+
+    def listener_limit(self, listener: str, name: str) -> int | None:
+        """What is set for one listener and does not fall back to the broker's own setting."""
+        text = self.listener_overrides.get(f"listener.name.{listener.lower()}.{name}")
+        return None if text is None else int(text)
 
     def connection_overrides(self) -> dict[str, int]:
         return parse_connection_overrides(self.max_connections_per_ip_overrides)

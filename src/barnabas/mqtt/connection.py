@@ -94,6 +94,10 @@ class MqttConnection:
 
     # --- for the server and the gateway ---
 
+    @property
+    def last_active_ms(self) -> int:
+        return self._last_received_ms
+
     def send(self, packet: bytes) -> None:
         if not self.closed:
             self._stream.output.add_bytes(packet)

@@ -116,6 +116,10 @@ class Connection:
 
     # --- for the handler and the server ---
 
+    @property
+    def last_active_ms(self) -> int:
+        return self._last_active_ms
+
     def pause_reading(self) -> None:
         """Read no further requests while one is carried out; replies still go out."""
         self._stream.pause(MUTED)

@@ -11,7 +11,7 @@ from barnabas.clock import Clock
 from barnabas.net.deferred import Deferred
 from barnabas.net.reply import Parts
 from barnabas.net.resting import RestingConnections
-from barnabas.net.settings import NetworkSettings
+from barnabas.net.settings import Listener, NetworkSettings
 from barnabas.net.timers import Timers
 from barnabas.transport.budget import MemoryBudget
 from barnabas.transport.shared_buffers import SharedBuffers
@@ -38,6 +38,12 @@ class ServedConnection(Protocol):
     """What a server and its context need of a connection, whatever protocol it speaks."""
 
     peer_host: str
+    listener: Listener
+
+    @property
+    def last_active_ms(self) -> int:
+        """When the peer last sent something."""
+        ...
 
     def flush(self) -> None: ...
     def finish(self) -> None:

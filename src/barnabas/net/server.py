@@ -7,10 +7,12 @@ loop; they share nothing.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from barnabas.clock import Clock, SystemClock
 from barnabas.net.connection import Connection
+from barnabas.net.connection_limits import ConnectionLimits
 from barnabas.net.context import ConnectionContext, RequestHandler, ServedConnection
 from barnabas.net.listening import AcceptLoop
 from barnabas.net.resting import SUPPORTED as RESTING_IS_SUPPORTED
@@ -48,7 +50,11 @@ class Server:
         self._accept_loops: list[AcceptLoop] = []
         self._connections: dict[ServedConnection, None] = {}
         self._connections_by_ip: dict[str, int] = {}
-        self._held_back: set[Channel] = set()
+        self._limits = ConnectionLimits(self._clock, self._settings, [each.name for each in listeners])
+        self._throttled: set[str] = set()
+        """Listeners that accept nothing for a while."""
+        self._held_back: dict[Channel, None] = {}
+        """What is neither served nor refused yet."""
         self.throttle_address: Callable[[str], int] = lambda _: 0
         """Counts a new connection of an address; milliseconds if there are too many of them."""
         self._all_closed: asyncio.Event = asyncio.Event()
@@ -135,13 +141,16 @@ class Server:
         self._settings = settings
         if self._context is not None:
             self._context.settings = settings
+        self._limits.reconfigure(settings)
+        self._close_excess()
         self._resume_accepting()
 
     async def _bind(self, loop: asyncio.AbstractEventLoop, listener: Listener) -> None:
         backlog = self._settings.socket_listen_backlog_size
+        may_accept = partial(self._may_accept, listener.name)
         for channel in await self._network.listen(listener.host, listener.port, backlog, self._socket_options()):
             self._accept_loops.append(
-                AcceptLoop(loop, listener, channel, self._socket_options, self._may_accept, self._on_accepted)
+                AcceptLoop(loop, listener, channel, self._socket_options, may_accept, self._on_accepted)
             )
 
     def _socket_options(self) -> SocketOptions:
@@ -153,9 +162,8 @@ class Server:
             receive_buffer_bytes=settings.socket_receive_buffer_bytes or -1,
         )
 
-    def _may_accept(self) -> bool:
-        handshakes = 0 if self._handshakes is None else len(self._handshakes)
-        return len(self._connections) + handshakes < self._settings.max_connections
+    def _may_accept(self, listener: str) -> bool:
+        return listener not in self._throttled and self._limits.has_room(listener)
 
     def _on_accepted(self, channel: Channel, address: Any, listener: Listener) -> None:
         # On a socket for both families an IPv4 peer shows as ::ffff:1.2.3.4; limits and logs know it as 1.2.3.4.
@@ -166,18 +174,37 @@ class Server:
             logger.warning("listener %s: %s is refused, few descriptors are left", listener.name, host)
             channel.close()
             return
+        peer = (host, address[1])
+        if throttle_ms := self._limits.add(listener.name):
+            self._throttled.add(listener.name)
+            self._hold_back(channel, throttle_ms, partial(self._end_throttle, channel, peer, listener))
+        else:
+            self._admit(channel, peer, listener)
+
+    def _end_throttle(self, channel: Channel, peer: tuple[str, int], listener: Listener) -> None:
+        """Too many came at once: this one is served now, the next ones have waited in the backlog."""
+        self._throttled.discard(listener.name)
+        self._admit(channel, peer, listener)
+        self._resume_accepting()
+
+    def _admit(self, channel: Channel, peer: tuple[str, int], listener: Listener) -> None:
+        """Serve it, unless its address has too many connections or makes too many."""
+        host = peer[0]
+        if throttle_ms := self.throttle_address(host):
+            # Refused late, as in Kafka, so that it does not come again at once.
+            self._limits.remove(listener.name)
+            self._hold_back(channel, throttle_ms, channel.close)
+            return
+        settings = self._settings
         limit = settings.max_connections_per_ip_overrides.get(host, settings.max_connections_per_ip)
         count = self._connections_by_ip.get(host, 0)
         if count >= limit:
             logger.info("listener %s: too many connections from %s (at most %d)", listener.name, host, limit)
+            self._limits.remove(listener.name)
             channel.close()
-            return
-        if throttle_ms := self.throttle_address(host):
-            self._close_later(channel, throttle_ms)
             return
         assert self._handshakes is not None
         self._connections_by_ip[host] = count + 1
-        peer = (host, address[1])
         security = listener.security
         context = None if security is None else security.tls_context()
         if security is None or context is None:
@@ -187,7 +214,7 @@ class Server:
             encrypted = self._network.wrap_tls(channel, context)
         except OSError:  # gone again
             channel.close()
-            self._forget_host(host)
+            self._forget(host, listener)
             return
         self._handshakes.begin(encrypted, peer, listener, security.handshake_timeout_ms)
 
@@ -195,43 +222,54 @@ class Server:
         assert self._context is not None
         if listener.connect is not None:
             self._connections[listener.connect(self._context, channel, peer, listener)] = None
+            self._close_excess()
             return
         connection = Connection(self._context, channel, peer, listener)
         self._connections[connection] = None
         if listener.security is not None:
             listener.security.on_connected(connection, channel)
+        self._close_excess()
 
-    def _on_handshake_failed(self, host: str) -> None:
-        self._forget_host(host)
+    def _on_handshake_failed(self, host: str, listener: Listener) -> None:
+        self._forget(host, listener)
         self._resume_accepting()
 
-    def _close_later(self, channel: Channel, delay_ms: int) -> None:
-        """An address that connects too often is refused late, as in Kafka, so that it does not come again at once."""
+    def _hold_back(self, channel: Channel, delay_ms: int, then: Callable[[], None]) -> None:
         assert self._timers is not None
-        self._held_back.add(channel)
+        self._held_back[channel] = None
 
-        def close() -> None:
+        def end() -> None:
             if channel in self._held_back:
-                self._held_back.discard(channel)
-                channel.close()
+                del self._held_back[channel]
+                then()
 
-        self._timers.call_after(delay_ms, close)
+        self._timers.call_after(delay_ms, end)
+
+    def _close_excess(self) -> None:
+        """Only a protected listener, or a lower limit, leads to too many: the others' idlest connections are closed."""
+        excess = self._limits.excess
+        if excess > 0:
+            candidates = [each for each in self._connections if not self._limits.is_protected(each.listener.name)]
+            for connection in sorted(candidates, key=lambda each: each.last_active_ms)[:excess]:
+                logger.info("listener %s: closing an idle connection, there are too many", connection.listener.name)
+                connection.close()
 
     def _on_connection_closed(self, connection: ServedConnection) -> None:
         del self._connections[connection]
-        self._forget_host(connection.peer_host)
+        self._forget(connection.peer_host, connection.listener)
         if not self._connections:
             self._all_closed.set()
         self._resume_accepting()
 
-    def _forget_host(self, host: str) -> None:
+    def _forget(self, host: str, listener: Listener) -> None:
+        self._limits.remove(listener.name)
         self._connections_by_ip[host] -= 1
         if not self._connections_by_ip[host]:
             del self._connections_by_ip[host]
 
     def _resume_accepting(self) -> None:
-        if self._may_accept():
-            for accept_loop in self._accept_loops:
+        for accept_loop in self._accept_loops:
+            if self._may_accept(accept_loop.listener.name):
                 accept_loop.resume()
 
     def _close_listeners(self) -> None:

@@ -36,6 +36,14 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerLimits:
+    """What is set for one listener, besides the limits of the broker."""
+
+    max_connections: int = UNLIMITED
+    max_connection_creation_rate: int = UNLIMITED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSettings:
     socket_request_max_bytes: int = 104_857_600
     socket_send_buffer_bytes: int = 102_400
@@ -44,6 +52,11 @@ class NetworkSettings:
     socket_receive_buffer_bytes: int = 102_400
     socket_listen_backlog_size: int = 50
     max_connections: int = UNLIMITED
+    max_connection_creation_rate: int = UNLIMITED
+    listener_limits: Mapping[str, ListenerLimits] = field(default_factory=dict)
+    inter_broker_listener: str | None = None
+    quota_window_num: int = 11
+    quota_window_size_seconds: int = 1
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     max_descriptors: int = UNLIMITED

@@ -22,7 +22,7 @@ TURN_SECONDS = 0.002
 NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE")
 
 OnDone = Callable[[TlsChannel, tuple[str, int], Listener], None]
-OnFailed = Callable[[str], None]
+OnFailed = Callable[[str, Listener], None]
 
 
 class Handshake:
@@ -38,7 +38,7 @@ class Handshake:
 
 
 class TlsHandshakes:
-    """`on_done` takes an encrypted channel over; `on_failed` is told the host of one that is closed."""
+    """`on_done` takes an encrypted channel over; `on_failed` is told the host and listener of one that is closed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, timers: Timers, on_done: OnDone, on_failed: OnFailed) -> None:
         self._loop = loop
@@ -113,7 +113,7 @@ class TlsHandshakes:
     def _fail(self, handshake: Handshake) -> None:
         self._end(handshake)
         handshake.channel.close()
-        self._on_failed(handshake.peer[0])
+        self._on_failed(handshake.peer[0], handshake.listener)
 
     def _end(self, handshake: Handshake) -> None:
         handshake.is_over = True

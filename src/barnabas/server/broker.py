@@ -20,7 +20,7 @@ from barnabas.metadata.registry import UnknownStoreError
 from barnabas.metadata.store import MetadataStoreError
 from barnabas.net.connection import Connection
 from barnabas.net.server import Server
-from barnabas.net.settings import Listener, NetworkSettings, descriptors_for_connections
+from barnabas.net.settings import UNLIMITED, Listener, ListenerLimits, NetworkSettings, descriptors_for_connections
 from barnabas.server.adoption import adopt_folders
 from barnabas.server.broker_parts import BrokerParts, make_parts, topic_defaults
 from barnabas.server.client_quotas import ClientQuotas
@@ -377,9 +377,23 @@ def _network_settings(config: BrokerConfig) -> NetworkSettings:
         socket_receive_buffer_bytes=config.socket_receive_buffer_bytes,
         socket_listen_backlog_size=config.socket_listen_backlog_size,
         max_connections=config.max_connections,
+        max_connection_creation_rate=config.max_connection_creation_rate,
+        listener_limits={each.name: _listener_limits(config, each.name) for each in config.static.bound_listeners()},
+        inter_broker_listener=config.inter_broker_listener,
+        quota_window_num=config.quota_window_num,
+        quota_window_size_seconds=config.quota_window_size_seconds,
         max_connections_per_ip=config.max_connections_per_ip,
         max_connections_per_ip_overrides=config.connection_overrides(),
         max_descriptors=descriptors_for_connections(),
         connections_max_idle_ms=config.connections_max_idle_ms,
         queued_max_request_bytes=config.queued_max_request_bytes,
+    )
+
+
+def _listener_limits(config: BrokerConfig, listener: str) -> ListenerLimits:
+    count = config.listener_limit(listener, "max.connections")
+    rate = config.listener_limit(listener, "max.connection.creation.rate")
+    return ListenerLimits(
+        max_connections=UNLIMITED if count is None else count,
+        max_connection_creation_rate=UNLIMITED if rate is None else rate,
     )

@@ -7,7 +7,6 @@ from barnabas.config.areas.effect import (
     NO_PEERS,
     NO_PLUGINS,
     NO_QUORUM,
-    NO_RATE,
     ONE_LOOP,
     RELEASED_ONLY,
 )
@@ -74,7 +73,7 @@ class NetworkSettings(SettingsTable):
         importance=HIGH,
     )
     max_connection_creation_rate: int = int32(
-        INT32_MAX, "Maximum rate of new connections per second.", at_least(0), update=CLUSTER_WIDE, no_effect=NO_RATE
+        INT32_MAX, "Maximum rate of new connections per second.", at_least(0), update=CLUSTER_WIDE
     )
     max_connections_per_ip_overrides: str = string(
         "", "Overrides of max.connections.per.ip, as host:count,host:count.", update=CLUSTER_WIDE
