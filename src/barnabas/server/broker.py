@@ -247,7 +247,7 @@ class Broker:
 
     def _lock_directories(self) -> None:
         try:
-            self.log_directories.acquire()
+            self.log_directories.acquire(needed=self._reserves.metadata_folder)
             self.log_directories.check_node(self.node_id)
         except StorageError as error:
             raise StartError(str(error)) from error

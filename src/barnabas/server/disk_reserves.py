@@ -18,6 +18,11 @@ class DiskReserves:
         self._metadata_file = metadata_file
         self._reserves: list[DiskReserve] = []
 
+    @property
+    def metadata_folder(self) -> str | None:
+        """Of the metadata file, if there is one."""
+        return None if self._metadata_file is None else os.path.dirname(os.path.abspath(self._metadata_file))
+
     def open(self) -> None:
         """Once the directories are locked: which of them can be used is known then."""
         sizes = {each.path: RESERVE_BYTES for each in self._directories.directories if not each.is_offline}

@@ -107,7 +107,7 @@ class Replicas:
         return None if hosted is None or hosted.is_internal or hosted.log.state.failure is not None else hosted
 
     def on_delta(self, delta: Delta) -> None:
-        self._image = delta.image
+        before, self._image = self._image, delta.image
         for topic in delta.topics_deleted:
             self._drop_topic(topic)
         # Settings first: with a smaller ISR but the min.insync.replicas of before, records could be committed of which
@@ -117,7 +117,7 @@ class Replicas:
                 self._update_config(delta.image, resource.name)
         for topic, partition in delta.partitions:
             if self._node_id in partition.replicas:
-                self._host(delta.image, topic, partition)
+                self._host(delta.image, topic, partition, before)
             else:
                 self._drop_partition(topic, partition)
         for broker_id in delta.brokers_changed:
@@ -195,7 +195,7 @@ class Replicas:
                 hosted.log.update_config(config)
                 hosted.on_config_changed()
 
-    def _host(self, image: ClusterImage, topic: TopicImage, partition: PartitionImage) -> None:
+    def _host(self, image: ClusterImage, topic: TopicImage, partition: PartitionImage, before: ClusterImage) -> None:
         partitions = self._topics.get(topic.topic_id)
         if partitions is None:
             partitions = self._topics[topic.topic_id] = self._topics[topic.name] = {}
@@ -203,7 +203,7 @@ class Replicas:
         if hosted is None:
             try:
                 self._set_aside_damaged(topic, partition)
-                log = self._open_log(image, topic, partition.partition)
+                log = self._open_log(image, topic, partition.partition, self._is_new(topic, partition, before))
             except (OSError, StorageError, KafkaError) as error:
                 logger.error("cannot open the log of %s-%d: %s", topic.name, partition.partition, error)
                 self._on_unopened(topic, partition, str(error))
@@ -219,6 +219,14 @@ class Replicas:
             self.isr_shrinks += change < 0
             self.isr_expands += change > 0
         hosted.on_image(partition, self._clock.monotonic_ms())
+
+    def _is_new(self, topic: TopicImage, partition: PartitionImage, before: ClusterImage) -> bool:
+        """Whether this broker cannot have had the partition before. A restart leaves none with its first epoch."""
+        if partition.partition_epoch == 0:
+            return True
+        known = before.topic_by_id(topic.topic_id)
+        known_partition = None if known is None else known.partition(partition.partition)
+        return bool(before.brokers) and (known_partition is None or self._node_id not in known_partition.replicas)
 
     def _on_unopened(self, topic: TopicImage, partition: PartitionImage, reason: str) -> None:
         unopened = self._offline.get((topic.topic_id, partition.partition))
@@ -243,7 +251,7 @@ class Replicas:
                     "%s is copied from broker %d; its damaged files: %s", topic_partition, partition.leader, kept
                 )
 
-    def _open_log(self, image: ClusterImage, topic: TopicImage, partition: int) -> Log:
+    def _open_log(self, image: ClusterImage, topic: TopicImage, partition: int, is_new: bool) -> Log:
         topic_partition = TopicPartition(topic.name, partition)
         config = self._topic_config(image, topic.name)
         log = self._directories.get(topic_partition)
@@ -252,7 +260,8 @@ class Replicas:
             logger.warning("%s on disk belonged to another topic of that name: kept as %s", topic_partition, renamed)
             log = None
         if log is None:
-            return self._directories.create_log(topic_partition, topic.topic_id, config, self._clock.now_ms())
+            now_ms = self._clock.now_ms()
+            return self._directories.create_log(topic_partition, topic.topic_id, config, now_ms, is_new=is_new)
         if log.topic_id == NO_TOPIC_ID:
             self._directories.assign_topic_id(log, topic.topic_id)
         log.update_config(config)

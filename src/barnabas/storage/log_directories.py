@@ -20,6 +20,10 @@ from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 logger = logging.getLogger(__name__)
 
 
+class MissingDirectoryError(StorageError):
+    """A directory that the broker had before is not there."""
+
+
 class LogDirectories:
     def __init__(
         self,
@@ -50,19 +54,30 @@ class LogDirectories:
 
     # ---- start and stop
 
-    def acquire(self) -> None:
+    def acquire(self, *, needed: str | None = None) -> None:
         """Locks every directory and reads its meta.properties. One that fails goes offline; none left is an error.
 
-        A directory locked by another broker is an error at once: two brokers must never write to one log.
+        Directories are created at the first start only. Later one that is not there counts as failed: its disk may not
+        be mounted, and what was made in its place would look like a disk that lost everything.
+        A directory locked by another broker is an error at once: two brokers must never write to one log. So is a
+        failure of the one that is `needed`.
         """
         failures = []
+        is_first_start = not any(directory.has_owner for directory in self.directories)
         for directory in self.directories:
             try:
+                if not (is_first_start or self._files.exists(directory.path)):
+                    raise MissingDirectoryError(
+                        f"log directory {directory.path} does not exist; create it if it is a new one"
+                    )
                 directory.acquire()
             except StorageError as error:
-                if "in use" in str(error) or not isinstance(error.__cause__, OSError):
+                if "in use" in str(error) or not isinstance(error.__cause__ or error, OSError | MissingDirectoryError):
                     self.release()
                     raise
+                if directory.path == needed:
+                    self.release()
+                    raise StorageError(f"the metadata file cannot be used: {error}") from error
                 failures.append(str(error))
                 directory.fail(error)
         if all(directory.is_offline for directory in self.directories):
@@ -155,11 +170,13 @@ class LogDirectories:
         topic_id: TopicId = NO_TOPIC_ID,
         config: TopicConfig | None = None,
         now_ms: int = 0,
+        *,
+        is_new: bool = True,
     ) -> Log:
         """The log of a partition, made in the directory with the fewest logs if there is none yet.
 
-        Raises KafkaError (KAFKA_STORAGE_ERROR) if no directory can hold it or the log on disk is damaged, and
-        INCONSISTENT_TOPIC_ID if there is one of another topic id.
+        Raises KafkaError (KAFKA_STORAGE_ERROR) if no directory can hold it, if the log on disk is damaged, or if it is
+        not new and may be in a directory that is offline; INCONSISTENT_TOPIC_ID if there is one of another topic id.
         """
         log = self._logs.get(topic_partition)
         if log is not None:
@@ -171,6 +188,9 @@ class LogDirectories:
         online = [directory for directory in self.directories if not directory.is_offline]
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "no log directory is online")
+        if not is_new and len(online) < len(self.directories):
+            offline = ", ".join(directory.path for directory in self.directories if directory.is_offline)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic_partition} may be in {offline}, which is offline")
         directory = min(online, key=lambda directory: len(directory.logs))
         log = directory.create_log(topic_partition, topic_id, TopicConfig() if config is None else config, now_ms)
         self._logs[topic_partition] = log

@@ -36,6 +36,7 @@ from barnabas.storage.file_names import (
 from barnabas.storage.files import Files, OpenFile
 from barnabas.storage.log import Log
 from barnabas.storage.meta_properties import (
+    META_PROPERTIES,
     CorruptMetaPropertiesError,
     MetaProperties,
     new_directory_id,
@@ -99,6 +100,11 @@ class LogDirectory:
     @property
     def is_offline(self) -> bool:
         return self.failure is not None
+
+    @property
+    def has_owner(self) -> bool:
+        """Whether a broker has used it before, as far as can be seen without its lock."""
+        return self._files.exists(self._file(META_PROPERTIES))
 
     def fail(self, failure: StorageError) -> None:
         """Takes the directory offline, once; its logs reject requests from then on. Any thread may call it."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from faulty_files import FaultyFiles
 
+from barnabas.errors import StorageError
 from barnabas.storage.broker_epochs import BROKER_EPOCH_FILE
 from barnabas.storage.log_directories import LogDirectories
 
@@ -110,3 +111,53 @@ def test_a_torn_file_is_an_unknown_epoch(tmp_path: Path) -> None:
     (tmp_path / BROKER_EPOCH_FILE).write_bytes(b'{"epo')
     epochs = opened(files, tmp_path).epochs
     assert (epochs.previous_epoch, epochs.unclean_stop) == (-1, True)
+
+
+def test_a_directory_that_is_away_for_a_while_keeps_its_id_and_its_epoch(tmp_path: Path) -> None:
+    files, one, two = FaultyFiles(), tmp_path / "one", tmp_path / "two"
+    first = lived_in(files, 5, one, two)
+    first.shutdown(5)
+    shutil.move(two, tmp_path / "away")
+    for epoch in (9, 12):
+        without = opened(files, one, two)
+        assert set(without.epochs.ids) == set(first.epochs.ids)
+        assert (without.epochs.previous_epoch, without.epochs.unclean_stop) == (5 if epoch == 9 else 9, False)
+        without.epochs.registering()
+        without.epochs.registered(epoch)
+        without.shutdown(epoch)
+    shutil.move(tmp_path / "away", two)
+    back = opened(files, one, two)
+    assert set(back.epochs.ids) == set(first.epochs.ids)
+    assert (back.epochs.previous_epoch, back.epochs.unclean_stop) == (12, False)
+
+
+def test_an_older_copy_of_a_directory_that_was_away_shows(tmp_path: Path) -> None:
+    files, one, two = FaultyFiles(), tmp_path / "one", tmp_path / "two"
+    lived_in(files, 3, one, two).shutdown(3)
+    shutil.copytree(two, tmp_path / "copy")
+    lived_in(files, 5, one, two).shutdown(5)
+    shutil.rmtree(two)
+    lived_in(files, 9, one, two).shutdown(9)
+    shutil.move(tmp_path / "copy", two)
+    assert opened(files, one, two).epochs.previous_epoch == 3
+
+
+def test_a_directory_that_failed_may_have_lost_records_when_it_is_back(tmp_path: Path) -> None:
+    files, one, two = FaultyFiles(), tmp_path / "one", tmp_path / "two"
+    directories = lived_in(files, 5, one, two)
+    directories.directories[1].fail(StorageError("its disk is broken"))
+    assert len(directories.epochs.ids) == 2
+    directories.epochs.registered(9)
+    directories.shutdown(9)
+    epochs = opened(files, one, two).epochs
+    assert (epochs.previous_epoch, epochs.unclean_stop) == (9, True)
+
+
+def test_a_wiped_directory_loses_its_id_beside_one_that_is_away(tmp_path: Path) -> None:
+    files, one, two, three = FaultyFiles(), tmp_path / "one", tmp_path / "two", tmp_path / "three"
+    first = lived_in(files, 5, one, two, three)
+    first.shutdown(5)
+    shutil.rmtree(two)
+    two.mkdir()
+    shutil.move(three, tmp_path / "away")
+    assert len(set(opened(files, one, two, three).epochs.ids) & set(first.epochs.ids)) == 1

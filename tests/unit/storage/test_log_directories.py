@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -502,3 +503,22 @@ def test_a_stop_and_a_start_without_any_room(tmp_path: Path, operation: str, cap
     assert append(found, make_batch()).first_offset == 60
     again.shutdown()
     assert started(tmp_path).directories[0].was_clean
+
+
+def test_a_directory_that_is_not_there_any_more_is_offline(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    directories = LogDirectories([str(one), str(two)])
+    directories.acquire()  # the first start makes them
+    directories.identify(1, "c")
+    directories.shutdown()
+    shutil.move(two, tmp_path / "away")
+    again = LogDirectories([str(one), str(two)])
+    again.acquire()
+    again.identify(1, "c")
+    again.load(lambda _: small_config(), NOW)
+    assert [each.is_offline for each in again.directories] == [False, True]
+    assert not two.exists()
+    with pytest.raises(KafkaError, match=r"may be in .*two, which is offline"):
+        again.create_log(tp(0), TOPIC_ID, small_config(), NOW, is_new=False)
+    assert again.create_log(tp(0), TOPIC_ID, small_config(), NOW).directory == str(one / "orders-0")
+    again.shutdown()
