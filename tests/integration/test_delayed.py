@@ -84,6 +84,19 @@ def test_aborted_records_never_arrive_and_ids_replace_and_cancel(broker: Broker)
     assert [each.value for each in read(broker.bootstrap, 2)] == [b"new", b"last"]
 
 
+def test_a_record_is_cancelled_by_its_offset(broker: Broker) -> None:
+    with Producer(broker.bootstrap, transactional_id="t") as producer, producer.transaction():
+        for value in (b"kept", b"cancelled"):
+            producer.send("orders.delayed", value, key=b"k", headers=[("deliver-after", b"300ms")])
+        producer.send("orders.delayed", None, headers=[("cancel-offset", b"1")])
+        producer.send("orders.delayed", b"last", key=b"k", headers=[("deliver-after", b"301ms")])
+    assert [each.value for each in read(broker.bootstrap, 2)] == [b"kept", b"last"]
+    with Producer(broker.bootstrap) as producer:
+        for value, offset in ((None, b"first"), (b"a value", b"1")):
+            with pytest.raises(KafkaError, match="cancel-offset"):
+                producer.send("orders.delayed", value, headers=[("cancel-offset", offset)]).result(30)
+
+
 def test_the_target_may_come_later(broker: Broker) -> None:
     broker.create_topic("late.delayed", 1, {"delay.target.topic": "late"})
     with Producer(broker.bootstrap) as producer:

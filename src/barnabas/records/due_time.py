@@ -3,6 +3,7 @@
     deliver-at     milliseconds since 1970, as text or as a big-endian int64
     deliver-after  from the record's timestamp on: milliseconds (text or int64), or with a unit: 250ms 30s 5m 2h 1d
     schedule-id    a later record with the same id replaces this one; one with a null value cancels it
+    cancel-offset  with a null value: the record at this offset of the same partition is not delivered, nor is this one
 
 Without the first two a record is due at once. Text is tried first: eight digits are no int64 that makes sense.
 """
@@ -19,12 +20,18 @@ from barnabas.records.record import Record
 DELIVER_AT: Final = "deliver-at"
 DELIVER_AFTER: Final = "deliver-after"
 SCHEDULE_ID: Final = "schedule-id"
+CANCEL_OFFSET: Final = "cancel-offset"
 AT_ONCE: Final = 0
 """Due before anything else: of a record without a due time."""
 
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NUMBER: Final = re.compile(rb"[0-9]{1,18}")
 _DELAY: Final = re.compile(rb"([0-9]{1,15})(ms|s|m|h|d)?")
+_ALLOWED: Final = {
+    DELIVER_AT: "milliseconds since 1970",
+    DELIVER_AFTER: "milliseconds, or a number with ms, s, m, h or d",
+    CANCEL_OFFSET: "the offset of a record in the same partition",
+}
 _MOST_ERRORS: Final = 100
 
 
@@ -54,6 +61,16 @@ def schedule_id(record: Record) -> bytes | None:
     return None
 
 
+def cancelled_offset(record: Record) -> int | None:
+    """The offset that the record cancels. Raises ValueError if it names none, or has a value that would be lost."""
+    for name, value in record.headers:
+        if name == CANCEL_OFFSET:
+            if record.value is not None:
+                raise ValueError("cancel-offset needs a null value")
+            return _number(value or b"", CANCEL_OFFSET)
+    return None
+
+
 def delay_ms(value: bytes) -> int:
     """A delay as in `deliver-after`."""
     match = _DELAY.fullmatch(value)
@@ -76,8 +93,7 @@ def _number(value: bytes, name: str) -> int:
     if len(value) == 8 and value[0] < 0x80:
         return int.from_bytes(value, "big")
     shown = value[:40].decode("utf-8", "backslashreplace")
-    allowed = "milliseconds since 1970" if name == DELIVER_AT else "milliseconds, or a number with ms, s, m, h or d"
-    raise ValueError(f"{name} is {shown!r}: give {allowed}")
+    raise ValueError(f"{name} is {shown!r}: give {_ALLOWED[name]}")
 
 
 def check_due_times(batch: Buffer, now_ms: int, max_delay_ms: int, log_append_time: bool) -> None:
@@ -89,6 +105,7 @@ def check_due_times(batch: Buffer, now_ms: int, max_delay_ms: int, log_append_ti
             continue
         try:
             due_ms = due_time(record._replace(timestamp=now_ms) if log_append_time else record)
+            cancelled_offset(record)
             if due_ms > now_ms + max_delay_ms:
                 raise ValueError(f"is due in {due_ms - now_ms} ms, later than delay.max.ms ({max_delay_ms}) allows")
         except ValueError as fault:

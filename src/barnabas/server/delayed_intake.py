@@ -21,7 +21,7 @@ from barnabas.metadata.image import ClusterImage, TopicImage
 from barnabas.net.link import LinkError
 from barnabas.records import BatchBuilder, Record, crc_matches, iter_headers, iter_records
 from barnabas.records.codec import partition_for_key
-from barnabas.records.due_time import AT_ONCE, DELIVER_AFTER, DELIVER_AT, due_time, schedule_id
+from barnabas.records.due_time import AT_ONCE, DELIVER_AFTER, DELIVER_AT, cancelled_offset, due_time, schedule_id
 from barnabas.server.delayed_transaction import DelayedTransactions
 from barnabas.server.hosted_partition import HostedPartition
 from barnabas.server.record_work import RecordWork
@@ -34,6 +34,8 @@ READ_BYTES: Final = 1 << 20
 MOST_RECORDS: Final = 2000
 MOST_BYTES: Final = 4 << 20
 """Of one transaction."""
+PREPARED_RECORDS: Final = 10_000
+"""So many at a time are moved to finer buckets, which takes some milliseconds."""
 LONGEST_WAIT_MS: Final = 1000
 """The wall clock may jump, so it is looked at this often while records are pending."""
 FIRST_BACKOFF_MS: Final = 50
@@ -43,8 +45,8 @@ ORIGIN_HEADERS: Final = ("delayed-topic", "delayed-partition", "delayed-offset",
 
 Result = TypeVar("Result")
 ResolveTopicConfig = Callable[[ClusterImage, str], TopicConfig]
-Found = tuple[int, int, int, int, bool]
-"""Offset, due time, size, hash of the schedule id, whether it only cancels."""
+Found = tuple[int, int, int, int, bool, int | None]
+"""Offset, due time, size, hash of the schedule id, whether it only cancels, the offset that it cancels."""
 
 
 class DelayedIntake:
@@ -79,8 +81,7 @@ class DelayedIntake:
     @property
     def overdue_ms(self) -> int:
         """By how much the first pending record is late; 0 if none is."""
-        first = self._pending.first()
-        return 0 if first is None or first.due_ms == AT_ONCE else max(0, self._clock.now_ms() - first.due_ms)
+        return self._pending.overdue_ms(self._clock.now_ms())
 
     def wake(self) -> None:
         """The last stable offset, the target or the settings may have changed."""
@@ -133,6 +134,7 @@ class DelayedIntake:
         """Takes in what is new, delivers what is due, or waits for either."""
         self._wake.clear()
         await self._scan()
+        await self._prepare()
         target = self._target()
         if target is not None and len(self._progress.marks) < MOST_MARKS:
             now_ms = self._clock.now_ms()
@@ -151,6 +153,12 @@ class DelayedIntake:
             await asyncio.wait_for(self._wake.wait(), None if wait_ms is None else wait_ms / 1000)
         except TimeoutError:
             pass
+
+    async def _prepare(self) -> None:
+        while True:
+            if not self._pending.prepare(self._clock.now_ms(), PREPARED_RECORDS):
+                return
+            await asyncio.sleep(0)
 
     def _target(self) -> TopicImage | None:
         """Where to deliver; None while there is no such topic, or it is an intake itself, which could make a circle."""
@@ -183,9 +191,11 @@ class DelayedIntake:
                 found = work(data.slice.read())
             else:
                 found = await self._record_work.run(_read_and, work, data.slice)
-            for offset, due_ms, size, schedule, cancels in found:
+            for offset, due_ms, size, schedule, cancels, cancelled in found:
                 key = Key(due_ms, offset)
-                if cancels or self._progress.is_done(key):
+                if cancelled is not None:
+                    self._pending.cancel(cancelled)
+                elif cancels or self._progress.is_done(key):
                     if schedule:
                         self._pending.supersede(schedule, offset)
                 else:
@@ -302,8 +312,15 @@ def _look_through(first_offset: int, aborted: list[AbortedTransaction], data: by
                 due_ms = AT_ONCE  # from before the topic was an intake
             name = schedule_id(record)
             cancels = name is not None and record.value is None
-            found.append((record.offset, due_ms, _size(record), hash_of(name), cancels))
+            found.append((record.offset, due_ms, _size(record), hash_of(name), cancels, _cancelled(record)))
     return found
+
+
+def _cancelled(record: Record) -> int | None:
+    try:
+        return cancelled_offset(record)
+    except ValueError:
+        return None  # from before the topic was an intake
 
 
 def _pick(wanted: frozenset[int], data: bytes) -> dict[int, Record]:

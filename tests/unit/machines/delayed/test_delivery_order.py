@@ -1,6 +1,7 @@
 """What is pending, and the progress, against a model: once, in order, never early, whatever crashes and clocks do."""
 
 import random
+import tracemalloc
 
 import pytest
 
@@ -21,7 +22,7 @@ def test_order_is_by_due_time_then_offset() -> None:
     pending = pending_of((200_000, 0), (5, 1), (70_000, 2), (5, 3), (70_000, 4))
     taken, _ = pending.due(100_000, 100, 1000)
     assert [entry.key.offset for entry in taken] == [1, 3, 2, 4]
-    assert pending.first() == Key(200_000, 0)
+    assert pending.first() == Key(180_000, -1), "only that it is later"
     assert pending.count == 1
     assert pending.oldest_offset() == 0
 
@@ -55,6 +56,49 @@ def test_the_oldest_offset_is_known_while_many_come_and_go() -> None:
     assert pending.count == 1
 
 
+def test_a_cancelled_offset_is_not_delivered() -> None:
+    pending = pending_of((10, 0), (20, 1), (30, 2))
+    pending.cancel(1)
+    taken, superseded = pending.due(30, 9, 99)
+    assert [entry.key.offset for entry in taken] == [0, 2]
+    assert [entry.key.offset for entry in superseded] == [1]
+    for offset in range(5000):
+        pending.cancel(offset)
+    assert len(pending._cancelled) < 2000, "those that are not pending are forgotten"
+
+
+def test_records_that_come_while_a_day_is_divided_keep_the_order() -> None:
+    pending = Pending()
+    due_ms = 86_400_000 * 3 + 5
+    for offset in range(100):
+        pending.add(Key(due_ms + offset % 3, offset), 10)
+    assert pending.prepare(due_ms + 10, 40), "not done yet"
+    for offset in range(100, 120):
+        pending.add(Key(due_ms + offset % 3, offset), 10)
+    assert pending.oldest_offset() == 0
+    taken, _ = pending.due(due_ms + 10, 500, 10**6)
+    keys = [entry.key for entry in taken]
+    assert keys == sorted(keys) and len(keys) == 120
+    assert pending.oldest_offset() is None
+
+
+@pytest.mark.parametrize(
+    ("apart_ms", "with_ids", "most_bytes"),
+    [(3_153_600, False, 60), (0, False, 45), (0, True, 200)],
+    ids=["over ten years", "at the same moment", "with an id each"],
+)
+def test_a_pending_record_takes_little_memory(apart_ms: int, with_ids: bool, most_bytes: int) -> None:
+    count = 100_000
+    tracemalloc.start()
+    pending = Pending()
+    for offset in range(count):
+        pending.add(Key(86_400_000 + offset * apart_ms, offset), 10, offset + 1 if with_ids else 0)
+    pending.prepare(86_400_001, 1 << 30)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used / count < most_bytes
+
+
 def test_progress_survives_its_text() -> None:
     saved = SavedProgress(Progress((Mark(10, Key(99, 4)), Mark(20, Key(5, 12)))), 3, 7)
     assert read_progress(write_progress(saved, TOPIC_ID), TOPIC_ID) == saved
@@ -71,6 +115,11 @@ def test_offsets_beyond_an_unclean_election_are_new() -> None:
     progress = Progress((Mark(10, Key(99, 4)),)).cut(8)
     assert progress.is_done(Key(50, 7))
     assert not progress.is_done(Key(50, 8))
+
+
+def model_pending(log: list[int], progress: Progress, scanned: int) -> list[Key]:
+    keys = [Key(log[offset], offset) for offset in range(scanned)]
+    return [key for key in keys if not progress.is_done(key)]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -102,6 +151,8 @@ def test_once_in_order_never_early_whatever_happens(seed: int) -> None:
             if not taken:
                 continue
             left = pending.first()
+            lower = [key for key in model_pending(log, progress, scanned) if key not in {entry.key for entry in taken}]
+            assert left is None or not lower or left <= min(lower), "first() is no lower bound"
             keys = [entry.key for entry in taken]
             assert keys == sorted(keys)
             assert all(key.due_ms <= now_ms for key in keys), "early"
