@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from barnabas.console.api import alarms, groups, messages, overview, topics
+from barnabas.console.api import alarms, group_actions, groups, messages, overview, topic_actions, topics
 from barnabas.console.console import Console
 from barnabas.console.filters import FilterError
 from barnabas.console.paging import BadQuery
@@ -32,8 +32,8 @@ _log = logging.getLogger("barnabas.console")
 def make_app(console: Console) -> ASGIApp:
     routes = [Route(path, _page, methods=["GET"]) for path in PAGES]
     routes += [Route(f"/static/{name}", _static(name, body), methods=["GET"]) for name, body in static_files().items()]
-    for table in (overview.ROUTES, topics.ROUTES, groups.ROUTES, messages.ROUTES, alarms.ROUTES):
-        for method, path, handler in table:
+    for module in (overview, topics, topic_actions, groups, group_actions, messages, alarms):
+        for method, path, handler in module.ROUTES:
             routes.append(Route(f"/api{path}", _endpoint(console, handler, method), methods=[method]))
 
     @contextlib.asynccontextmanager

@@ -78,7 +78,12 @@ def test_pages(browser: object, address: str, scheme: str, width: int) -> None:
     page.goto(address + "/group?id=" + quote(GROUP))
     expect(page.get_by_role("heading", name=GROUP)).to_be_visible()
     expect(page.get_by_role("link", name="orders").first).to_be_visible()
-    for path, text in (("/groups", GROUP), ("/brokers", "127.0.0.1"), ("/topics/orders?tab=settings", "retention.ms")):
+    for path, text in (
+        ("/groups", GROUP),
+        ("/brokers", "127.0.0.1"),
+        ("/alarms", "disk nearly full"),
+        ("/topics/orders?tab=settings", "retention.ms"),
+    ):
         page.goto(address + path)
         expect(page.get_by_text(text).first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -98,8 +103,45 @@ def test_a_topic_is_created_and_deleted(browser: object, address: str) -> None:
     playwright.expect(page.get_by_role("heading", name="made-here")).to_be_visible()
     page.goto(address + "/topics/made-here?tab=settings")
     page.get_by_text("Delete this topic").click()
-    page.get_by_label("Type its name").fill("made-here")
+    page.get_by_label("Type its name to delete it").fill("made-here")
     page.get_by_role("button", name="Delete with").click()
     playwright.expect(page.get_by_role("link", name="orders")).to_be_visible()
     playwright.expect(page.get_by_role("link", name="made-here")).to_have_count(0)
+    page.close()
+
+
+def test_a_message_is_produced_and_its_topic_emptied(browser: object, address: str) -> None:
+    expect = playwright.expect
+    page = browser.new_page()  # type: ignore[attr-defined]
+    page.goto(address + "/topics")
+    page.get_by_text("Create a topic").click()
+    page.get_by_label("Name", exact=True).fill("by-hand")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", name="by-hand")).to_be_visible()
+    page.get_by_text("Produce a message").click()
+    page.get_by_label("Value", exact=True).fill("hello")
+    page.get_by_role("button", name="Produce").click()
+    expect(page.get_by_text("at offset 0.")).to_be_visible()
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("cell", name="hello")).to_be_visible()
+    page.goto(address + "/topics/by-hand?tab=settings")
+    page.get_by_text("Empty this topic").click()
+    page.get_by_label("Type its name to empty it").fill("by-hand")
+    page.get_by_role("button", name="Delete all records").click()
+    expect(page.get_by_text("It is empty.")).to_be_visible()
+    page.close()
+
+
+def test_a_group_is_reset_after_a_look_at_the_plan(browser: object, address: str) -> None:
+    expect = playwright.expect
+    page = browser.new_page()  # type: ignore[attr-defined]
+    page.goto(address + "/group?id=" + quote(GROUP))
+    page.get_by_text("Reset offsets").click()
+    page.get_by_label("To", exact=True).select_option("latest")
+    page.get_by_role("button", name="Show what would change").click()
+    expect(page.get_by_role("region", name="What would change")).to_contain_text("orders")
+    page.get_by_text("Apply this reset").click()
+    page.get_by_role("button", name="Reset 1 partitions").click()
+    expect(page.locator(".card", has_text="Lag").first).to_contain_text("0")
+    expect(page.get_by_role("region", name="What would change")).to_have_count(0)
     page.close()

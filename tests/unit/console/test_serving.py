@@ -286,3 +286,61 @@ def test_history_on_disk_and_alarms(broker: Broker, tmp_path: Path) -> None:
         assert events[-1]["subject"] == GROUP
 
     in_console(broker, again, **settings)
+
+
+def test_clone_produce_and_empty(broker: Broker) -> None:
+    async def work(browser: Browser, console: Console) -> None:
+        assert (await browser.post("/api/topics", {"name": "first", "partitions": 2})).status == 200
+        await browser.post("/api/topics/first/settings", {"name": "retention.ms", "value": "60000"})
+        assert (await browser.post("/api/topics/first/clone", {"name": "second"})).status == 200
+        assert (await browser.post("/api/topics/first/clone", {"name": "second"})).status == 502
+        entries = (await browser.get("/api/topics/second/settings")).json["items"]
+        own = {each["name"]: each["value"] for each in entries if each["source"] == "DYNAMIC_TOPIC_CONFIG"}
+        assert (own, len(console.collector.view.topics["second"].partitions)) == ({"retention.ms": "60000"}, 2)
+        record = {"key": "k", "value": SCRIPT.decode(), "partition": 1, "headers": [["by", "hand"]]}
+        written = await browser.post("/api/topics/second/produce", record)
+        assert (written.status, written.json) == (200, {"partition": 1, "offset": 0})
+        assert (await browser.post("/api/topics/second/produce", {"partition": 1})).json["offset"] == 1
+        for wrong in ([], {"key": 1}, {"partition": 2}, {"partition": True}, {"headers": [["a"]]}, {"headers": "x"}):
+            assert (await browser.post("/api/topics/second/produce", wrong)).status == 400
+        assert (await browser.post("/api/topics/none/produce", {})).status == 404
+        assert (await browser.post("/api/topics/second/empty", {"confirm": "first"})).status == 400
+        assert (await browser.get("/api/topics/second")).json["records"] == 2
+        assert (await browser.post("/api/topics/second/empty", {"confirm": "second"})).status == 200
+        emptied = (await browser.get("/api/topics/second")).json
+        assert (emptied["records"], emptied["partitionRows"][1]["start"]) == (0, 2)
+        for name in ("first", "second"):
+            await browser.post(f"/api/topics/{name}/delete", {"confirm": name})
+
+    in_console(broker, work)
+
+
+def test_reset_and_delete_a_group(broker: Broker) -> None:
+    with Consumer(broker.bootstrap, group_id="resets") as consumer:
+        consumer.assign([("orders", 0), ("orders", 1)])
+        consumer.commit({("orders", 0): 10, ("orders", 1): 20})
+
+    async def work(browser: Browser, console: Console) -> None:
+        async def plan(more: str) -> list[tuple[int, int]]:
+            answer = await browser.get("/api/group/plan?id=resets&" + more)
+            return [(row["from"], row["to"]) for row in answer.json["items"]]
+
+        assert await plan("to=earliest") == [(10, 0), (20, 0)]
+        assert await plan("to=latest&topic=orders") == [(10, 51), (20, 50)]
+        assert await plan("to=offset&value=50") == [(10, 50), (20, 50)]
+        assert await plan("to=offset&value=5000") == [(10, 51), (20, 50)]
+        assert await plan("to=time&value=0") == [(10, 0), (20, 0)]
+        assert await plan("to=time&value=99999999999999") == [(10, 51), (20, 50)]
+        assert await plan("to=earliest") == [(10, 0), (20, 0)]  # a plan changes nothing
+        for path, status in (("to=never", 400), ("to=offset&value=x", 400), ("to=latest&topic=none", 404)):
+            assert (await browser.get("/api/group/plan?id=resets&" + path)).status == status
+        wanted = {"id": "resets", "offsets": [{"topic": "orders", "partition": 0, "offset": 50}]}
+        assert (await browser.post("/api/group/offsets", wanted)).status == 200
+        assert await plan("to=earliest") == [(50, 0), (20, 0)]
+        for wrong in ([], [1], [{"topic": "orders", "partition": 0, "offset": -1}], [{"partition": 0, "offset": 1}]):
+            assert (await browser.post("/api/group/offsets", {"id": "resets", "offsets": wrong})).status == 400
+        assert (await browser.post("/api/group/delete", {"id": "resets", "confirm": "x"})).status == 400
+        assert (await browser.post("/api/group/delete", {"id": "resets", "confirm": "resets"})).status == 200
+        assert "resets" not in console.collector.view.groups
+
+    in_console(broker, work)

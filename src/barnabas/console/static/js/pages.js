@@ -1,6 +1,7 @@
 // Overview, topics, a topic, groups, a group, brokers.
 import { html, useState } from "/static/vendor/ui.js";
 import { Card, Chart, Filter, Link, Pages, Problem, Range, Table, age, ask, behind, bytes, count, go, query, rate, session, useLive, withQuery } from "/static/js/base.js";
+import { GroupActions, Produce, TopicActions } from "/static/js/actions.js";
 import { Messages } from "/static/js/messages.js";
 
 const list = () => "?" + query().toString();
@@ -69,7 +70,7 @@ function DeleteTopic({ name }) {
     catch (error) { set(error.message); }
   };
   return html`<details class="note"><summary>Delete this topic</summary><${Problem} text=${fault} /><form class="bar" onSubmit=${submit}>
-    <label>Type its name to confirm<input name="confirm" autocomplete="off" required /></label><button class="act">Delete with all records</button></form></details>`;
+    <label>Type its name to delete it<input name="confirm" autocomplete="off" required /></label><button class="act">Delete with all records</button></form></details>`;
 }
 
 export function Topic({ name }) {
@@ -82,14 +83,14 @@ export function Topic({ name }) {
       <${Card} name="Lag" value=${data.groups ? count(data.lag) : "–"} /></div>`}
     <div class="tabs">${Object.entries(tabs).map(([key, title]) => html`<${Link} to=${"/topics/" + encodeURIComponent(name) + "?tab=" + key}
       aria-current=${key === tab ? "page" : null}>${title}<//>`)}</div>
-    ${tab === "messages" && html`<${Messages} key=${name} name=${name} partitions=${data?.partitions || 1} />`}
+    ${tab === "messages" && html`${!session.value.readOnly && html`<${Produce} name=${name} />`}<${Messages} key=${name} name=${name} partitions=${data?.partitions || 1} />`}
     ${tab === "partitions" && html`<${Table} label="Partitions" empty="None" rows=${data?.partitionRows} columns=${[
       ["Partition", (p) => p.partition, { num: true }], ["Leader", (p) => p.leader < 0 ? "none" : p.leader, { num: true }], ["Replicas", (p) => p.replicas.join(", ")],
       ["In sync", (p) => p.isr.join(", ")], ["First offset", (p) => count(p.start), { num: true }], ["End", (p) => count(p.end), { num: true }]]} />
       <${Range} /><div class="charts"><${Chart} title="Records per second" series=${"topic.rate/" + name} format=${rate} /></div>`}
     ${tab === "groups" && html`<${Table} label="Groups" empty="No group has committed offsets here" rows=${data?.groupRows} columns=${[
       ["Group", (g) => groupLink(g.groupId), { cls: "name" }], ["State", (g) => g.state], ["Lag", (g) => count(g.lag), { num: true }], ["Behind", (g) => age(g.lagSeconds), { num: true }]]} />`}
-    ${tab === "settings" && html`<${Settings} name=${name} />${!session.value.readOnly && html`<h2>Delete</h2><${DeleteTopic} name=${name} />`}`}`;
+    ${tab === "settings" && html`<${Settings} name=${name} />${!session.value.readOnly && html`<h2>More</h2><${TopicActions} name=${name} /><${DeleteTopic} name=${name} />`}`}`;
 }
 
 export function Groups() {
@@ -113,7 +114,8 @@ export function Group() {
       ["Topic", (p) => topicLink(p.topic), { cls: "name" }], ["Partition", (p) => p.partition, { num: true }], ["Offset", (p) => count(p.offset), { num: true }],
       ["Lag", (p) => count(p.lag), { num: true }], ["Behind", (p) => age(p.lagSeconds), { num: true }], ["Member", (p) => p.clientId ?? "–", { cls: "name" }]]} />
     <h2>Members</h2><${Table} label="Members" empty="No members" rows=${data?.memberRows} columns=${[
-      ["Client", (m) => m.clientId, { cls: "name" }], ["Host", (m) => m.host], ["Member id", (m) => m.memberId, { cls: "name" }], ["Partitions", (m) => m.partitions.join(", ") || "–", { cls: "name" }]]} />`;
+      ["Client", (m) => m.clientId, { cls: "name" }], ["Host", (m) => m.host], ["Member id", (m) => m.memberId, { cls: "name" }], ["Partitions", (m) => m.partitions.join(", ") || "–", { cls: "name" }]]} />
+    ${!session.value.readOnly && html`<h2>Change</h2><${GroupActions} key=${id} id=${id} />`}`;
 }
 
 export function Brokers() {
