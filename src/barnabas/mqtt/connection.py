@@ -71,7 +71,9 @@ class MqttConnection:
         self._connect: Connect | None = None
         self._aliases: dict[int, str] = {}
         self._acks: deque[list[Any]] = deque()
-        """[packet id, outcome or None], in the order of the messages."""
+        """[packet id, outcome or None, PUBACK or PUBREC], in the order of the messages."""
+        self._received: set[int] = set()
+        """Packet ids of messages with QoS 2 until they are released: one that comes again is the same message."""
         self._last_received_ms = context.clock.monotonic_ms()
         self._keep_alive_ms = CONNECT_TIMEOUT_MS
         self._timer = context.timers.call_after(CONNECT_TIMEOUT_MS, self._on_keep_alive)
@@ -139,7 +141,9 @@ class MqttConnection:
         self._context.on_closed(self)
         self._gateway.on_closed(self)
         if will is not None and self.client_id is not None:
-            message = Publish(topic=will.topic, payload=will.payload, qos=will.qos, properties=will.properties)
+            message = Publish(
+                topic=will.topic, payload=will.payload, qos=will.qos, retain=will.retain, properties=will.properties
+            )
             self._gateway.publish_will(self.client_id, message)
 
     # --- called by the stream ---
@@ -227,8 +231,11 @@ class MqttConnection:
             return False
         if isinstance(packet, Publish):
             return self._on_publish(packet)
-        if isinstance(packet, Ack) and packet.type is PacketType.PUBACK and self.egress is not None:
-            self.egress.on_ack(packet.packet_id)
+        if isinstance(packet, Ack) and self.egress is not None:
+            if packet.type is PacketType.PUBREL:
+                self._on_release(packet.packet_id)
+            else:
+                self.egress.on_ack(packet)
         elif isinstance(packet, Ping) and packet.type is PacketType.PINGREQ:
             self.send(PINGRESP)
         elif isinstance(packet, Subscribe) and self.egress is not None:
@@ -252,8 +259,6 @@ class MqttConnection:
         config = self._gateway.config
         self._check_supported(connect)
         properties: Properties = {
-            Property.MAXIMUM_QOS: 1,
-            Property.RETAIN_AVAILABLE: 0,
             Property.SHARED_SUBSCRIPTION_AVAILABLE: 0,
             Property.RECEIVE_MAXIMUM: config.mqtt_receive_maximum,
             Property.MAXIMUM_PACKET_SIZE: config.mqtt_max_packet_bytes,
@@ -287,37 +292,49 @@ class MqttConnection:
         if connect.version == V311 and not connect.clean_start:
             code = ReasonCode.CLIENT_IDENTIFIER_NOT_VALID if not connect.client_id else ReasonCode.SERVER_UNAVAILABLE
             raise MqttError(code, "sessions are not kept after the end of their connection: use a clean session")
-        if connect.will is not None and connect.will.qos > 1:
-            raise MqttError(ReasonCode.QOS_NOT_SUPPORTED, "QoS 2 is not supported")
-        if connect.will is not None and connect.will.retain:
-            raise MqttError(ReasonCode.RETAIN_NOT_SUPPORTED, "retained messages are not supported")
 
     def _on_publish(self, packet: Publish) -> bool:
-        if packet.qos > 1:
-            raise MqttError(ReasonCode.QOS_NOT_SUPPORTED, "QoS 2 is not supported")
-        if packet.retain:
-            raise MqttError(ReasonCode.RETAIN_NOT_SUPPORTED, "retained messages are not supported")
+        if packet.qos == 2 and packet.packet_id in self._received:
+            self._on_repeated(packet.packet_id)
+            return False
         self._resolve_alias(packet)
         assert self.client_id is not None
         gateway = self._gateway
-        ack: list[Any] = [packet.packet_id, None]
+        ack: list[Any] = [packet.packet_id, None, PacketType.PUBREC if packet.qos == 2 else PacketType.PUBACK]
         try:
             topic = gateway.mapping.topic_for(packet.topic)
         except MqttError as error:
             self._on_unmapped(packet, ack, error)
             return False
-        if not gateway.is_known(topic):
+        missing = gateway.missing_topic(topic, packet)
+        if missing is not None:
             self._stream.pause(TOPIC_IN_CREATION)
-            gateway.run(self._create(topic))
+            gateway.run(self._create(missing))
             return True
         if packet.qos:
-            self._acks.append(ack)
-            if len(self._acks) > gateway.config.mqtt_receive_maximum:
-                raise MqttError(ReasonCode.RECEIVE_MAXIMUM_EXCEEDED, "too many messages are not acknowledged yet")
-            if len(self._acks) == gateway.config.mqtt_receive_maximum:
-                self._stream.pause(UNACKNOWLEDGED)
+            self._expect_ack(ack, packet.qos)
         gateway.publish(topic, self.client_id, packet, lambda error: self._on_published(ack, packet.qos, error))
         return False
+
+    def _expect_ack(self, ack: list[Any], qos: int) -> None:
+        limit = self._gateway.config.mqtt_receive_maximum
+        self._acks.append(ack)
+        if qos == 2:
+            self._received.add(ack[0])
+        if len(self._acks) > limit or len(self._received) > limit:
+            raise MqttError(ReasonCode.RECEIVE_MAXIMUM_EXCEEDED, "too many messages are not acknowledged yet")
+        if len(self._acks) == limit:
+            self._stream.pause(UNACKNOWLEDGED)
+
+    def _on_repeated(self, packet_id: int) -> None:
+        """A message with QoS 2 that is known: it is not stored again. PUBREC is repeated, if it has gone out."""
+        if all(ack[0] != packet_id or ack[2] is not PacketType.PUBREC for ack in self._acks):
+            self.send(encode_ack(PacketType.PUBREC, packet_id, ReasonCode.SUCCESS, {}, self.version))
+
+    def _on_release(self, packet_id: int) -> None:
+        code = ReasonCode.SUCCESS if packet_id in self._received else ReasonCode.PACKET_IDENTIFIER_NOT_FOUND
+        self._received.discard(packet_id)
+        self.send(encode_ack(PacketType.PUBCOMP, packet_id, code, {}, self.version))
 
     def _resolve_alias(self, packet: Publish) -> None:
         alias = packet.properties.pop(Property.TOPIC_ALIAS, None)
@@ -364,13 +381,15 @@ class MqttConnection:
     def _send_acks(self) -> None:
         acks = self._acks
         while acks and acks[0][1] is not None:
-            packet_id, code = acks.popleft()
-            self.send(encode_ack(PacketType.PUBACK, packet_id, code, {}, self.version))
+            packet_id, code, kind = acks.popleft()
+            if code >= ReasonCode.UNSPECIFIED_ERROR and kind is PacketType.PUBREC:
+                self._received.discard(packet_id)  # the client gives up this message, and may use the id again
+            self.send(encode_ack(kind, packet_id, code, {}, self.version))
         if self._stream.pauses & UNACKNOWLEDGED and len(acks) * 2 <= self._gateway.config.mqtt_receive_maximum:
             self._stream.resume(UNACKNOWLEDGED)
 
     async def _subscribe(self, egress: Egress, packet: Subscribe) -> None:
-        codes = await egress.subscribe(packet)
+        codes, retained = await egress.subscribe(packet)
         ack = SubscriptionAck(
             type=PacketType.SUBACK,
             packet_id=packet.packet_id,
@@ -379,6 +398,8 @@ class MqttConnection:
         if not self.closed:
             self.send(encode(ack, self.version))
             self._stream.resume(SUBSCRIBING)
+            await egress.deliver_retained(retained)
+        if not self.closed:  # it may have ended meanwhile, and with it the readers
             egress.begin()
 
     def deliver(self, packet: Publish) -> None:

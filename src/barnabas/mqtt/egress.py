@@ -6,11 +6,12 @@ log is the queue: a client that reads slowly or acknowledges late lags behind, a
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.errors import ErrorCode, KafkaError
+from barnabas.mqtt.codec import encode_ack
 from barnabas.mqtt.mapping import topic_of_record
-from barnabas.mqtt.packets import V5, Publish, Subscribe, SubscriptionOptions
+from barnabas.mqtt.packets import V5, Ack, PacketType, Publish, Subscribe, SubscriptionOptions
 from barnabas.mqtt.properties import Properties, Property
 from barnabas.mqtt.reason_codes import ReasonCode
 from barnabas.mqtt.record_headers import headers_to_properties
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS = 0.2
 MATCHES_KEPT = 10_000
 PER_TURN = 200
+QOS: Final = {b"0": 0, b"1": 1}
+NEXT_ACK: Final = {1: PacketType.PUBACK, 2: PacketType.PUBREC}
 
 
 class Subscription:
@@ -47,12 +50,17 @@ class Egress:
         self._positions: dict[tuple[str, int], int] = {}
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._matches: dict[str, list[Subscription]] = {}
-        self._in_flight: set[int] = set()
+        self._in_flight: dict[int, PacketType] = {}
+        """Packet id -> what the client has to answer next."""
         self._next_id = 1
         self._room = asyncio.Event()
 
-    async def subscribe(self, packet: Subscribe) -> list[int]:
-        """A code for each filter. The positions are those of this moment; `begin` starts reading."""
+    async def subscribe(self, packet: Subscribe) -> tuple[list[int], list[Subscription]]:
+        """A code for each filter, and the subscriptions that get what is retained.
+
+        The positions are those of this moment; `begin` starts reading.
+        """
+        retained: list[Subscription] = []
         identifiers = packet.properties.get(Property.SUBSCRIPTION_IDENTIFIER)
         codes: list[int] = []
         for text, options in packet.filters:
@@ -63,14 +71,22 @@ class Egress:
             if fault_of_filter(text) is not None:
                 codes.append(ReasonCode.TOPIC_FILTER_INVALID)
                 continue
-            granted = options._replace(qos=min(options.qos, 1))
             if await self._find_positions(text):
-                self._subscriptions[text] = Subscription(text, granted, identifiers[0] if identifiers else None)
-                codes.append(granted.qos)
+                if options.retain_handling == 0 or (options.retain_handling == 1 and text not in self._subscriptions):
+                    retained.append(Subscription(text, options, identifiers[0] if identifiers else None))
+                self._subscriptions[text] = Subscription(text, options, identifiers[0] if identifiers else None)
+                codes.append(options.qos)
             else:
                 codes.append(ReasonCode.UNSPECIFIED_ERROR)
         self._matches.clear()
-        return codes
+        return codes, retained
+
+    async def deliver_retained(self, subscriptions: list[Subscription]) -> None:
+        for subscription in subscriptions:
+            for record in await self._gateway.retained.matching(subscription.filter):
+                if self._connection.closed:
+                    return
+                await self._send(record, (record.key or b"").decode(), [subscription], retain=True)
 
     def unsubscribe(self, filters: list[str]) -> list[ReasonCode]:
         codes = [
@@ -97,9 +113,18 @@ class Egress:
                     self._positions.setdefault((topic, partition), 0)
         self.begin()
 
-    def on_ack(self, packet_id: int) -> None:
-        self._in_flight.discard(packet_id)
-        self._room.set()
+    def on_ack(self, packet: Ack) -> None:
+        """PUBACK, PUBREC or PUBCOMP. What was not expected is ignored, but that PUBREC always gets its PUBREL."""
+        packet_id, expected = packet.packet_id, self._in_flight.get(packet.packet_id)
+        if packet.type is PacketType.PUBREC and packet.code < ReasonCode.UNSPECIFIED_ERROR:
+            is_known = expected in (PacketType.PUBREC, PacketType.PUBCOMP)
+            if is_known:
+                self._in_flight[packet_id] = PacketType.PUBCOMP
+            code = ReasonCode.SUCCESS if is_known else ReasonCode.PACKET_IDENTIFIER_NOT_FOUND
+            self._connection.send(encode_ack(PacketType.PUBREL, packet_id, code, {}, self._connection.version))
+        elif packet.type is expected:
+            del self._in_flight[packet_id]
+            self._room.set()
 
     def wake(self) -> None:
         self._room.set()
@@ -108,6 +133,7 @@ class Egress:
         for task in self._readers.values():
             task.cancel()
         self._readers.clear()
+        self._room.set()
 
     def _wants(self, topic: str) -> bool:
         return any(self._gateway.mapping.may_hold(topic, text) for text in self._subscriptions)
@@ -161,9 +187,13 @@ class Egress:
         publisher = headers.get("mqtt.client_id")
         if publisher is not None and publisher == (self._connection.client_id or "").encode():
             matching = [each for each in matching if not each.options.no_local]
-        if not matching:
-            return
-        qos = min(max(each.options.qos for each in matching), 0 if headers.get("mqtt.qos") == b"0" else 1)
+        if matching:
+            as_published = any(each.options.retain_as_published for each in matching)
+            await self._send(record, name, matching, retain=as_published and headers.get("mqtt.retain") == b"1")
+
+    async def _send(self, record: Record, name: str, matching: list[Subscription], *, retain: bool) -> None:
+        published_qos = QOS.get(dict(record.headers).get("mqtt.qos") or b"", 2)
+        qos = min(max(each.options.qos for each in matching), published_qos)
         properties: Properties = {}
         if self._connection.version == V5:
             properties = headers_to_properties(record, self._gateway.now_ms())
@@ -172,23 +202,25 @@ class Egress:
             identifiers = [each.identifier for each in matching if each.identifier is not None]
             if identifiers:
                 properties[Property.SUBSCRIPTION_IDENTIFIER] = identifiers
-        packet = Publish(topic=name, payload=record.value or b"", qos=qos, properties=properties)
+        packet = Publish(topic=name, payload=record.value or b"", qos=qos, retain=retain, properties=properties)
         if len(packet.payload) + len(name) + 16 > self._max_bytes:
             return  # as if it had been delivered: the client has said that it takes none of this size
         await self._wait_for_room(qos)
         if qos:
-            packet.packet_id = self._new_id()
+            packet.packet_id = self._new_id(NEXT_ACK[qos])
         self._connection.deliver(packet)
 
     async def _wait_for_room(self, qos: int) -> None:
-        while self._connection.is_congested or (qos and len(self._in_flight) >= self._window):
+        while not self._connection.closed and (
+            self._connection.is_congested or (qos and len(self._in_flight) >= self._window)
+        ):
             self._room.clear()
             await self._room.wait()
 
-    def _new_id(self) -> int:
+    def _new_id(self, expected: PacketType) -> int:
         while self._next_id in self._in_flight:
             self._next_id = self._next_id % 65535 + 1
         packet_id = self._next_id
-        self._in_flight.add(packet_id)
+        self._in_flight[packet_id] = expected
         self._next_id = packet_id % 65535 + 1
         return packet_id

@@ -21,6 +21,7 @@ from barnabas.mqtt.packets import Publish
 from barnabas.mqtt.partitions import Partitions
 from barnabas.mqtt.reason_codes import MqttError, ReasonCode
 from barnabas.mqtt.record_headers import headers_of
+from barnabas.mqtt.retained import RETAINED, Retained, retained_topic
 from barnabas.net.context import ConnectionContext
 from barnabas.net.settings import Listener
 from barnabas.records.codec import partition_for_key
@@ -41,6 +42,7 @@ class Gateway:
         self.mapping = Mapping(parse_rules(self.config.mqtt_topic_rules))
         self.partitions = Partitions(broker)
         self._ingest = Ingest(self.partitions, broker.timers, broker.clock, self._max_message_bytes)
+        self.retained = Retained(self.partitions, self.is_known, self.run)
         self._clients: dict[str, MqttConnection] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stopped = False
@@ -101,12 +103,22 @@ class Gateway:
     def is_known(self, topic: str) -> bool:
         return topic in self._broker.cluster.image.topics
 
+    def missing_topic(self, topic: str, packet: Publish) -> str | None:
+        """The first topic that has to be created before the message can be stored."""
+        if not self.is_known(topic):
+            return topic
+        return RETAINED if packet.retain and not self.is_known(RETAINED) else None
+
     async def create(self, topic: str) -> None:
         """Raises KafkaError if there is no such topic afterwards."""
-        if not self.config.mqtt_auto_create_topics_enable:
+        config, image = self._broker.config, self._broker.cluster.image
+        if topic == RETAINED:
+            wanted = retained_topic(config, image)
+        elif self.config.mqtt_auto_create_topics_enable:
+            wanted = topic_on_demand(topic, config, image)
+        else:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "topics are not created on demand")
-        image = self._broker.cluster.image
-        await self._broker.auto_topic_creation.create(topic_on_demand(topic, self._broker.config, image))
+        await self._broker.auto_topic_creation.create(wanted)
         if not self.is_known(topic):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the topic could not be created")
 
@@ -120,7 +132,13 @@ class Gateway:
     def publish(self, topic: str, client_id: str, packet: Publish, on_published: OnPublished) -> None:
         key = (packet.topic if self.config.mqtt_key == "topic" else client_id).encode()
         count = len(self._broker.cluster.image.topics[topic].partitions)
-        message = Message(key, packet.payload, headers_of(packet, client_id), packet.qos, on_published)
+        headers = headers_of(packet, client_id)
+        if packet.retain:
+            on_published = when_both(on_published)
+            # The key is the topic, whatever that of other records is: the last message of each topic is kept.
+            kept = Message(packet.topic.encode(), packet.payload or None, headers, packet.qos, on_published)
+            self._ingest.publish(RETAINED, 0, kept)
+        message = Message(key, packet.payload, headers, packet.qos, on_published)
         self._ingest.publish(topic, partition_for_key(key, count), message)
 
     def publish_will(self, client_id: str, packet: Publish) -> None:
@@ -130,8 +148,8 @@ class Gateway:
     async def _publish_will(self, client_id: str, packet: Publish) -> None:
         try:
             topic = self.mapping.topic_for(packet.topic)
-            if not self.is_known(topic):
-                await self.create(topic)
+            while (missing := self.missing_topic(topic, packet)) is not None:
+                await self.create(missing)
         except (KafkaError, MqttError) as error:
             logger.info("the will of %s cannot be published: %s", client_id, error)
             return
@@ -139,3 +157,15 @@ class Gateway:
 
     def _max_message_bytes(self, topic: str) -> int:
         return self._broker.settings.topic_config(self._broker.cluster.image, topic).max_message_bytes
+
+
+def when_both(on_published: OnPublished) -> OnPublished:
+    """For a message that is stored in two places: called back once, with the first error if there is one."""
+    outcomes: list[ErrorCode] = []
+
+    def on_one(error: ErrorCode) -> None:
+        outcomes.append(error)
+        if len(outcomes) == 2:
+            on_published(next(filter(None, outcomes), ErrorCode.NONE))
+
+    return on_one

@@ -28,7 +28,9 @@ Headers = list[tuple[str, bytes | None]]
 class Message:
     __slots__ = ("headers", "key", "on_published", "payload", "qos")
 
-    def __init__(self, key: bytes, payload: bytes, headers: Headers, qos: int, on_published: OnPublished) -> None:
+    def __init__(
+        self, key: bytes, payload: bytes | None, headers: Headers, qos: int, on_published: OnPublished
+    ) -> None:
         self.key = key
         self.payload = payload
         self.headers = headers
@@ -118,4 +120,4 @@ class Ingest:
 
 def _size(message: Message) -> int:
     headers = sum(len(name) + len(value or b"") + 8 for name, value in message.headers)
-    return len(message.payload) + len(message.key) + headers + OVERHEAD_BYTES
+    return len(message.payload or b"") + len(message.key) + headers + OVERHEAD_BYTES

@@ -21,6 +21,7 @@ from barnabas.mqtt.packets import (
     Subscribe,
     SubscriptionAck,
     SubscriptionOptions,
+    Will,
 )
 from barnabas.mqtt.reason_codes import ReasonCode
 from barnabas.testing import Broker
@@ -105,13 +106,81 @@ def test_a_second_client_with_the_same_id_takes_over(broker: Broker) -> None:
     second.close()
 
 
-def test_what_is_not_there_is_refused(broker: Broker) -> None:
-    client = connected(broker, V5)
-    client.send(Publish(topic="a", payload=b"", qos=2, packet_id=1))
-    assert client.receive() == Disconnect(code=ReasonCode.QOS_NOT_SUPPORTED)
-    client.close()
+def test_the_first_packet_must_be_connect(broker: Broker) -> None:
     early = Client(broker, V5)
     early.send(Ping(PacketType.PINGREQ))
     answer = early.receive()
     assert isinstance(answer, Connack) and answer.code == ReasonCode.PROTOCOL_ERROR
     early.close()
+
+
+@pytest.mark.parametrize("version", [V311, V5])
+def test_qos_2_is_stored_once_and_delivered_in_four_steps(broker: Broker, version: int) -> None:
+    name = f"q2/v{version}"
+    reader, writer = connected(broker, version, "reader"), connected(broker, version, "writer")
+    reader.send(Subscribe(packet_id=1, filters=[(name, SubscriptionOptions(2))]))
+    assert reader.receive() == SubscriptionAck(type=PacketType.SUBACK, packet_id=1, codes=[2])
+    message = Publish(topic=name, payload=b"once", qos=2, packet_id=7)
+    writer.send(message)
+    assert writer.receive() == Ack(type=PacketType.PUBREC, packet_id=7)
+    message.dup = True
+    writer.send(message, Ack(type=PacketType.PUBREL, packet_id=7))
+    assert writer.receive() == Ack(type=PacketType.PUBREC, packet_id=7)
+    assert writer.receive() == Ack(type=PacketType.PUBCOMP, packet_id=7)
+    assert [each.value for each in broker.records(name.replace("/", "."))] == [b"once"]
+    writer.send(Ack(type=PacketType.PUBREL, packet_id=7))
+    unknown = ReasonCode.PACKET_IDENTIFIER_NOT_FOUND if version == V5 else 0
+    assert writer.receive() == Ack(type=PacketType.PUBCOMP, packet_id=7, code=unknown)
+    assert reader.receive() == Publish(topic=name, payload=b"once", qos=2, packet_id=1)
+    reader.send(Ack(type=PacketType.PUBREC, packet_id=1))
+    assert reader.receive() == Ack(type=PacketType.PUBREL, packet_id=1)
+    reader.send(Ack(type=PacketType.PUBCOMP, packet_id=1), Ping(PacketType.PINGREQ))
+    assert reader.receive() == Ping(PacketType.PINGRESP)
+    reader.close()
+    writer.close()
+
+
+@pytest.mark.parametrize("version", [V311, V5])
+def test_the_last_retained_message_is_for_those_who_come_later(broker: Broker, version: int) -> None:
+    base = f"kept/v{version}"
+    writer = connected(broker, version, "writer")
+    for number, (name, payload) in enumerate((("a", b"old"), ("a", b"new"), ("b", b"gone"), ("b", b"")), 1):
+        writer.send(Publish(topic=f"{base}/{name}", payload=payload, qos=1, retain=True, packet_id=number))
+        assert writer.receive() == Ack(type=PacketType.PUBACK, packet_id=number)
+    reader = connected(broker, version, "reader")
+    for packet_id, filter_text in ((1, f"{base}/a"), (2, f"{base}/#")):
+        reader.send(Subscribe(packet_id=packet_id, filters=[(filter_text, SubscriptionOptions(0))]))
+        assert reader.receive() == SubscriptionAck(type=PacketType.SUBACK, packet_id=packet_id, codes=[0])
+        assert reader.receive() == Publish(topic=f"{base}/a", payload=b"new", retain=True)
+    writer.send(Publish(topic=f"{base}/a", payload=b"live", retain=True))
+    assert reader.receive() == Publish(topic=f"{base}/a", payload=b"live")
+    reader.close()
+    writer.close()
+
+
+def test_options_of_a_subscription_decide_about_retained_messages(broker: Broker) -> None:
+    writer, reader = connected(broker, V5, "writer"), connected(broker, V5, "reader")
+    writer.send(Publish(topic="opt/a", payload=b"1", qos=1, retain=True, packet_id=1))
+    assert writer.receive() == Ack(type=PacketType.PUBACK, packet_id=1)
+    never = SubscriptionOptions(0, retain_as_published=True, retain_handling=2)
+    once = SubscriptionOptions(0, retain_as_published=True, retain_handling=1)
+    reader.send(Subscribe(packet_id=1, filters=[("opt/a", never)]), Subscribe(packet_id=2, filters=[("opt/a", once)]))
+    for packet_id in (1, 2):
+        assert reader.receive() == SubscriptionAck(type=PacketType.SUBACK, packet_id=packet_id, codes=[0])
+    writer.send(Publish(topic="opt/a", payload=b"2", retain=True))
+    assert reader.receive() == Publish(topic="opt/a", payload=b"2", retain=True)
+    reader.close()
+    writer.close()
+
+
+def test_a_retained_will_is_published_when_the_connection_breaks(broker: Broker) -> None:
+    reader = connected(broker, V5, "reader")
+    reader.send(Subscribe(packet_id=1, filters=[("wills/#", SubscriptionOptions(1))]))
+    assert isinstance(reader.receive(), SubscriptionAck)
+    client = Client(broker, V5)
+    will = Will(topic="wills/x", payload=b"gone", qos=1, retain=True)
+    client.send(Connect(client_id="mortal", will=will))
+    assert isinstance(client.receive(), Connack)
+    client.close()
+    assert reader.receive() == Publish(topic="wills/x", payload=b"gone", qos=1, packet_id=1)
+    reader.close()
