@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from barnabas.config.broker import BrokerConfig
 
 DEFAULT_ADDRESS = "127.0.0.1:9092"
-DEFAULT_METRICS_ADDRESS = "127.0.0.1:9308+"
+DEFAULT_METRICS_ADDRESS = "127.0.0.1:9404+"
 """The port of kafka_exporter, so that Prometheus finds it; several brokers of one machine take the next ones."""
 DEFAULT_DIRECTORY = "./barnabas-data"
 ID_SETTINGS = frozenset({"node.id", "broker.id"})

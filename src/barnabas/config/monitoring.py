@@ -42,7 +42,7 @@ class MonitoringConfig(SettingsTable):
     metrics_listener: str = string(
         "",
         "Where /metrics and /health are served by HTTP, without a login; empty: nowhere. `barnabas server` sets"
-        " 127.0.0.1:9308+ unless it is given.",
+        " 127.0.0.1:9404+ unless it is given.",
         Check("HOST:PORT, HOST:PORT+ (that port or one of the next), or empty", _is_address),
     )
 

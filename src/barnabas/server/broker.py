@@ -30,6 +30,7 @@ from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.listener_kinds import mqtt_gateway
 from barnabas.server.listener_security import ListenerSecurity
+from barnabas.server.metrics.elections import ElectionCounter
 from barnabas.server.metrics.endpoint import MetricsEndpoint
 from barnabas.server.scram_users import users_of
 from barnabas.server.stray_logs import StrayCheck
@@ -122,6 +123,7 @@ class Broker:
         self._server.throttle_address = self.client_quotas.throttle_address
         self.cluster.listeners.append(self._on_delta)
         self.state = STARTING
+        self.elections = ElectionCounter()
         self.metrics = MetricsEndpoint(self, self._network, self._executor)
 
     @property
@@ -338,6 +340,7 @@ class Broker:
             self.replicas.update_all_configs(delta.image)
         if self.authorizer is not None:
             self.authorizer.on_delta(delta)
+        self.elections.on_delta(delta, is_controller=self.cluster.is_controller)
         self.links.on_delta(delta)
         self._liveness.on_delta(delta)
         self._controller_channel.on_delta(delta)

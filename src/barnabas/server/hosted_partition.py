@@ -157,6 +157,11 @@ class HostedPartition:
         else:
             self.complete_waiters()
 
+    @property
+    def waiting_batch_count(self) -> int:
+        """Batches whose producers wait for a flush or for replicas."""
+        return len(self._waiters.waiting)
+
     def complete_waiters(self) -> None:
         """Calls back for all records that are committed by now. Called when the high watermark or a flush moved on."""
         if self._waiters.waiting:

@@ -71,6 +71,11 @@ class Replicas:
             if isinstance(topic, str):
                 yield from partitions.values()
 
+    @property
+    def unopened_count(self) -> int:
+        """Partitions that should be here but whose log cannot be opened."""
+        return len(self._offline) // 2
+
     def find(self, topic: str | bytes, partition: int) -> HostedPartition:
         """Raises KafkaError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, and
         NOT_LEADER_OR_FOLLOWER for a partition of other brokers."""

@@ -74,6 +74,8 @@ def _add_meter(samples: Samples, meter: RequestMeter, now_ms: int) -> None:
     _add_times(samples, "totaltimems", labels, sum_of([at_once, waited]), 0, finished_ns, finished)
     _add_times(samples, "localtimems", labels, sum_of([at_once, of_waiting]), 0, local_ns, count)
     _add_times(samples, "remotetimems", labels, remote, sum(at_once), meter.remote.total_ns, finished)
+    _add_times(samples, "requestqueuetimems", labels, [], meter.count, 0, meter.count)
+    _add_times(samples, "responsequeuetimems", labels, [], meter.count, 0, meter.count)
 
 
 def _add_times(
@@ -93,12 +95,15 @@ def add_broker(samples: Samples, broker: "Broker", idleness: LoopIdleness | None
     idle_ns = broker.loop_idle_ns()
     if idleness is not None and idle_ns is not None:
         share = idleness.share(idle_ns, time.monotonic_ns())
-        samples.put("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", share)
-        samples.put("kafka_network_socketserver_networkprocessoravgidle_percent", share)
+        for spelling in ("avgidle_percent", "avgidlepercent"):
+            samples.put(f"kafka_server_kafkarequesthandlerpool_requesthandler{spelling}", share)
+            samples.put(f"kafka_network_socketserver_networkprocessor{spelling}", share)
+    samples.put("kafka_server_fetchsessioncache_numincrementalfetchsessions", len(broker.fetch_sessions))
     counts = Counter(dict.fromkeys(broker.listener_names, 0))
     counts.update(connection.listener.name for connection in broker.connections)
     for name, count in counts.items():
         samples.put("kafka_server_socket_server_metrics_connection_count", count, {"listener": name})
+        samples.put("kafka_server_socketservermetrics_connection_count", count, {"listener": name})
         samples.put("kafka_server_socketservermetrics_connections", count, {"listener": name})
     samples.put("kafka_server_kafkaserver_brokerstate", broker.state)
 
@@ -106,6 +111,8 @@ def add_broker(samples: Samples, broker: "Broker", idleness: LoopIdleness | None
 def add_process(samples: Samples, figures: ProcessFigures | None) -> None:
     if figures is None:
         return
+    samples.put("kafka_server_kafkaserver_linux_disk_read_bytes", figures.disk_read_bytes)
+    samples.put("kafka_server_kafkaserver_linux_disk_write_bytes", figures.disk_write_bytes)
     samples.put("process_cpu_seconds_total", figures.cpu_seconds)
     samples.put("process_resident_memory_bytes", figures.resident_bytes)
     samples.put("process_virtual_memory_bytes", figures.virtual_bytes)

@@ -56,13 +56,14 @@ class MetricsEndpoint:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     async def start(self, address: MetricsAddress) -> None:
-        """Raises OSError if the port is taken, unless one of the next would have done: then that is only logged."""
+        """A port that cannot be had is only logged: a broker without metrics serves its clients all the same."""
         try:
             await self._server.start(address.host, address.port, or_next=address.or_next)
         except OSError as error:
-            if not address.or_next:
-                raise
             logger.warning("no metrics: cannot listen on %s:%d: %s", address.host, address.port, error.strerror)
+            return
+        if address.port and self._server.address != (address.host, address.port):
+            logger.warning("port %d is taken: metrics on %s/metrics", address.port, self.url)
             return
         logger.info("metrics on %s/metrics", self.url)
 

@@ -35,6 +35,8 @@ def add_groups(samples: Samples, broker: "Broker", times: LagTimes) -> Generator
             yield from _add_offsets(samples, broker, times, shard.machine, group)
             yield
     samples.put(PREFIX, states.total())
+    offsets = samples.of("kafka_consumergroup_current_offset")
+    samples.put("kafka_coordinator_group_groupmetadatamanager_numoffsets", len(offsets))
     for state in STATES:
         samples.put(PREFIX + state.lower(), states[state])
 

@@ -25,13 +25,16 @@ def add_partitions(samples: Samples, broker: "Broker") -> Generator[None, None, 
             "kafka_topic_partition_leader_is_preferred",
             "kafka_topic_partition_under_replicated_partition",
             "kafka_cluster_partition_replicascount",
+            "kafka_cluster_partition_underreplicated",
             "kafka_cluster_partition_underminisr",
             "kafka_cluster_partition_atminisr",
         )
     ]
-    leaders = count = under_replicated = under_min = 0
+    leaders = count = under_replicated = under_min = at_min = offline = waiting_batches = 0
     for hosted in list(broker.replicas):
         log, state = hosted.log, hosted.state
+        offline += log.failure is not None
+        waiting_batches += hosted.waiting_batch_count
         labels = f'{{topic="{escaped(hosted.topic)}",partition="{hosted.partition}"}}'
         sizes.append(f"{labels} {log.size_in_bytes}")
         starts.append(f"{labels} {log.log_start_offset}")
@@ -41,6 +44,8 @@ def add_partitions(samples: Samples, broker: "Broker") -> Generator[None, None, 
             leaders += 1
             in_sync, replicas = len(state.in_sync_replicas), len(state.replicas)
             lacks, is_under = in_sync < replicas, state.is_under_min_isr
+            is_at_min = in_sync == state.min_in_sync_replicas
+            at_min += is_at_min
             under_replicated += lacks
             under_min += is_under
             values = (
@@ -52,8 +57,9 @@ def add_partitions(samples: Samples, broker: "Broker") -> Generator[None, None, 
                 int(state.leader == state.replicas[0]),
                 int(lacks),
                 replicas,
+                int(lacks),
                 int(is_under),
-                int(in_sync == state.min_in_sync_replicas),
+                int(is_at_min),
             )
             for lines, value in zip(leader_lists, values, strict=True):
                 lines.append(f"{labels} {value}")
@@ -65,6 +71,11 @@ def add_partitions(samples: Samples, broker: "Broker") -> Generator[None, None, 
     samples.put(prefix + "partitioncount", count)
     samples.put(prefix + "underreplicatedpartitions", under_replicated)
     samples.put(prefix + "underminisrpartitioncount", under_min)
+    samples.put(prefix + "atminisrpartitioncount", at_min)
+    samples.put(prefix + "offlinereplicacount", offline + broker.replicas.unopened_count)
+    purgatory = "kafka_server_delayedoperationpurgatory_purgatorysize"
+    samples.put(purgatory, len(broker.fetch_purgatory), {"delayedoperation": "Fetch"})
+    samples.put(purgatory, waiting_batches, {"delayedoperation": "Produce"})
 
 
 def add_cluster(samples: Samples, broker: "Broker") -> Generator[None, None, None]:
@@ -76,18 +87,33 @@ def add_cluster(samples: Samples, broker: "Broker") -> Generator[None, None, Non
     prefix = "kafka_controller_kafkacontroller_"
     is_controller = broker.cluster.is_controller
     samples.put(prefix + "activecontrollercount", int(is_controller))
-    if not is_controller:
-        return
-    offline = unbalanced = partitions = 0
+    if is_controller:
+        _add_controller(samples, broker)
+    offline = unbalanced = partitions = reassigning = 0
     counts = samples.of("kafka_topic_partitions")
     for topic in list(image.topics.values()):
-        counts.append(f'{{topic="{escaped(topic.name)}"}} {len(topic.partitions)}')
+        if is_controller:
+            counts.append(f'{{topic="{escaped(topic.name)}"}} {len(topic.partitions)}')
         for partition in topic.partitions:
             partitions += 1
             offline += partition.leader < 0
             unbalanced += partition.leader != partition.preferred_leader
+            reassigning += partition.is_reassigning and partition.leader == broker.node_id
         yield
-    samples.put(prefix + "offlinepartitionscount", offline)
-    samples.put(prefix + "globaltopiccount", len(image.topics))
-    samples.put(prefix + "globalpartitioncount", partitions)
-    samples.put(prefix + "preferredreplicaimbalancecount", unbalanced)
+    samples.put("kafka_server_replicamanager_reassigningpartitions", reassigning)
+    if is_controller:
+        samples.put(prefix + "offlinepartitionscount", offline)
+        samples.put(prefix + "globaltopiccount", len(image.topics))
+        samples.put(prefix + "globalpartitioncount", partitions)
+        samples.put(prefix + "preferredreplicaimbalancecount", unbalanced)
+
+
+def _add_controller(samples: Samples, broker: "Broker") -> None:
+    image, prefix = broker.cluster.image, "kafka_controller_kafkacontroller_"
+    fenced = sum(node.is_fenced for node in image.brokers.values())
+    samples.put(prefix + "activebrokercount", len(image.brokers) - fenced)
+    samples.put(prefix + "fencedbrokercount", fenced)
+    stats = "kafka_controller_controllerstats_"
+    samples.put(stats + "leaderelections_total", broker.elections.elections)
+    samples.put(stats + "uncleanleaderelections_total", broker.elections.unclean)
+    samples.put(stats + "uncleanleaderelectionspersec", broker.elections.unclean)

@@ -12,6 +12,8 @@ class ProcessFigures(NamedTuple):
     start_seconds: float
     open_files: int
     max_files: int
+    disk_read_bytes: int
+    disk_write_bytes: int
 
 
 def read_process() -> ProcessFigures | None:
@@ -23,6 +25,8 @@ def read_process() -> ProcessFigures | None:
         with open("/proc/stat", "rb") as file:
             booted = next(int(line.split()[1]) for line in file if line.startswith(b"btime "))
         open_files = len(os.listdir("/proc/self/fd"))
+        with open("/proc/self/io", "rb") as file:
+            moved = {name: int(value) for name, value in (line.split(b": ") for line in file)}
     except (OSError, StopIteration):
         return None
     ticks = os.sysconf("SC_CLK_TCK")
@@ -33,4 +37,6 @@ def read_process() -> ProcessFigures | None:
         booted + int(fields[19]) / ticks,
         open_files,
         resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        moved[b"read_bytes"],
+        moved[b"write_bytes"],
     )

@@ -55,6 +55,8 @@ TIMES: Final = {
     "totaltimems": "Time of requests, from the start of the handler to the response.",
     "localtimems": "Time that handlers have used.",
     "remotetimems": "Time that requests have waited for records, replicas, a flush or a thread.",
+    "requestqueuetimems": "0: a request is handled when it is read, there is no queue in between.",
+    "responsequeuetimems": "0: responses have no queue to another thread.",
 }
 
 
@@ -71,6 +73,9 @@ def _partitions() -> list[Metric]:
         Metric("kafka_cluster_partition_replicascount", GAUGE, PARTITION, "Replicas.", leader),
         Metric(
             "kafka_cluster_partition_underminisr", GAUGE, PARTITION, "Fewer in sync than min.insync.replicas.", leader
+        ),
+        Metric(
+            "kafka_cluster_partition_underreplicated", GAUGE, PARTITION, "Whether a replica is not in sync.", leader
         ),
         Metric("kafka_cluster_partition_atminisr", GAUGE, PARTITION, "Just min.insync.replicas in sync.", leader),
         Metric("kafka_log_log_size", GAUGE, PARTITION, "Bytes of the log.", Source.LOG),
@@ -98,6 +103,13 @@ def _groups() -> list[Metric]:
         ),
         Metric(prefix + "members", GAUGE, ("consumergroup",), "Members.", one),
         Metric(states, GAUGE, (), "Groups of this coordinator.", Source.BROKER),
+        Metric(
+            "kafka_coordinator_group_groupmetadatamanager_numoffsets",
+            GAUGE,
+            (),
+            "Committed offsets of this coordinator.",
+            Source.BROKER,
+        ),
         Metric(states + "stable", GAUGE, (), "Groups in the state Stable.", Source.BROKER),
         Metric(states + "empty", GAUGE, (), "Groups in the state Empty.", Source.BROKER),
         Metric(states + "dead", GAUGE, (), "Groups in the state Dead.", Source.BROKER),
@@ -136,16 +148,32 @@ def _broker() -> list[Metric]:
         Metric(manager + "partitioncount", GAUGE, (), "Partitions that this broker has.", broker),
         Metric(manager + "underreplicatedpartitions", GAUGE, (), "Led here, with a replica out of sync.", broker),
         Metric(manager + "underminisrpartitioncount", GAUGE, (), "Led here, below min.insync.replicas.", broker),
+        Metric(manager + "atminisrpartitioncount", GAUGE, (), "Led here, just at min.insync.replicas.", broker),
+        Metric(manager + "offlinereplicacount", GAUGE, (), "Replicas here whose log cannot be used.", broker),
+        Metric(manager + "reassigningpartitions", GAUGE, (), "Led here, with a reassignment under way.", broker),
         Metric(manager + "isrshrinks_total", COUNTER, (), "Replicas that fell out of sync.", broker),
         Metric(manager + "isrshrinkspersec", COUNTER, (), "Replicas that fell out of sync.", broker),
         Metric(manager + "isrexpands_total", COUNTER, (), "Replicas that came in sync.", broker),
         Metric(manager + "isrexpandspersec", COUNTER, (), "Replicas that came in sync.", broker),
         Metric("kafka_log_logmanager_offlinelogdirectorycount", GAUGE, (), "Log directories that failed.", broker),
         Metric("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", GAUGE, (), idle, broker),
+        Metric("kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent", GAUGE, (), idle, broker),
         Metric("kafka_network_socketserver_networkprocessoravgidle_percent", GAUGE, (), idle, broker),
+        Metric("kafka_network_socketserver_networkprocessoravgidlepercent", GAUGE, (), idle, broker),
+        Metric(
+            "kafka_server_delayedoperationpurgatory_purgatorysize",
+            GAUGE,
+            ("delayedoperation",),
+            "Fetches that wait for records, and batches that wait for replicas or a flush (Produce).",
+            broker,
+        ),
+        Metric(
+            "kafka_server_fetchsessioncache_numincrementalfetchsessions", GAUGE, (), "Fetch sessions (KIP-227).", broker
+        ),
         Metric(
             "kafka_server_socket_server_metrics_connection_count", GAUGE, ("listener",), "Open connections.", broker
         ),
+        Metric("kafka_server_socketservermetrics_connection_count", GAUGE, ("listener",), "Open connections.", broker),
         Metric("kafka_server_socketservermetrics_connections", GAUGE, ("listener",), "Open connections.", broker),
         Metric(
             "kafka_server_kafkaserver_brokerstate", GAUGE, (), "1 starting, 3 running, 6 leaving, as in Kafka.", broker
@@ -155,11 +183,17 @@ def _broker() -> list[Metric]:
 
 def _cluster() -> list[Metric]:
     controller, one = "kafka_controller_kafkacontroller_", Source.CONTROLLER
+    stats, unclean = "kafka_controller_controllerstats_", "Leaders elected that may lack committed records."
     return [
         Metric("kafka_brokers", GAUGE, (), "Brokers of the cluster.", Source.CLUSTER),
         Metric("kafka_broker_info", GAUGE, ("id", "address"), "1 for each broker.", Source.CLUSTER),
         Metric("kafka_topic_partitions", GAUGE, ("topic",), "Partitions of the topic.", one),
         Metric(controller + "activecontrollercount", GAUGE, (), "1 on the controller.", Source.BROKER),
+        Metric(controller + "activebrokercount", GAUGE, (), "Brokers that serve clients.", one),
+        Metric(controller + "fencedbrokercount", GAUGE, (), "Brokers that are registered but fenced.", one),
+        Metric(stats + "leaderelections_total", COUNTER, (), "Leaders elected while this broker was controller.", one),
+        Metric(stats + "uncleanleaderelections_total", COUNTER, (), unclean, one),
+        Metric(stats + "uncleanleaderelectionspersec", COUNTER, (), unclean, one),
         Metric(controller + "offlinepartitionscount", GAUGE, (), "Partitions without a leader.", one),
         Metric(controller + "globaltopiccount", GAUGE, (), "Topics.", one),
         Metric(controller + "globalpartitioncount", GAUGE, (), "Partitions.", one),
@@ -168,8 +202,10 @@ def _cluster() -> list[Metric]:
 
 
 def _process() -> list[Metric]:
-    broker = Source.BROKER
+    broker, disk = Source.BROKER, "kafka_server_kafkaserver_linux_disk_"
     return [
+        Metric(disk + "read_bytes", GAUGE, (), "Bytes that the process has read from disks.", broker),
+        Metric(disk + "write_bytes", GAUGE, (), "Bytes that the process has written to disks.", broker),
         Metric("process_cpu_seconds_total", COUNTER, (), "CPU time of the process.", broker),
         Metric("process_resident_memory_bytes", GAUGE, (), "Memory of the process.", broker),
         Metric("process_virtual_memory_bytes", GAUGE, (), "Address space of the process.", broker),

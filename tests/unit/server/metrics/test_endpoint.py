@@ -168,3 +168,23 @@ def test_a_connection_is_used_again_and_requests_may_be_pipelined(broker: Broker
 def test_a_test_broker_has_no_metrics_unless_asked() -> None:
     with Broker() as broker, pytest.raises(RuntimeError):
         _ = broker.metrics_address
+
+
+def test_a_taken_port_is_one_warning(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    host, port = broker.metrics_address
+    with caplog.at_level("WARNING"), Broker({"metrics.listener": f"{host}:{port}"}) as other:
+        with pytest.raises(RuntimeError, match="has no"):
+            _ = other.metrics_address
+        with Producer(other.bootstrap) as producer:
+            assert producer.send("t", b"x").result(30).offset == 0
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["no metrics"]
+
+
+def test_another_port_than_the_wanted_one_is_told(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    host, port = broker.metrics_address
+    with caplog.at_level("WARNING"), Broker({"metrics.listener": f"{host}:{port}+"}) as other:
+        found = other.metrics_address[1]
+    assert port < found <= port + 31
+    assert [record.getMessage() for record in caplog.records] == [
+        f"port {port} is taken: metrics on http://{host}:{found}/metrics"
+    ]
