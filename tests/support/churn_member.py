@@ -44,15 +44,30 @@ def main(bootstrap: str, group: str, topic: str, strategy: str, session_ms: str)
         }
     )
     ends: dict[int, int] = {}
+    starts: dict[int, int] = {}
 
     def changed(event: str, partitions: list[TopicPartition]) -> None:
-        """What was read before a rebalance may be another member's by now: it must not be committed after it."""
-        ends.clear()
+        """What was read before a rebalance may be another member's by now: it must not be committed after it.
+
+        A cooperative member keeps its other partitions, and what it read of them.
+        """
+        for partition in numbers(partitions):
+            ends.pop(partition, None)
         tell(event, partitions=numbers(partitions))
+
+    def assigned(partitions: list[TopicPartition]) -> None:
+        changed("assigned", partitions)
+        # librdkafka may still pass on records that it fetched before it lost a partition.
+        while not stopping:
+            try:
+                starts.update({each.partition: each.offset for each in consumer.committed(partitions, timeout=5)})
+                return
+            except KafkaException as error:  # the broker is being killed now and then
+                tell("not known", code=error.args[0].name())
 
     consumer.subscribe(
         [topic],
-        on_assign=lambda _, partitions: changed("assigned", partitions),
+        on_assign=lambda _, partitions: assigned(partitions),
         on_revoke=lambda _, partitions: changed("revoked", partitions),
         on_lost=lambda _, partitions: changed("lost", partitions),
     )
@@ -62,23 +77,26 @@ def main(bootstrap: str, group: str, topic: str, strategy: str, session_ms: str)
             message = consumer.poll(0 if number else 0.1)
             if message is None:
                 break
-            if message.error() is None:
+            if message.error() is None and message.offset() >= starts[message.partition()]:
                 ends[message.partition()] = message.offset() + 1
         if ends:
             time.sleep(0.02)  # work: most freezes and kills fall between reading and committing
-            commit(consumer, dict(ends), topic)
-            ends.clear()
+            committed = dict(ends)
+            if commit(consumer, committed, topic):
+                for partition in [each for each, end in ends.items() if committed.get(each) == end]:
+                    del ends[partition]
     consumer.close()
 
 
-def commit(consumer: Consumer, ends: dict[int, int], topic: str) -> None:
+def commit(consumer: Consumer, ends: dict[int, int], topic: str) -> bool:
     tell("committing", offsets=ends)
     try:
         consumer.commit(offsets=[TopicPartition(topic, *end) for end in ends.items()], asynchronous=False)
     except KafkaException as error:
         tell("refused", code=error.args[0].name())
-    else:
-        tell("committed", offsets=ends)
+        return False
+    tell("committed", offsets=ends)
+    return True
 
 
 if __name__ == "__main__":

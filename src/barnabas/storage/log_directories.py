@@ -63,6 +63,7 @@ class LogDirectories:
         failure of the one that is `needed`.
         """
         failures = []
+        needed_failure: StorageError | None = None
         is_first_start = not any(directory.has_owner for directory in self.directories)
         for directory in self.directories:
             try:
@@ -76,12 +77,14 @@ class LogDirectories:
                     self.release()
                     raise
                 if directory.path == needed:
-                    self.release()
-                    raise StorageError(f"the metadata file cannot be used: {error}") from error
+                    needed_failure = error
                 failures.append(str(error))
                 directory.fail(error)
         if all(directory.is_offline for directory in self.directories):
             raise StorageError("no log directory can be used: " + "; ".join(failures))
+        if needed_failure is not None:
+            self.release()
+            raise StorageError(f"the metadata file cannot be used: {needed_failure}") from needed_failure
 
     @property
     def cluster_id(self) -> str | None:
