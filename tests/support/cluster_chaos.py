@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -76,7 +77,7 @@ class ClusterChaos:
         faults, copied = await self._workload.check()
         acknowledged = self._workload.history.acknowledged_count
         print(f"{acknowledged} acknowledged, {copied} copied; in sync again after at most {self._slowest():.1f} s")
-        return faults + self._differing_replicas()
+        return faults + await self._differing_replicas()
 
     async def _run_cell(self, cell: Cell) -> None:
         before = self._workload.history.acknowledged_count
@@ -162,8 +163,14 @@ class ClusterChaos:
 
     # --- judgement ---
 
-    def _differing_replicas(self) -> list[str]:
-        """Of the files, once nobody writes any more: equal byte for byte."""
+    async def _differing_replicas(self) -> list[str]:
+        """Of the files, once nobody writes any more: equal byte for byte as soon as the followers have caught up."""
+        ends = time.monotonic() + HEALED_WITHIN_S
+        while (faults := self._differing_files()) and time.monotonic() < ends:
+            await asyncio.sleep(0.2)
+        return faults
+
+    def _differing_files(self) -> list[str]:
         names = {path.name for number in BROKERS for path in self._cluster.data(number).glob("*-[0-9]*")}
         faults = []
         for name in sorted(names):
