@@ -83,6 +83,8 @@ def main(bootstrap: str, group: str, topic: str, strategy: str, session_ms: str)
             time.sleep(0.02)  # work: most freezes and kills fall between reading and committing
             committed = dict(ends)
             if commit(consumer, committed, topic):
+                # librdkafka may start over on a partition that a rebalance left with it.
+                starts.update(committed)
                 for partition in [each for each, end in ends.items() if committed.get(each) == end]:
                     del ends[partition]
     consumer.close()

@@ -77,7 +77,7 @@ class ClusterChaos:
         faults, copied = await self._workload.check()
         acknowledged = self._workload.history.acknowledged_count
         print(f"{acknowledged} acknowledged, {copied} copied; in sync again after at most {self._slowest():.1f} s")
-        return faults + await self._differing_replicas()
+        return faults + await asyncio.to_thread(self._differing_replicas)
 
     async def _run_cell(self, cell: Cell) -> None:
         before = self._workload.history.acknowledged_count
@@ -163,11 +163,11 @@ class ClusterChaos:
 
     # --- judgement ---
 
-    async def _differing_replicas(self) -> list[str]:
+    def _differing_replicas(self) -> list[str]:
         """Of the files, once nobody writes any more: equal byte for byte as soon as the followers have caught up."""
         ends = time.monotonic() + HEALED_WITHIN_S
         while (faults := self._differing_files()) and time.monotonic() < ends:
-            await asyncio.sleep(0.2)
+            time.sleep(0.2)
         return faults
 
     def _differing_files(self) -> list[str]:
