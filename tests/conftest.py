@@ -20,6 +20,8 @@ SLOW_WITH_KAFKA = (
 )
 # What every run has our client judged by.
 QUICK_WITH_KAFKA = "tests/integration/client/producer/test_send.py"
+# Files are handed out one by one: with the longest first, no worker is left alone with one of them at the end.
+LONGEST_FIRST = ("tests/spark", "tests/integration", "tests/clients", "tests/sim")
 
 
 # A busy machine is not a fault of what is tested. Each run has new examples: many runs see many.
@@ -41,3 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
             if item.nodeid.startswith(SLOW_WITH_KAFKA) and not item.nodeid.startswith(QUICK_WITH_KAFKA):
                 item.add_marker(pytest.mark.soak)
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    ranks = (rank for rank, folder in enumerate(LONGEST_FIRST) if item.nodeid.startswith(folder))
+    return next(ranks, len(LONGEST_FIRST))
