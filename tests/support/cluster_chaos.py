@@ -73,7 +73,7 @@ class ClusterChaos:
         await self._in_sync()
         for cell in cells:
             await self._run_cell(cell)
-        await asyncio.wait_for(self._workload.finish(), 120)
+        await asyncio.wait_for(self._workload.finish(), 240)
         faults, copied = await self._workload.check()
         acknowledged = self._workload.history.acknowledged_count
         print(f"{acknowledged} acknowledged, {copied} copied; in sync again after at most {self._slowest():.1f} s")

@@ -23,6 +23,7 @@ from barnabas.errors import KafkaError
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 BROKERS = (1, 2, 3)
+PATIENCE_S = 180.0
 SETTINGS = {
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
@@ -154,10 +155,10 @@ class ClusterProcesses:
                 return False
         return True
 
-    def wait_until_in_sync(self, seconds: float = 60.0) -> float:
+    def wait_until_in_sync(self, seconds: float = PATIENCE_S) -> float:
         return self.wait_until(self.is_in_sync, "all replicas in sync", seconds)
 
-    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float = 60.0) -> float:
+    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> float:
         """Returns after how many seconds. A request that fails only means: not yet."""
         began = time.monotonic()
         while True:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 
 
 class EngineFailed(Exception):
