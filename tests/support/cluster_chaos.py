@@ -123,10 +123,17 @@ class ClusterChaos:
         """Running leaders go on serving; nobody is elected until it is back, and no broker can start."""
         async with self._engine.away():
             await asyncio.sleep(1)
-            await asyncio.wait_for(self._workload.probe(), self._healed_within_s)
+            await asyncio.wait_for(self._more_is_acknowledged(), self._healed_within_s)
             work = asyncio.gather(*(self._faults.all[fault](number) for number in numbers if fault != "nothing"))
             await asyncio.wait((work,), timeout=self._chance.uniform(1, 4))
         await work
+
+    async def _more_is_acknowledged(self) -> None:
+        """In every partition, to the writers that there are: a new one may need a producer id that no broker has yet."""
+        history = self._workload.history
+        before = history.acknowledged_by_place()
+        while any(history.acknowledged_by_place()[place] <= count for place, count in before.items()):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
 
     async def _in_sync(self) -> float:
         return await asyncio.to_thread(self._cluster.wait_until_in_sync, self._healed_within_s)
