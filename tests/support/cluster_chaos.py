@@ -129,7 +129,7 @@ class ClusterChaos:
         await work
 
     async def _more_is_acknowledged(self) -> None:
-        """In every partition, to the writers that there are: a new one may need a producer id that no broker has yet."""
+        """In every partition, to the writers that there are: a new one may need a producer id that nobody has yet."""
         history = self._workload.history
         before = history.acknowledged_by_place()
         while any(history.acknowledged_by_place()[place] <= count for place, count in before.items()):  # noqa: ASYNC110
