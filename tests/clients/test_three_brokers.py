@@ -19,8 +19,9 @@ from kafka_process import run_tool, why_no_kafka
 from write_gaps import SteadyWriter
 
 COUNT = 300
-ROLLING_GAP_S = 5.0
-"""Far above what is measured by `benchmarks.failover`, so that a busy machine does not fail the test."""
+ROLLING_GAP_S = 30.0
+"""Not a measurement, which is `benchmarks.failover`: no client is to wait for a session to be over."""
+PATIENCE_S = 180
 needs_kafka = pytest.mark.skipif(why_no_kafka() is not None, reason=str(why_no_kafka()))
 
 
@@ -56,7 +57,7 @@ def read_by_confluent(bootstrap: str, topic: str, count: int) -> list[bytes | No
     )
     consumer.subscribe([topic])
     values: list[bytes | None] = []
-    ends = time.monotonic() + 60
+    ends = time.monotonic() + PATIENCE_S
     while len(values) < count and time.monotonic() < ends:
         values += [message.value() for message in consumer.consume(100, 0.5) if message.error() is None]
     consumer.close()
@@ -76,7 +77,7 @@ def test_librdkafka(cluster: ClusterProcesses, topic: str) -> None:
         if number == COUNT // 2:
             producer.poll(0.1)
             killed = lose_leader(cluster, topic)
-    assert producer.flush(60) == 0 and not failures
+    assert producer.flush(PATIENCE_S) == 0 and not failures
     bring_back(cluster, killed)
     assert read_by_confluent(cluster.bootstrap, topic, COUNT) == expected()
 
@@ -90,7 +91,7 @@ sent = [producer.send(topic, b"%d" % number) for number in range(count // 2)]
 print("half", flush=True)
 sys.stdin.readline()
 sent += [producer.send(topic, b"%d" % number) for number in range(count // 2, count)]
-print([each.get(60).offset for each in sent])
+print([each.get(180).offset for each in sent])
 """
 
 
@@ -100,7 +101,7 @@ def test_kafka_python(cluster: ClusterProcesses, topic: str) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "half\n"
         killed = lose_leader(cluster, topic)
-        printed, _ = process.communicate("go\n", timeout=90)
+        printed, _ = process.communicate("go\n", timeout=PATIENCE_S)
     bring_back(cluster, killed)
     assert json.loads(printed) == list(range(COUNT))
     assert read_by_confluent(cluster.bootstrap, topic, COUNT) == expected()
@@ -126,10 +127,10 @@ def test_aiokafka(cluster: ClusterProcesses, topic: str) -> None:
 @pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
 def test_kcat(cluster: ClusterProcesses, topic: str) -> None:
     lines = b"\n".join(expected())
-    subprocess.run(["kcat", "-b", cluster.bootstrap, "-P", "-t", topic], input=lines, check=True, timeout=60)
+    subprocess.run(["kcat", "-b", cluster.bootstrap, "-P", "-t", topic], input=lines, check=True, timeout=PATIENCE_S)
     killed = lose_leader(cluster, topic)
     command = ["kcat", "-b", cluster.bootstrap, "-C", "-t", topic, "-o", "beginning", "-e", "-q"]
-    read = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    read = subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE_S)
     bring_back(cluster, killed)
     assert read.stdout.split() == expected()
 
@@ -140,7 +141,7 @@ def test_a_rolling_restart_fails_no_write(cluster: ClusterProcesses, topic: str)
         for number in BROKERS:
             cluster.brokers[number].stop()
             bring_back(cluster, number)
-        writer.wait_for_acknowledgement(time.monotonic(), 30)
+        writer.wait_for_acknowledgement(time.monotonic(), PATIENCE_S)
         gap = writer.longest_gap(began)
     assert writer.writes.failures == []
     print(f"longest gap {gap:.2f} s")
@@ -200,7 +201,7 @@ def test_kafkas_tools_move_and_elect(cluster: ClusterProcesses, topic: str, tmp_
 def test_the_replicas_files_are_equal_and_kafka_reads_them(cluster: ClusterProcesses, topic: str) -> None:
     with SteadyWriter(cluster.bootstrap, topic, 0, **{"enable.idempotence": True}) as writer:
         killed = lose_leader(cluster, topic)
-        writer.wait_for_acknowledgement(time.monotonic(), 30)
+        writer.wait_for_acknowledgement(time.monotonic(), PATIENCE_S)
     bring_back(cluster, killed)
     files = [cluster.data(number) / f"{topic}-0" / "00000000000000000000.log" for number in BROKERS]
     cluster.wait_until(lambda: len({path.read_bytes() for path in files}) == 1, "equal files")

@@ -1,5 +1,6 @@
-"""Real processes of a cluster, real signals and cuts: the matrix of faults and roles under load, with the checker.
+"""Real processes, real signals, disks and cuts: the matrix of faults and roles under load, with the checker.
 
+Three brokers on SQLite, etcd and ZooKeeper, each with a sample of the matrix that differs from run to run.
 `BARNABAS_SEED` repeats the choices of a run; the moments are the machine's. `BARNABAS_CHAOS_SECONDS` is how long the
 soak goes on, an hour unless it says otherwise.
 """
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import os
 import random
 import time
@@ -16,54 +16,64 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_chaos import ROLES, Cell, ClusterChaos
+from chaos_engines import ENGINE_NUMBERS, ENGINES, engine_under_test, why_no_engine
+from cluster_chaos import PATIENCE_S, Cell, ClusterChaos
 from cluster_processes import ClusterProcesses
 from namespaces import Namespaces, why_no_namespaces
 
-KILLS = ("kill -9", "kill -9 and a late return", "SIGTERM", "SIGSTOP", "two killed", "wiped disk")
-CUTS = ("cut both ways", "cut one way")
+SAMPLE_S = 12.0
+HEALED_WITHIN_S = 15.0
+"""In the soak, which has the machine for itself."""
 
 
-def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
-    cells = [Cell("kill -9", role) for role in ROLES[:4]]
-    cells += [Cell("SIGSTOP", "leader"), Cell("SIGSTOP", "controller"), Cell("two killed", "leader")]
-    cells += [Cell("wiped disk", "leader"), Cell("SIGTERM", "controller")]
-    run_chaos(tmp_path, iter(cells))
-
-
-@pytest.mark.skipif(why_no_namespaces() is not None, reason=str(why_no_namespaces()))
-def test_nothing_acknowledged_is_lost_whoever_is_cut_off(tmp_path: Path) -> None:
-    cells = [Cell(cut, role) for cut, role in itertools.product(CUTS, ("leader", "controller"))]
-    with Namespaces(3) as namespaces:
-        run_chaos(tmp_path, iter(cells), namespaces=namespaces)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.timeout(1200)
+def test_nothing_acknowledged_is_lost(engine: str, tmp_path: Path) -> None:
+    run_chaos(tmp_path, engine, SAMPLE_S)
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.timeout(7200)
-def test_an_hour_of_everything(tmp_path: Path) -> None:
+def test_an_hour_of_everything(engine: str, tmp_path: Path) -> None:
     seconds = float(os.environ.get("BARNABAS_CHAOS_SECONDS", "3600"))
-    with contextlib.ExitStack() as stack:
-        namespaces = None if why_no_namespaces() else stack.enter_context(Namespaces(3))
-        faults = KILLS if namespaces is None else KILLS + CUTS
-        run_chaos(tmp_path, cells_for(seconds, faults), namespaces=namespaces)
+    run_chaos(tmp_path, engine, seconds / len(ENGINES), HEALED_WITHIN_S)
 
 
-def cells_for(seconds: float, faults: tuple[str, ...]) -> Iterator[Cell]:
-    """The whole matrix in a new order each time, until the time is over."""
+def cells_for(seconds: float, matrix: list[Cell], chance: random.Random) -> Iterator[Cell]:
+    """The whole matrix in a new order each time, until the time is over; at least one cell."""
     ends = time.monotonic() + seconds
     while True:
-        cells = [Cell(*each) for each in itertools.product(faults, ROLES)]
-        random.shuffle(cells)
-        for cell in cells:
+        for cell in chance.sample(matrix, len(matrix)):
+            yield cell
             if time.monotonic() > ends:
                 return
-            yield cell
 
 
-def run_chaos(directory: Path, cells: Iterator[Cell], *, namespaces: Namespaces | None = None) -> None:
+def run_chaos(directory: Path, engine_name: str, seconds: float, healed_within_s: float = PATIENCE_S) -> None:
+    reason = why_no_engine(engine_name)
+    if reason:
+        pytest.skip(reason)
     seed = int(os.environ.get("BARNABAS_SEED", random.randrange(1 << 32)))
-    print(f"seed {seed}")
-    random.seed(seed)
-    with ClusterProcesses(directory, namespaces=namespaces) as cluster:
-        faults = asyncio.run(ClusterChaos(cluster, seed).run(cells))
+    chance = random.Random(seed)
+    settings = {
+        # Short ones make the followers, and whoever is frozen or cut off, drop out; long ones keep them in.
+        "replica.lag.time.max.ms": chance.choice(("3000", "10000")),
+        "barnabas.metadata.session.timeout.ms": chance.choice(("4000", "18000")),
+    }
+    print(f"BARNABAS_SEED={seed} {settings}")
+    with contextlib.ExitStack() as stack:
+        namespaces = None
+        if why_no_namespaces() is None:
+            namespaces = stack.enter_context(Namespaces(len(ENGINE_NUMBERS) + 3))
+        engine = stack.enter_context(engine_under_test(engine_name, directory / "engine", namespaces))
+        cluster = ClusterProcesses(
+            directory, metadata=engine.location, settings=settings, namespaces=namespaces, faulty_disks=True
+        )
+        stack.enter_context(cluster)
+        chaos = ClusterChaos(
+            cluster, engine, seed, has_networks=namespaces is not None, healed_within_s=healed_within_s
+        )
+        cells = cells_for(seconds, chaos.matrix(), chance)
+        faults = asyncio.run(chaos.run(cells))
     assert faults == [], f"seed {seed}: {faults[:5]}"

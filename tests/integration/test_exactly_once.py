@@ -104,7 +104,7 @@ def copy_under_kills(broker: BarnabasProcess, command: list[str], rounds: int, l
                 copier.kill()
             if "broker" in victims:
                 broker.kill()
-                broker.start(timeout=15)
+                broker.start()
         writer.stop()
         tend_until(copier, watch, sum(writer.sent))
         copier.kill()
@@ -198,7 +198,7 @@ def kill_after(broker: BarnabasProcess, chance: random.Random, number: int, done
         commit.start()
         killer.join()
     broker.kill()
-    broker.start(timeout=15)
+    broker.start()
     if done == len(STEPS):
         commit.join(TIMEOUT)
     elif then == "goes on":

@@ -29,9 +29,10 @@ from barnabas.protocol.messages.offset_commit import (
 
 TOPIC, GROUP = "orders", "readers"
 PARTITIONS = 8
-SESSION_MS, LONG_SESSION_MS = 2000, 10_000
-"""librdkafka gives up its partitions when it had no heartbeat for a whole session. On a busy machine the broker takes
-longer than the short one to start again: tests that say who keeps what have the long one."""
+SESSION_MS, LONG_SESSION_MS = 6000, 15_000
+"""librdkafka gives up its partitions when it had no heartbeat for a whole session, and a member that a busy machine
+holds up for so long finds out late that another has them. The broker starts again in less, mostly: tests that say who
+keeps what have the long one."""
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000"}
 
 
@@ -61,12 +62,12 @@ class Scene:
         return member
 
     def wait_until_shared(self) -> None:
-        eventually(lambda: shared(self.present, PARTITIONS), timeout=60)
+        eventually(lambda: shared(self.present, PARTITIONS), timeout=180)
 
     def wait_until_all_is_read(self) -> None:
         self.writer.stop()
         try:
-            eventually(lambda: (self.watch.latest, self.writer.sent), lambda seen: seen[0] == seen[1], timeout=60)
+            eventually(lambda: (self.watch.latest, self.writer.sent), lambda seen: seen[0] == seen[1], timeout=180)
             self.watch.stop()
         except AssertionError as error:
             for member in self.everyone:  # who committed what, and what it was told
@@ -76,7 +77,7 @@ class Scene:
 
     def restart_broker(self) -> None:
         self.broker.kill()
-        self.broker.start(timeout=15)
+        self.broker.start()
 
 
 @contextmanager
@@ -134,7 +135,7 @@ def test_a_frozen_member_loses_its_partitions_and_may_not_commit(tmp_path: Path)
         kept = {member.name: member.owned() for member in others}
         ids = {each.member_id for each in described(made.broker.bootstrap, GROUP).members}
         # Not while librdkafka still asks where to begin: thawed, it would begin there although it was assigned again.
-        eventually(lambda: committed_partitions(frozen) >= frozen.owned(), timeout=30)
+        eventually(lambda: committed_partitions(frozen) >= frozen.owned(), timeout=180)
         frozen.freeze()
         made.present.remove(frozen)
         made.restart_broker()

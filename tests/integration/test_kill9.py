@@ -25,7 +25,6 @@ from crash_load import (
 from raw_client import RawClient
 
 PARTITIONS = 2
-RESTART_SECONDS = 15.0
 LAST_RECORDS = 20_000
 SETTINGS = {"log.segment.bytes": "1048576", "num.partitions": "1"}
 
@@ -61,7 +60,7 @@ def kill_again_and_again(directory: Path, rounds: int, longest_seconds: float) -
             broker.kill()
             acked = {writer.topic: dict(writer.acked) for writer in (idempotent, plain)}
             seen = dict(reader.seen)
-            broker.start(timeout=RESTART_SECONDS)
+            broker.start()
             judge(broker.bootstrap, idempotent, plain, acked, seen, last_only=True)
         idempotent.stop()
         plain.stop()

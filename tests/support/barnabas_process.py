@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from server_process import ServerFailed, ServerProcess, free_port
+from server_process import START_SECONDS, ServerFailed, ServerProcess, free_port
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 READY_LINE = re.compile(r"^barnabas (\S+) ready on (\S+) \(node (\d+), data (.+)\)$", re.MULTILINE)
@@ -28,10 +28,10 @@ class BarnabasProcess(ServerProcess):
         environment = os.environ | {"PYTHONPATH": str(sources), "PYTHONUNBUFFERED": "1"}
         super().__init__([*command, *options], directory, "127.0.0.1", port, environment)
 
-    def start(self, timeout: float = 30.0) -> Self:
+    def start(self, timeout: float = START_SECONDS) -> Self:
         super().start(timeout)
         # The line is printed once the listener serves, so a quick client may get its metadata a moment earlier.
-        deadline = time.monotonic() + 5.0
+        deadline = time.monotonic() + timeout
         while READY_LINE.search(self.printed()) is None:
             if time.monotonic() > deadline or not self.alive:
                 self.kill()

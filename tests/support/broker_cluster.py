@@ -72,10 +72,10 @@ class BrokerCluster:
         if link is None:
             host, _, port = self.brokers[node_id].address.rpartition(":")
             link = self._links[node_id] = Link(SystemNetwork(), Random(node_id), host, int(port), client_id="test")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             return await link.request(message, version)
 
-    async def until(self, condition: Callable[[], object], seconds: float = 30) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = 120) -> None:
         """For what the brokers bring about by themselves, of which there is no event to await."""
         async with asyncio.timeout(seconds):
             for _ in iter(lambda: bool(condition()), True):

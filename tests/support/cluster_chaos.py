@@ -1,25 +1,30 @@
 """The simulation's workload and checker against real processes, while faults befall the brokers one after the other.
 
-Every cell of the matrix is one fault for the broker that has a role at that moment. After each cell the replicas must
-be in sync again and every partition take writes within a bound; after all of them the history is checked as a whole.
+Every cell of the matrix is one fault for the broker that has a role at that moment, or for two, or for the metadata
+engine. After each cell the replicas must be in sync again and every partition take writes within a bound; after all of
+them the history is checked as a whole.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from chaos_engines import EngineUnderTest
+from chaos_faults import ChaosFaults
 from cluster_processes import BROKERS, ClusterProcesses
 from simulation.workload import Workload
 
 T = TypeVar("T")
 ROLES = ("leader", "follower", "controller", "group coordinator", "transaction coordinator")
-HEALED_WITHIN_S = 15.0
-STARTED_WITHIN_S = 30.0
+TWO, ENGINE = "two of them", "engine"
+WITHOUT_ENGINE = " while the engine is away"
+PATIENCE_S = 180.0
 
 
 class RealWorld:
@@ -44,27 +49,37 @@ class Cell(NamedTuple):
 
 
 class ClusterChaos:
-    def __init__(self, cluster: ClusterProcesses, seed: int, *, engine: object = None) -> None:
-        """`engine` is an ensemble of the metadata engine, for its own faults."""
+    def __init__(
+        self,
+        cluster: ClusterProcesses,
+        engine: EngineUnderTest,
+        seed: int,
+        *,
+        has_networks: bool,
+        healed_within_s: float = PATIENCE_S,
+    ) -> None:
         self._cluster = cluster
+        self._engine = engine
         self._chance = random.Random(seed)
-        self._engine: Any = engine
+        engine.chance = self._chance
+        self._has_networks = has_networks
+        self._healed_within_s = healed_within_s
         self._workload = Workload(RealWorld(seed), cluster.bootstrap, self._chance, replication_factor=3)
         self._workload.records_per_second = 50
+        self._faults = ChaosFaults(cluster, self._chance, engine.numbers)
         self.healing_seconds: dict[Cell, float] = {}
-        self._faults: dict[str, Callable[[int], Coroutine[Any, Any, None]]] = {
-            "kill -9": self._kill,
-            "kill -9 and a late return": self._kill_for_long,
-            "SIGTERM": self._stop,
-            "SIGSTOP": self._freeze,
-            "wiped disk": self._wipe,
-            "cut both ways": self._cut_both_ways,
-            "cut one way": self._cut_one_way,
-            "two killed": self._kill_two,
-            "engine node killed": self._kill_engine_node,
-            "engine leader frozen": self._freeze_engine_leader,
-            "engine down": self._stop_engine,
-        }
+
+    def matrix(self) -> list[Cell]:
+        """All cells that there are with this engine and these networks."""
+        faults = self._faults
+        for_two = [*faults.of_processes, *faults.of_disks]
+        if self._has_networks:
+            for_two += faults.of_networks
+            for_two += faults.of_networks_with_engine if self._engine.numbers else []
+        cells = [Cell(*each) for each in itertools.product([*for_two, *faults.losing_a_disk], ROLES)]
+        cells += [Cell(each, TWO) for each in for_two]
+        cells += [Cell(f"{each}{WITHOUT_ENGINE}", role) for each in ("nothing", *faults.of_processes) for role in ROLES]
+        return cells + [Cell(each, ENGINE) for each in self._engine.faults]
 
     async def run(self, cells: Iterable[Cell]) -> list[str]:
         """Everything that is wrong, in words."""
@@ -73,99 +88,61 @@ class ClusterChaos:
         await self._in_sync()
         for cell in cells:
             await self._run_cell(cell)
-        await asyncio.wait_for(self._workload.finish(), 120)
+        await asyncio.wait_for(self._workload.finish(), PATIENCE_S)
         faults, copied = await self._workload.check()
         acknowledged = self._workload.history.acknowledged_count
-        print(f"{acknowledged} acknowledged, {copied} copied; in sync again after at most {self._slowest():.1f} s")
+        slowest = max(self.healing_seconds.items(), key=lambda each: each[1], default=None)
+        print(f"{acknowledged} acknowledged, {copied} copied; slowest to heal: {slowest}", flush=True)
         return faults + await asyncio.to_thread(self._differing_replicas)
 
     async def _run_cell(self, cell: Cell) -> None:
         before = self._workload.history.acknowledged_count
-        number = await asyncio.to_thread(self._cluster.who_is, cell.role, "source", self._chance.randrange(2))
-        print(f"{cell}: broker {number}", flush=True)
-        await self._faults[cell.fault](number)
-        self.healing_seconds[cell] = await self._in_sync()
-        await asyncio.wait_for(self._workload.probe(), HEALED_WITHIN_S)
+        numbers = await self._victims(cell.role)
+        print(f"{cell}: {numbers}", end="", flush=True)
+        if cell.fault.endswith(WITHOUT_ENGINE):
+            await self._without_engine(cell.fault.removesuffix(WITHOUT_ENGINE), numbers)
+        elif cell.role == ENGINE:
+            await self._engine.faults[cell.fault]()
+        else:
+            await asyncio.gather(*(self._faults.all[cell.fault](number) for number in numbers))
+        healed = time.monotonic()
+        await self._in_sync()
+        await asyncio.wait_for(self._workload.probe(), self._healed_within_s)
+        self.healing_seconds[cell] = time.monotonic() - healed
+        print(f", healed after {self.healing_seconds[cell]:.1f} s", flush=True)
         assert self._workload.history.acknowledged_count > before
 
+    async def _victims(self, role: str) -> list[int]:
+        if role == TWO:
+            return self._chance.sample(BROKERS, 2)
+        if role == ENGINE:
+            return []
+        return [await asyncio.to_thread(self._cluster.who_is, role, "source", self._chance.randrange(2))]
+
+    async def _without_engine(self, fault: str, numbers: list[int]) -> None:
+        """Running leaders go on serving; nobody is elected until it is back, and no broker can start."""
+        async with self._engine.away():
+            await asyncio.sleep(1)
+            await asyncio.wait_for(self._more_is_acknowledged(), self._healed_within_s)
+            work = asyncio.gather(*(self._faults.all[fault](number) for number in numbers if fault != "nothing"))
+            await asyncio.wait((work,), timeout=self._chance.uniform(1, 4))
+        await work
+
+    async def _more_is_acknowledged(self) -> None:
+        """In every partition, to the writers that there are: a new one may need a producer id that nobody has yet."""
+        history = self._workload.history
+        before = history.acknowledged_by_place()
+        while any(history.acknowledged_by_place()[place] <= count for place, count in before.items()):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
     async def _in_sync(self) -> float:
-        return await asyncio.to_thread(self._cluster.wait_until_in_sync, HEALED_WITHIN_S + STARTED_WITHIN_S)
-
-    def _slowest(self) -> float:
-        return max(self.healing_seconds.values(), default=0.0)
-
-    # --- faults ---
-
-    async def _pause(self, least: float, most: float) -> None:
-        await asyncio.sleep(self._chance.uniform(least, most))
-
-    async def _kill(self, number: int) -> None:
-        await asyncio.to_thread(self._cluster.kill, number)
-        await asyncio.to_thread(self._cluster.restart, number)
-
-    async def _kill_for_long(self, number: int) -> None:
-        await asyncio.to_thread(self._cluster.kill, number)
-        await self._pause(2, 5)
-        await asyncio.to_thread(self._cluster.restart, number)
-
-    async def _stop(self, number: int) -> None:
-        await asyncio.to_thread(self._cluster.brokers[number].stop)
-        await asyncio.to_thread(self._cluster.restart, number)
-
-    async def _freeze(self, number: int) -> None:
-        self._cluster.freeze(number)
-        await self._pause(1, 6)
-        self._cluster.thaw(number)
-
-    async def _wipe(self, number: int) -> None:
-        """All replicas were in sync before, so the others have everything."""
-        await asyncio.to_thread(self._cluster.kill, number)
-        self._cluster.wipe(number)
-        await asyncio.to_thread(self._cluster.restart, number)
-
-    async def _cut_both_ways(self, number: int) -> None:
-        self._cluster.isolate(number)
-        await self._pause(2, 6)
-        self._cluster.heal(number)
-
-    async def _cut_one_way(self, number: int) -> None:
-        self._cluster.isolate(number, both_ways=False)
-        await self._pause(2, 6)
-        self._cluster.heal(number, both_ways=False)
-
-    async def _kill_two(self, number: int) -> None:
-        other = self._chance.choice([each for each in BROKERS if each != number])
-        for each in (number, other):
-            await asyncio.to_thread(self._cluster.kill, each)
-        await self._pause(0, 2)
-        for each in (number, other):
-            await asyncio.to_thread(self._cluster.restart, each)
-
-    async def _kill_engine_node(self, _number: int) -> None:
-        node = self._chance.choice(self._engine.nodes)
-        node.kill()
-        await self._pause(1, 4)
-        node.start()
-        await asyncio.to_thread(node.wait_until_serving)
-
-    async def _freeze_engine_leader(self, _number: int) -> None:
-        leader = await asyncio.to_thread(self._engine.leader)
-        leader.freeze()
-        await self._pause(1, 4)
-        leader.thaw()
-
-    async def _stop_engine(self, _number: int) -> None:
-        """Running leaders go on serving without it."""
-        self._engine.kill()
-        await asyncio.sleep(1)
-        await asyncio.wait_for(self._workload.probe(), HEALED_WITHIN_S)
-        await asyncio.to_thread(self._engine.start)
+        return await asyncio.to_thread(self._cluster.wait_until_in_sync, self._healed_within_s)
 
     # --- judgement ---
 
     def _differing_replicas(self) -> list[str]:
         """Of the files, once nobody writes any more: equal byte for byte as soon as the followers have caught up."""
-        ends = time.monotonic() + HEALED_WITHIN_S
+        ends = time.monotonic() + self._healed_within_s
         while (faults := self._differing_files()) and time.monotonic() < ends:
             time.sleep(0.2)
         return faults

@@ -11,10 +11,11 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
+from faulty_broker import DiskSwitch
 from namespaces import Namespaces
 from server_process import ServerProcess, free_port
 
@@ -22,7 +23,9 @@ from barnabas import Admin
 from barnabas.errors import KafkaError
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
+FAULTY_BROKER = Path(__file__).resolve().with_name("faulty_broker.py")
 BROKERS = (1, 2, 3)
+PATIENCE_S = 180.0
 SETTINGS = {
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
@@ -41,11 +44,18 @@ class ClusterProcesses:
         metadata: str | None = None,
         settings: dict[str, str] | None = None,
         namespaces: Namespaces | None = None,
+        faulty_disks: bool = False,
     ) -> None:
+        """`faulty_disks`: the brokers' disks can be set to fail by `disks`."""
         self._directory = directory
         self._metadata = metadata or f"sqlite:{directory / 'metadata.sqlite'}"
         self._settings = SETTINGS | (settings or {})
         self._namespaces = namespaces
+        self.disks = (
+            {number: DiskSwitch(directory / f"process-{number}" / "disk-fault") for number in BROKERS}
+            if faulty_disks
+            else {}
+        )
         self.brokers: dict[int, ServerProcess] = {number: self._broker(number) for number in BROKERS}
         self._admin: Admin | None = None
         self.known_topics: set[str] = set()
@@ -105,17 +115,32 @@ class ClusterProcesses:
     def thaw(self, number: int) -> None:
         os.kill(self.brokers[number].pid, signal.SIGCONT)
 
-    def isolate(self, number: int, *, both_ways: bool = True) -> None:
-        """From the other brokers; clients still reach it."""
+    def keep_disk(self, number: int) -> Path:
+        """A copy of the disk as it is at this moment."""
+        copy = self._directory / f"old-disk-{number}"
+        shutil.rmtree(copy, ignore_errors=True)
+        self.freeze(number)
+        try:
+            shutil.copytree(self.data(number), copy)
+        finally:
+            self.thaw(number)
+        return copy
+
+    def put_back_disk(self, number: int, copy: Path) -> None:
+        self.wipe(number)
+        copy.rename(self.data(number))
+
+    def cut(self, number: int, others: Iterable[int], *, both_ways: bool = True) -> None:
+        """A broker from other numbers of the namespaces; clients still reach it."""
         assert self._namespaces is not None
-        for other in set(BROKERS) - {number}:
+        for other in others:
             self._namespaces.cut(number, other)
             if both_ways:
                 self._namespaces.cut(other, number)
 
-    def heal(self, number: int, *, both_ways: bool = True) -> None:
+    def heal(self, number: int, others: Iterable[int], *, both_ways: bool = True) -> None:
         assert self._namespaces is not None
-        for other in set(BROKERS) - {number}:
+        for other in others:
             self._namespaces.heal(number, other)
             if both_ways:
                 self._namespaces.heal(other, number)
@@ -154,10 +179,10 @@ class ClusterProcesses:
                 return False
         return True
 
-    def wait_until_in_sync(self, seconds: float = 60.0) -> float:
+    def wait_until_in_sync(self, seconds: float = PATIENCE_S) -> float:
         return self.wait_until(self.is_in_sync, "all replicas in sync", seconds)
 
-    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float = 60.0) -> float:
+    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> float:
         """Returns after how many seconds. A request that fails only means: not yet."""
         began = time.monotonic()
         while True:
@@ -177,9 +202,13 @@ class ClusterProcesses:
         port = 9092 if self._namespaces is not None else free_port()
         host = self._namespaces.address(number) if self._namespaces is not None else "127.0.0.1"
         command = self._namespaces.command(number) if self._namespaces is not None else []
-        command += [sys.executable, "-m", "barnabas", "server", "--listen", f"{host}:{port}"]
+        run = [str(FAULTY_BROKER), str(self.disks[number].path)] if self.disks else ["-m", "barnabas"]
+        command += [sys.executable, *run, "server", "--listen", f"{host}:{port}"]
         command += ["--data-dir", str(self.data(number)), "--metadata", self._metadata, "--node-id", str(number)]
         for key, value in self._settings.items():
             command += ["--set", f"{key}={value}"]
-        environment = os.environ | {"PYTHONPATH": str(SOURCES), "PYTHONUNBUFFERED": "1"}
+        environment = os.environ | {
+            "PYTHONPATH": f"{SOURCES}{os.pathsep}{FAULTY_BROKER.parent}",
+            "PYTHONUNBUFFERED": "1",
+        }
         return ServerProcess(command, self._directory / f"process-{number}", host, port, environment)

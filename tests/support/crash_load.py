@@ -42,7 +42,7 @@ class Writer:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join(60)
+        self._thread.join(150)
         assert not self._thread.is_alive(), f"the writer of {self.topic} does not come to an end"
         assert not self.failures, self.failures[:5]
 
@@ -90,7 +90,7 @@ class IdempotentWriter(Writer):
                 self._produce(producer, value, partition)
             producer.poll(20 / self._rate)
             self._stopping.wait(20 / self._rate)
-        if producer.flush(40):
+        if producer.flush(120):
             self.failures.append("not everything was delivered after the last restart")
 
     def _produce(self, producer: Producer, value: bytes, partition: int) -> None:
@@ -122,7 +122,7 @@ class RawWriter(Writer):
     def _write(self) -> None:
         while not self._stopping.is_set():
             try:
-                with RawClient(self._bootstrap, timeout=10) as client:
+                with RawClient(self._bootstrap, timeout=30) as client:
                     while not self._stopping.is_set():
                         self._write_batch(client)
                         self._stopping.wait(0.003)
@@ -159,14 +159,14 @@ class Reader:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join(60)
+        self._thread.join(150)
         assert not self.failures, self.failures[:5]
 
     def _run(self) -> None:
         offset = 0
         while not self._stopping.is_set():
             try:
-                with RawClient(self._bootstrap, timeout=10) as client:
+                with RawClient(self._bootstrap, timeout=30) as client:
                     while not self._stopping.is_set():
                         lines, offset = read_from(client, self._topic, 0, offset, max_wait_ms=100)
                         self.seen.update(lines)
@@ -232,7 +232,7 @@ def check_once_in_order(log: list[Line], first: int = 0) -> None:
     assert [number_of(line) for line in log] == list(range(first, first + len(log)))
 
 
-def wait_for_progress(writers: list[Writer], least: int, timeout: float = 30.0) -> None:
+def wait_for_progress(writers: list[Writer], least: int, timeout: float = 120.0) -> None:
     """Until each writer has that many more acknowledgements: the broker is under load again."""
     goals = [len(writer.acked) + least for writer in writers]
     deadline = time.monotonic() + timeout

@@ -1,4 +1,6 @@
-"""An ensemble of the processes of a metadata engine, on free ports of this host, with the faults that befall it.
+"""An ensemble of the processes of a metadata engine, with the faults that befall it.
+
+On free ports of this host, or each in a network of its own.
 
 `etcd_ensemble.py` and `zookeeper_ensemble.py` say how a node is started and asked; everything else is the same.
 
@@ -19,26 +21,38 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 
 
 class EngineFailed(Exception):
     """A node ended or never served; the text has the end of its output."""
 
 
+class Home(NamedTuple):
+    """Where a node runs."""
+
+    host: str = "127.0.0.1"
+    enter: Sequence[str] = ()
+    """What its command line begins with to get there."""
+
+
+HOME = Home()
+
+
 class EngineNode(ABC):
-    def __init__(self, directory: Path, client_port: int) -> None:
+    def __init__(self, directory: Path, client_port: int, home: Home = HOME) -> None:
         self.directory = directory
         self.client_port = client_port
+        self.home = home
         self._output = directory / "output"
         self._process: subprocess.Popen[bytes] | None = None
         self._frozen = False
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.client_port}"
+        return f"{self.home.host}:{self.client_port}"
 
     @property
     def alive(self) -> bool:
@@ -60,7 +74,7 @@ class EngineNode(ABC):
         self.directory.mkdir(parents=True, exist_ok=True)
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
-                self.command(), stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+                [*self.home.enter, *self.command()], stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
             )
 
     def wait_until_serving(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine_ensemble import EngineEnsemble, EngineNode
+from engine_ensemble import HOME, EngineEnsemble, EngineNode, Home
 from server_process import free_port
 
 
@@ -18,8 +18,10 @@ def why_no_etcd() -> str | None:
 
 
 class EtcdNode(EngineNode):
-    def __init__(self, name: str, directory: Path, members: dict[str, int], certificate: Path | None) -> None:
-        super().__init__(directory / name, free_port())
+    def __init__(
+        self, name: str, directory: Path, members: dict[str, str], certificate: Path | None, home: Home
+    ) -> None:
+        super().__init__(directory / name, free_port(), home)
         self.secure_port = free_port()
         """For TLS, if there is a certificate; the other port is there all the same."""
         self._name = name
@@ -27,11 +29,11 @@ class EtcdNode(EngineNode):
         self._certificate = certificate
 
     def command(self) -> Sequence[str]:
-        peer, client = f"http://127.0.0.1:{self._members[self._name]}", f"http://{self.address}"
-        members = ",".join(f"{name}=http://127.0.0.1:{port}" for name, port in self._members.items())
+        peer, client = f"http://{self._members[self._name]}", f"http://{self.address}"
+        members = ",".join(f"{name}=http://{address}" for name, address in self._members.items())
         listen, tls = client, []
         if self._certificate is not None:
-            listen = f"{client},https://127.0.0.1:{self.secure_port}"
+            listen = f"{client},https://{self.home.host}:{self.secure_port}"
             tls = ["--cert-file", str(self._certificate), "--key-file", str(self._certificate)]
         return [
             *("etcd", "--name", self._name, "--data-dir", str(self.directory / "data"), "--log-level", "warn"),
@@ -65,7 +67,10 @@ class EtcdNode(EngineNode):
 class EtcdEnsemble(EngineEnsemble[EtcdNode]):
     scheme = "etcd"
 
-    def __init__(self, directory: Path, size: int = 3, certificate: Path | None = None) -> None:
+    def __init__(
+        self, directory: Path, size: int = 3, certificate: Path | None = None, homes: Sequence[Home] | None = None
+    ) -> None:
         """`certificate` is a PEM file with the key."""
-        members = {f"etcd{number}": free_port() for number in range(size)}
-        super().__init__([EtcdNode(name, directory, members, certificate) for name in members])
+        at = {f"etcd{number}": home for number, home in enumerate(homes or [HOME] * size)}
+        members = {name: f"{home.host}:{free_port()}" for name, home in at.items()}
+        super().__init__([EtcdNode(name, directory, members, certificate, home) for name, home in at.items()])

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 Value = TypeVar("Value")
+PATIENCE_S = 60.0
+"""Only a test that fails waits so long: what takes a moment takes seconds while the machine is busy."""
 
 
-def eventually(look: Callable[[], Value], wanted: Callable[[Value], object] = bool, timeout: float = 10.0) -> Value:
+def eventually(
+    look: Callable[[], Value], wanted: Callable[[Value], object] = bool, timeout: float = PATIENCE_S
+) -> Value:
     """Look until what is seen is as wanted, and return it; fails with the last thing seen."""
     deadline = time.monotonic() + timeout
     while True:

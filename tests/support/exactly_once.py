@@ -68,7 +68,7 @@ class OffsetWatch:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join(30)
+        self._thread.join(90)
         assert not self._thread.is_alive() and not self.failures, self.failures[:5]
 
     @property
@@ -79,7 +79,7 @@ class OffsetWatch:
         try:
             while not self._stopping.is_set():
                 try:
-                    with RawClient(self._bootstrap, timeout=10) as client:
+                    with RawClient(self._bootstrap, timeout=30) as client:
                         while not self._stopping.wait(0.02):
                             self._look(client)
                 except (ConnectionEnded, OSError):
@@ -127,7 +127,7 @@ def check_copied(bootstrap: str, target: str, sent: list[int]) -> None:
         assert len(lines) == count, f"{len(lines)} of {count} records in {target}-{partition}"
 
 
-def tend_until(copier: Copier, watch: OffsetWatch, total: int, timeout: float = 60.0) -> None:
+def tend_until(copier: Copier, watch: OffsetWatch, total: int, timeout: float = 180.0) -> None:
     """Keep the copier going until the group has committed that many records."""
     deadline = time.monotonic() + timeout
     while watch.total < total:

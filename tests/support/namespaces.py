@@ -11,6 +11,7 @@ import itertools
 import os
 import shutil
 import subprocess
+from collections import Counter
 from typing import Self
 
 _numbers = itertools.count()
@@ -36,6 +37,7 @@ class Namespaces:
         self._subnet = f"10.{200 + os.getpid() % 50}.{(os.getpid() // 50 * 10 + ord(self._tag[-1])) % 256}"
         self._count = count
         self._made: list[str] = []
+        self._cuts: Counter[tuple[int, int]] = Counter()
 
     def __enter__(self) -> Self:
         try:
@@ -56,10 +58,14 @@ class Namespaces:
         return ["ip", "netns", "exec", self._name(number)]
 
     def cut(self, source: int, target: int) -> None:
+        """May be cut several times, by faults that overlap: it is healed with the last of them."""
+        self._cuts[source, target] += 1
         _ip("-n", self._name(source), "route", "replace", "blackhole", f"{self.address(target)}/32")
 
     def heal(self, source: int, target: int) -> None:
-        _ip("-n", self._name(source), "route", "del", "blackhole", f"{self.address(target)}/32")
+        self._cuts[source, target] -= 1
+        if not self._cuts[source, target]:
+            _ip("-n", self._name(source), "route", "del", "blackhole", f"{self.address(target)}/32")
 
     def close(self) -> None:
         for name in self._made:

@@ -30,7 +30,7 @@ class ConnectionEnded(Exception):
 
 
 class RawClient:
-    def __init__(self, bootstrap: str, timeout: float = 20.0) -> None:
+    def __init__(self, bootstrap: str, timeout: float = 60.0) -> None:
         host, _, port = bootstrap.rpartition(":")
         self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout)
         self._correlation_id = 0

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Self
 
+START_SECONDS = 120.0
+"""Far more than a start takes, also on a busy machine."""
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PROCESS_CPU_CLOCK = 2
 """With the pid, the number of another process's CPU clock, as clock_getcpuclockid makes it."""
@@ -47,7 +49,7 @@ class ServerProcess:
         assert self.process is not None, "not started"
         return self.process.pid
 
-    def start(self, timeout: float = 60.0) -> Self:
+    def start(self, timeout: float = START_SECONDS) -> Self:
         """Start it and return once a client can get metadata; `start_seconds` says how long that took."""
         self.launch()
         return self.wait_until_ready(timeout)
@@ -62,7 +64,7 @@ class ServerProcess:
                 self.command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=self.env
             )
 
-    def wait_until_ready(self, timeout: float = 60.0) -> Self:
+    def wait_until_ready(self, timeout: float = START_SECONDS) -> Self:
         process, started = self.process, self._started
         assert process is not None, "not started"
         while not answers_metadata(self.host, self.port):
@@ -81,7 +83,7 @@ class ServerProcess:
 
     def kill(self) -> int:
         """kill -9: nothing in the process gets a chance to tidy up."""
-        return self._end(signal.SIGKILL, 10.0)
+        return self._end(signal.SIGKILL, 60.0)
 
     def _end(self, number: signal.Signals, timeout: float) -> int:
         process = self.process

@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from eventually import eventually
 
-TIMEOUT = 30.0
+TIMEOUT = 90.0
 
 
 def transactional_producer(bootstrap: str, transactional_id: str, **settings: Any) -> Producer:

@@ -85,6 +85,14 @@ class Traffic(threading.Thread):
             self.failed.append(str(error))
 
 
+def is_all_taken(pipeline: PipelineProcess, bootstrap: str) -> bool:
+    assert pipeline.alive, pipeline.printed()[-2000:]
+    with Admin(bootstrap) as admin:
+        done = admin.list_group_offsets(DEFAULT_NAME)
+        ends = admin.list_offsets(dict.fromkeys(done, OffsetSpec.LATEST))
+    return bool(done) and all(ends[tp].offset == note.offset for tp, note in done.items())
+
+
 class KillRun:
     def __init__(
         self,
@@ -128,18 +136,11 @@ class KillRun:
                 self.pipeline.kill()
                 self.pipeline.run_once(self.patience_s)
             else:
-                eventually(self._is_all_taken, timeout=self.patience_s)
+                eventually(lambda: is_all_taken(self.pipeline, self.broker.bootstrap), timeout=self.patience_s)
                 assert self.pipeline.stop() == 0, self.pipeline.printed()[-2000:]
             summary = check_warehouse(self.broker.bootstrap)
         self.say(f"all equal: {summary}; starts: {dict(self.starts)}")
         return summary
-
-    def _is_all_taken(self) -> bool:
-        assert self.pipeline.alive, self.pipeline.printed()[-2000:]
-        with Admin(self.broker.bootstrap) as admin:
-            done = admin.list_group_offsets(DEFAULT_NAME)
-            ends = admin.list_offsets(dict.fromkeys(done, OffsetSpec.LATEST))
-        return all(ends[tp].offset == note.offset for tp, note in done.items())
 
     def say(self, text: str) -> None:
         print(f"{time.monotonic() - self._started:7.1f} s  {text}", flush=True)

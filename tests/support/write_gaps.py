@@ -40,7 +40,7 @@ class SteadyWriter:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self.wait_for_acknowledgement(0.0, 60)
+        self.wait_for_acknowledgement(0.0, 180)
         return self
 
     def __exit__(
@@ -79,4 +79,4 @@ class SteadyWriter:
             self._producer.produce(self._topic, b"%d" % number, partition=self._partition, on_delivery=on_delivery)
             number += 1
             self._producer.poll(INTERVAL_S)
-        self._producer.flush(60)
+        self._producer.flush(180)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from engine_ensemble import EngineEnsemble, EngineNode
+from engine_ensemble import HOME, EngineEnsemble, EngineNode, Home
 from server_process import free_port
 
 JARS = Path(__file__).resolve().parents[2] / ".build" / "zookeeper"
@@ -25,8 +25,10 @@ def why_no_zookeeper() -> str | None:
 
 
 class ZooKeeperNode(EngineNode):
-    def __init__(self, number: int, directory: Path, servers: Sequence[str], settings: dict[str, str]) -> None:
-        super().__init__(directory / f"zookeeper{number}", free_port())
+    def __init__(
+        self, number: int, directory: Path, servers: Sequence[str], settings: dict[str, str], home: Home
+    ) -> None:
+        super().__init__(directory / f"zookeeper{number}", free_port(), home)
         self.secure_port = free_port()
         """For TLS, if the settings say with what; the other port is there all the same."""
         self._number = number
@@ -44,7 +46,7 @@ class ZooKeeperNode(EngineNode):
             "minSessionTimeout": "1000",
             "dataDir": str(data),
             "clientPort": str(self.client_port),
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": self.home.host,
             "admin.enableServer": "false",
             "4lw.commands.whitelist": "ruok,stat,srvr",
             "maxClientCnxns": "0",
@@ -69,7 +71,7 @@ class ZooKeeperNode(EngineNode):
 
     def _ask(self, word: bytes) -> bytes:
         try:
-            with socket.create_connection(("127.0.0.1", self.client_port), 2) as connection:
+            with socket.create_connection((self.home.host, self.client_port), 2) as connection:
                 connection.sendall(word)
                 return b"".join(iter(lambda: connection.recv(4096), b""))
         except OSError:
@@ -79,7 +81,14 @@ class ZooKeeperNode(EngineNode):
 class ZooKeeperEnsemble(EngineEnsemble[ZooKeeperNode]):
     scheme = "zookeeper"
 
-    def __init__(self, directory: Path, size: int = 3, settings: dict[str, str] | None = None) -> None:
-        numbers = range(1, size + 1)
-        servers = [f"server.{each}=127.0.0.1:{free_port()}:{free_port()}" for each in numbers] if size > 1 else []
-        super().__init__([ZooKeeperNode(each, directory, servers, settings or {}) for each in numbers])
+    def __init__(
+        self,
+        directory: Path,
+        size: int = 3,
+        settings: dict[str, str] | None = None,
+        homes: Sequence[Home] | None = None,
+    ) -> None:
+        at = dict(enumerate(homes or [HOME] * size, 1))
+        servers = [f"server.{each}={home.host}:{free_port()}:{free_port()}" for each, home in at.items()]
+        servers = servers if len(at) > 1 else []
+        super().__init__([ZooKeeperNode(each, directory, servers, settings or {}, home) for each, home in at.items()])

@@ -24,7 +24,7 @@ def produce_and_consume(bootstrap: str, topic: str) -> None:
     seen: list[bytes | None] = []
     with Consumer(bootstrap, group_id="g", auto_offset_reset="earliest") as consumer:
         consumer.subscribe([topic])
-        for batch in consumer.batches(timeout=30.0, stop_when_idle=True):
+        for batch in consumer.batches(timeout=120.0, stop_when_idle=True):
             seen += [record.value for record in batch]
             if len(seen) >= COUNT:
                 break

@@ -36,7 +36,7 @@ def seconds_to_write(producer: Producer, values: list[bytes]) -> float:
         values.append(value)
         pending.append(producer.send(TOPIC, value, partition=partition))
     for each in pending:
-        each.result(60)
+        each.result(180)
     return time.monotonic() - start
 
 
@@ -44,7 +44,7 @@ def read_all(bootstrap: str, count: int) -> list[bytes | None]:
     seen: list[bytes | None] = []
     with Consumer(bootstrap, group_id="g", auto_offset_reset="earliest") as consumer:
         consumer.subscribe([TOPIC])
-        for batch in consumer.batches(timeout=30.0, stop_when_idle=True):
+        for batch in consumer.batches(timeout=120.0, stop_when_idle=True):
             seen += [record.value for record in batch]
             if len(seen) >= count:
                 break

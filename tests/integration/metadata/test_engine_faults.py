@@ -35,16 +35,16 @@ from barnabas.metadata.store import (
 )
 
 Ensemble: TypeAlias = EtcdEnsemble | ZooKeeperEnsemble
-SESSION_MS = 6000
+SESSION_MS = 8000
 """Enough for an ensemble to elect another leader while one of its nodes is frozen."""
 OPTIONS = EngineOptions(session_timeout_ms=SESSION_MS, call_timeout_ms=6000)
-PATIENCE = 30.0
+PATIENCE = 120.0
 HOLDER = """
 import sys, threading
 from barnabas.metadata.engine_options import EngineOptions
 from barnabas.metadata.registry import store_at
 from barnabas.metadata.store import SessionExpiredError, SessionState
-store = store_at(sys.argv[1], EngineOptions(session_timeout_ms=2000))
+store = store_at(sys.argv[1], EngineOptions(session_timeout_ms=4000))
 lost = threading.Event()
 store.on_session_state = lambda state: lost.set() if state is SessionState.LOST else None
 store.open()
@@ -221,7 +221,7 @@ def test_a_killed_clients_node_disappears(ensemble: Ensemble, session: Session, 
             assert gone.wait(PATIENCE)
             gone.clear()
         seconds = time.monotonic() - start
-    print(f"{ensemble.scheme}: {seconds:.1f} s from kill -9 to the end of a session of 2 s")
+    print(f"{ensemble.scheme}: {seconds:.1f} s from kill -9 to the end of a session of 4 s")
 
 
 def data_at(store: MetadataStore, path: str) -> bytes | None:

@@ -23,7 +23,7 @@ from barnabas.metadata.store import (
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
 from barnabas.metadata.stores.sqlite import SqliteStore
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 120
 MakeStore = Callable[[], MetadataStore]
 
 

@@ -11,7 +11,7 @@ from zookeeper_ensemble import ZooKeeperEnsemble
 
 from barnabas.metadata.store import Create, Delete, NodeExistsError, Set
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 120.0
 kazoo_client = pytest.importorskip("kazoo.client", reason="kazoo is not installed")
 zookeeper_store = pytest.importorskip("barnabas.metadata.stores.zookeeper")
 

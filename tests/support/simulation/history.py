@@ -35,6 +35,9 @@ class History:
     def acknowledged_count(self) -> int:
         return len(self._acknowledged)
 
+    def acknowledged_by_place(self) -> Counter[Place]:
+        return Counter(place for place, _ in self._acknowledged.values())
+
     def on_send(self, writer: str, value: bytes) -> None:
         assert value not in self._sent, "values must be unique"
         self._sent[value] = (writer, self._counts[writer])

@@ -4,12 +4,15 @@ import random
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from eventually import eventually
 
 from barnabas.clock import ManualClock
 from barnabas.metadata.store import MetadataStoreError, SessionExpiredError
@@ -181,3 +184,38 @@ def test_a_full_disk_does_not_keep_the_store_from_closing(tmp_path: Path, monkey
     store = open_store(tmp_path / "m.db")
     assert store.children("/") == []
     store.close()
+
+
+@pytest.mark.parametrize("waits", ["a write", "the look after other sessions"])
+def test_who_waits_for_the_file_renews_its_lease(tmp_path: Path, waits: str) -> None:
+    """Somebody holds the file for long: that is no reason to take those for dead who wait for it."""
+    path = tmp_path / "m.db"
+    store = SqliteStore(path, poll_interval_ms=10, call_timeout_ms=3_600_000)
+    store.open()
+    store.create("/n")
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+        ThreadPoolExecutor(1) as pool,
+        session_holder(path) as holder,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        if waits == "the look after other sessions":
+            holder.kill()
+        writing = pool.submit(store.set, "/n", b"1") if waits == "a write" else None
+        lease = path.with_name(f"m.db.session-{store.session_id}")
+        for _ in range(3):
+            before = lease.read_bytes()
+            eventually(lambda before=before: lease.read_bytes() != before)  # type: ignore[misc]
+        other.execute("ROLLBACK")
+        assert writing is None or writing.result(60) == 1
+    store.close()
+
+
+@contextmanager
+def session_holder(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD_A_SESSION, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        yield process
+        process.kill()

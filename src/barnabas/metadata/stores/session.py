@@ -2,11 +2,13 @@
 
 `<database>.session-<id>` is locked (flock) while its process lives, so a killed process is noticed at once and its
 restart need not wait for a time-out. The eight bytes in it are the monotonic millisecond of the last renewal: a frozen
-process keeps the lock but not the lease. Renewing touches no database page and needs no flush.
+process keeps the lock but not the lease. Renewing touches no database page and needs no flush, and it does not wait for
+the database: whoever has it locked for long ends nobody's session.
 """
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 DEFAULT_SESSION_TIMEOUT_MS = 18_000
@@ -19,17 +21,21 @@ def _path_of(database: Path, session_id: int) -> Path:
 class SessionFile:
     def __init__(self, database: Path, session_id: int, now_ms: int) -> None:
         self.session_id = session_id
+        self._lock = threading.Lock()
         self._file = os.open(_path_of(database, session_id), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.renew(now_ms)
 
     def renew(self, now_ms: int) -> None:
-        os.pwrite(self._file, now_ms.to_bytes(8, "big"), 0)
+        with self._lock:  # the number of a file that was closed may be another file's by now
+            if self._file >= 0:
+                os.pwrite(self._file, now_ms.to_bytes(8, "big"), 0)
 
     def release(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
 
     @staticmethod
     def unlink(database: Path, session_id: int) -> None:

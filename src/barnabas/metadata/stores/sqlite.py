@@ -72,6 +72,7 @@ _SELECT = "SELECT data, version, created, modified, owner FROM nodes WHERE path 
 _SCAN = "SELECT path, data, version, created, modified, owner FROM nodes WHERE path = ? OR (path > ? AND path < ?)"
 _AFTER_SLASH = chr(ord("/") + 1)
 _LOCK_WAIT_MS = 30_000
+_LOOK_WAIT_MS = 200
 
 
 class DamagedMetadataError(MetadataStoreError):
@@ -351,17 +352,24 @@ class SqliteStore:
         seen_version: int | None = None
         while not self._closing.wait(self._poll_interval_ms / 1000):
             round_number += 1
-            with self._lock:
+            is_a_new_second = round_number % rounds_a_second == 0
+            if is_a_new_second:
+                self._renew_lease()
+            # Another thread may wait for the file, for longer than a lease lasts.
+            if not self._lock.acquire(timeout=self._poll_interval_ms / 1000):
+                continue
+            try:
                 if self._connection is None or self._session is None:
                     return
-                try:
-                    ended = round_number % rounds_a_second == 0 and self._renew_and_expire_sessions()
-                    version = self._connection.execute("PRAGMA data_version").fetchone()[0]
-                    changed = version != seen_version
-                    lost = changed and self._notice_loss(self._connection)
-                except (sqlite3.Error, OSError) as error:
-                    logger.warning("%s cannot be polled for now: %s", self._path, error)
-                    continue
+                ended = is_a_new_second and self._try_to_expire_sessions(self._connection)
+                version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+                changed = version != seen_version
+                lost = changed and self._notice_loss(self._connection)
+            except (sqlite3.Error, OSError) as error:
+                logger.warning("%s cannot be polled for now: %s", self._path, error)
+                continue
+            finally:
+                self._lock.release()
             seen_version = version
             if lost:
                 self.on_session_state(SessionState.LOST)
@@ -375,13 +383,23 @@ class SqliteStore:
         self._lost_session_id = self.session_id
         return True
 
-    def _renew_and_expire_sessions(self) -> bool:
-        assert self._session is not None
-        self._session.renew(self._clock.monotonic_ms())
+    def _renew_lease(self) -> None:
+        session = self._session
+        try:
+            if session is not None:
+                session.renew(self._clock.monotonic_ms())
+        except OSError as error:
+            logger.warning("%s: the lease of session %d is not renewed: %s", self._path, self.session_id, error)
+
+    def _try_to_expire_sessions(self, connection: sqlite3.Connection) -> bool:
+        """Waits for the file a moment only: the next lease is due."""
+        connection.execute(f"PRAGMA busy_timeout = {min(_LOOK_WAIT_MS, self.call_timeout_ms)}")
         try:
             return self._expire_sessions()
         except sqlite3.Error:
             return False  # locked or out of space: the next round tries again
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {self.call_timeout_ms}")
 
 
 class _SqliteTransaction(Transaction):
