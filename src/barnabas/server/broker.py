@@ -92,6 +92,7 @@ class Broker:
         self._reserves = parts.reserves
         self.dispatcher = Dispatcher(self, HANDLERS)
         static = self.settings.static
+        self.inter_broker_listener = static.inter_broker_listener
         self._mqtt = mqtt_gateway(self, static.bound_listeners())
         self._security = {
             each.name: ListenerSecurity(
@@ -263,8 +264,13 @@ class Broker:
                 faults += found.faults
             except ValueError as fault:
                 faults.append(f"listener {security.name}: ssl.principal.mapping.rules {fault}")
+        if self.links.security is not None:
+            try:
+                self.links.security.load()
+            except ConfigFaults as found:
+                faults += found.faults
         if faults:
-            raise StartError("; ".join(faults))
+            raise StartError("; ".join(dict.fromkeys(faults)))
 
     async def _bind(self) -> None:
         try:
@@ -356,6 +362,8 @@ class Broker:
         self._server.reconfigure(_network_settings(self.config))
         for security in self._security.values():
             security.reconfigure(self.config)
+        if self.links.security is not None:
+            self.links.security.reconfigure(self.config)
         self.compaction.on_config(self.config)
         self.cluster.defaults = topic_defaults(self.config)
         quotas = self.settings.quotas
