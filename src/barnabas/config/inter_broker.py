@@ -40,8 +40,13 @@ def inter_broker_rules(config: "BrokerConfig") -> Iterator[str]:
         listener = inter_broker_listener(config)
     except ValueError:
         return  # reported elsewhere
-    if listener is not None and (config.names_inter_broker_listener or MECHANISM in config.given):
+    if listener is not None and is_chosen(config):
         yield from _login_faults(config, listener)
+
+
+def is_chosen(config: "BrokerConfig") -> bool:
+    """Whether the settings say how brokers reach each other; else the first listener serves, as far as it does."""
+    return config.names_inter_broker_listener or MECHANISM in config.given
 
 
 def inter_broker_listener(config: "BrokerConfig") -> Listener | None:

@@ -28,6 +28,7 @@ from barnabas.server.cluster_membership import InconsistentClusterIdError
 from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
+from barnabas.server.joining import why_not_to_join
 from barnabas.server.listener_kinds import mqtt_gateway
 from barnabas.server.listener_security import ListenerSecurity
 from barnabas.server.metrics.elections import ElectionCounter
@@ -265,8 +266,9 @@ class Broker:
             except ValueError as fault:
                 faults.append(f"listener {security.name}: ssl.principal.mapping.rules {fault}")
         if self.links.security is not None:
+            own = self._security.get(self.inter_broker_listener)
             try:
-                self.links.security.load()
+                self.links.security.load(None if own is None else own.tls_context())
             except ConfigFaults as found:
                 faults += found.faults
         if faults:
@@ -323,6 +325,8 @@ class Broker:
         """Recovery must know which topics are compacted: a gap in their offsets is no damage."""
         if self.settings.on_image(image):
             self._on_settings_changed()
+        if fault := await why_not_to_join(self.links, self.config, image):
+            raise StartError(f"this broker cannot join the cluster: {fault}")
         try:
             self.log_directories.identify(self.node_id, image.cluster_id)
             await asyncio.get_running_loop().run_in_executor(self._executor, self._load_logs_with, image)

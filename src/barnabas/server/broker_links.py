@@ -6,7 +6,7 @@ when their broker leaves, and opened again when it comes back with another addre
 because responses come in order: a fetch that waits at its leader must not hold up a marker of a transaction.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 
 from barnabas.clock import Random
@@ -76,6 +76,15 @@ class BrokerLinks:
                 return self._closed_link(endpoint.host, endpoint.port, why)
             link = self._links[node_id, use] = self._make(endpoint, use)
         return link
+
+    def probes(self, brokers: Iterable[BrokerImage]) -> list[Link]:
+        """Links to these brokers for one question each, from before this broker has joined. The caller closes them."""
+        found = [(each.node_id, each.endpoint(self._listener)) for each in brokers if each.node_id != self._node_id]
+        return [
+            self._make(endpoint, LinkUse.LIVENESS)
+            for node_id, endpoint in found
+            if endpoint is not None and not self._why_unusable(node_id, endpoint)
+        ]
 
     def address_of(self, node_id: int) -> str | None:
         """host:port that a link to the broker would connect to."""

@@ -11,10 +11,12 @@ import ssl
 
 from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
-from barnabas.config.inter_broker import broker_login, inter_broker_listener, why_unusable
+from barnabas.config.faults import ConfigFaults, Fault
+from barnabas.config.inter_broker import BrokerLogin, broker_login, inter_broker_listener, is_chosen, why_unusable
 from barnabas.machines.sasl.mechanism import ClientMechanism
 from barnabas.machines.sasl.plain import PlainClient
 from barnabas.machines.sasl.scram import ScramClient
+from barnabas.server.link_check import certificate_fault
 from barnabas.server.tls_contexts import TlsContexts
 from barnabas.server.tls_files import link_context
 
@@ -39,14 +41,25 @@ class LinkSecurity:
         """By address, what was reported."""
 
     @property
+    def is_chosen(self) -> bool:
+        """Whether the settings say how brokers reach each other. A lone broker may leave that open."""
+        return is_chosen(self._config)
+
+    @property
     def is_plain(self) -> bool:
         """Whether connections are used as they are."""
         return self.protocol == "PLAINTEXT"
 
-    def load(self) -> None:
-        """Raises ConfigFaults."""
-        if self._tls is not None:
-            self._tls.load()
+    def load(self, server: ssl.SSLContext | None = None) -> None:
+        """`server` is the context of the same listener. Raises ConfigFaults."""
+        if self._tls is None:
+            return
+        self._tls.load()
+        if server is not None and self.is_chosen:
+            client = link_context(self._config.for_listener(self.listener), self.listener)
+            client.check_hostname = False
+            if fault := certificate_fault(server, client):
+                raise ConfigFaults([Fault("ssl.keystore", f"listener {self.listener}: {fault}")])
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """The settings have changed while the broker runs."""
@@ -60,11 +73,7 @@ class LinkSecurity:
 
     async def mechanism(self) -> ClientMechanism | None:
         login = broker_login(self._config)
-        if login is None:
-            return None
-        if login.mechanism == "PLAIN":
-            return PlainClient(login.username, login.password)
-        return ScramClient(login.mechanism, login.username, login.password, secrets.token_urlsafe(24))
+        return None if login is None else client_mechanism(login)
 
     def on_connected(self, address: str) -> None:
         if self._denied.pop(address, None) is not None:
@@ -74,3 +83,9 @@ class LinkSecurity:
         if self._denied.get(address) != why:
             self._denied[address] = why
             logger.error("no connection to another broker (%s): tried again, and not reported again", why)
+
+
+def client_mechanism(login: BrokerLogin) -> ClientMechanism:
+    if login.mechanism == "PLAIN":
+        return PlainClient(login.username, login.password)
+    return ScramClient(login.mechanism, login.username, login.password, secrets.token_urlsafe(24))

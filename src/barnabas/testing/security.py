@@ -46,6 +46,11 @@ class Security:
         """Brokers of a cluster start at the same time."""
         self._authority = Authority.create("barnabas.testing") if self.uses_tls else None
 
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """Who brokers are to each other, by SASL and by their certificate: they may do everything."""
+        return (f"User:{BROKER}", f"User:CN={BROKER}")
+
     def settings(self) -> dict[str, str]:
         """Of every broker; a test's own settings override them."""
         with self._lock:
