@@ -20,8 +20,10 @@ async def why_not_to_join(links: BrokerLinks, config: BrokerConfig, image: Clust
         return ""
     login = broker_login(config)
     if login is not None and security.is_chosen:
-        work = (login_fault, config, security.listener, login, client_mechanism(login), image)
-        if fault := await asyncio.get_running_loop().run_in_executor(None, *work):
+        loop = asyncio.get_running_loop()
+        client = client_mechanism(login)
+        fault = await loop.run_in_executor(None, login_fault, config, security.listener, login, client, image)
+        if fault:
             return fault
     probes = links.probes(image.brokers.values())
     try:
