@@ -155,8 +155,8 @@ class Broker:
         return self._world.config
 
     @property
-    def settings(self) -> Any:
-        return SimpleNamespace(static=self._world.config)
+    def inter_broker_listener(self) -> str:
+        return self._world.config.inter_broker_listener
 
     @property
     def cluster(self) -> Any:

@@ -14,9 +14,10 @@ from barnabas.client.environment import environment
 from barnabas.client.errors import AuthenticationError, ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
 from barnabas.client.options.common import CommonOptions
-from barnabas.client.sasl.authentication import REAUTHENTICATE_SHARE, authenticate
+from barnabas.client.sasl.authentication import authenticate
 from barnabas.client.sasl.tokens import TokenSource
 from barnabas.client.security import tls_context
+from barnabas.machines.sasl.login import RENEWED_SHARE
 from barnabas.transport.channel import Channel, Network, ResolvedAddress, SocketOptions
 
 logger = logging.getLogger(__name__)
@@ -145,5 +146,5 @@ class Connector:
 def _begin_session(connection: Connection, lifetime_ms: int) -> None:
     connection.reauthenticate_at = None
     if lifetime_ms > 0:
-        share = environment().new_random().uniform(*REAUTHENTICATE_SHARE)
+        share = environment().new_random().uniform(*RENEWED_SHARE)
         connection.reauthenticate_at = asyncio.get_running_loop().time() + share * lifetime_ms / 1000

@@ -244,6 +244,7 @@ def _no_effect_for_listener(whole_name: str, name: str) -> str:
         and match[1] != name
         and not match[1].startswith(("plain.", "oauthbearer."))
         and name not in PER_MECHANISM
+        and not (name == "sasl.jaas.config" and match[1].startswith("scram-"))
     ):
         return ONE_MECHANISM
     if setting is not None and _is_per_listener(name):

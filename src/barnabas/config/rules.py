@@ -49,8 +49,9 @@ def _listeners(config: "BrokerConfig") -> Iterator[str]:
                 "advertised.listeners", f"clients cannot reach {listener.host}, set an address that they can use"
             )
     published_names = [listener.name for listener in published]
-    if config.inter_broker_listener_name and config.inter_broker_listener not in published_names:
-        yield f"inter.broker.listener.name: {config.inter_broker_listener} is not advertised"
+    if config.names_inter_broker_listener and config.inter_broker_listener not in published_names:
+        name = "inter.broker.listener.name" if config.inter_broker_listener_name else "security.inter.broker.protocol"
+        yield f"{name}: {config.inter_broker_listener} is not advertised"
     if config.inter_broker_listener_name and "security.inter.broker.protocol" in config.given:
         yield "inter.broker.listener.name and security.inter.broker.protocol exclude each other"
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.config.faults import Fault
+from barnabas.config.inter_broker import inter_broker_rules
 from barnabas.config.jaas import JaasEntry, parse_entry
 from barnabas.config.oauth import OAUTHBEARER, oauth_rules
 
@@ -25,15 +26,7 @@ def security_rules(config: "BrokerConfig") -> Iterator[str]:
             yield from _tls(config.for_listener(listener.name), listener.name)
         if listener.protocol in ("SASL_PLAINTEXT", "SASL_SSL"):
             yield from _sasl(config, listener.name)
-        if (
-            listener.protocol != "PLAINTEXT"
-            and config.names_inter_broker_listener
-            and listener.name == config.inter_broker_listener
-        ):
-            yield Fault(
-                "inter.broker.listener.name",
-                f"{listener.name} uses {listener.protocol}, but brokers reach each other on PLAINTEXT listeners only",
-            )
+    yield from inter_broker_rules(config)
 
 
 def plain_users(config: "BrokerConfig", listener: str) -> dict[str, str]:

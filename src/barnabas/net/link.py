@@ -7,7 +7,9 @@ Requests go out in the order in which they were made and are answered in that or
 peer (a fetch) holds up those behind it: each kind of use has a link of its own (`server/broker_links`). A request that
 is made while there is no connection waits for the next attempt, which comes at once the first time and after a growing
 pause once attempts have failed; if that attempt fails, so do all that waited for it. Nothing is sent twice. Every
-failure is a LinkError. Network, loop and randomness are injected, so that whole clusters run in virtual time.
+failure is a LinkError. With `security` a connection is encrypted and logged in before its first request, and logged in
+again before the session ends; requests wait meanwhile. Network, loop and randomness are injected, so that whole
+clusters run in virtual time.
 """
 
 import asyncio
@@ -19,8 +21,12 @@ from typing import Any
 
 from barnabas.clock import Random
 from barnabas.errors import ProtocolError
+from barnabas.machines.sasl.login import RENEWED_SHARE
+from barnabas.machines.sasl.mechanism import SaslError
 from barnabas.net.deferred import Deferred
 from barnabas.net.link_connection import LinkConnection, LinkError, Outgoing
+from barnabas.net.link_login import encrypt, log_in
+from barnabas.net.security import LinkSecurity
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode, schema_of
 from barnabas.protocol.message_types import response_type
@@ -33,6 +39,8 @@ __all__ = ["Link", "LinkError"]
 logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_MS = 5_000
+SECURE_TIMEOUT_MS = 15_000
+"""With a TLS handshake and a login. A login on an open connection has its turn behind responses that wait."""
 REQUEST_TIMEOUT_MS = 30_000
 FIRST_BACKOFF_MS = 50
 MAX_BACKOFF_MS = 1_000
@@ -53,6 +61,7 @@ class Link:
         client_id: str,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         options: SocketOptions = _DEFAULT_OPTIONS,
+        security: LinkSecurity | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._network = network
@@ -62,10 +71,14 @@ class Link:
         self._client_id = client_id.encode()
         self._request_timeout_ms = request_timeout_ms
         self._options = options
+        self._security = security
+        self._timeout_ms = CONNECT_TIMEOUT_MS if security is None else SECURE_TIMEOUT_MS
         self.on_lost: Callable[[LinkError], None] | None = None
         self._closed = ""  # or why
         self._connection: LinkConnection | None = None
         self._connecting: asyncio.Task[None] | None = None
+        """Opens a connection, or renews the session of the one that is there: requests wait for its end."""
+        self._session_timer: asyncio.TimerHandle | None = None
         self._queue: deque[Outgoing] = deque()
         """Requests that wait for a connection."""
         self._failures = 0
@@ -131,7 +144,7 @@ class Link:
             return
         self._closed = why
         self.on_lost = None
-        for timer in (self._attempt_timer, self._deadline_timer):
+        for timer in (self._attempt_timer, self._deadline_timer, self._session_timer):
             if timer is not None:
                 timer.cancel()
         if self._connecting is not None:
@@ -157,7 +170,7 @@ class Link:
         request = Outgoing(api_key, write, response, deadline, timeout_ms)
         if deadline < self._soonest_deadline:
             self._set_deadline(deadline)
-        if self._connection is not None:
+        if self._connection is not None and self._connecting is None:
             self._connection.send(request)
         else:
             self._queue.append(request)
@@ -180,11 +193,14 @@ class Link:
 
     async def _connect(self) -> None:
         connection: LinkConnection | None = None
+        lifetime_ms = 0
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_MS / 1000):
+            async with asyncio.timeout(self._timeout_ms / 1000):
                 channel = await self._open_channel()
                 connection = LinkConnection(self._loop, channel, self.address, self._client_id, self._on_closed)
                 await self._ask_versions(connection)
+                if self._security is not None:
+                    lifetime_ms = await self._log_in(self._security, connection)
         except (OSError, LinkError, ProtocolError) as error:
             # OSError includes TimeoutError.
             self._connecting = None
@@ -200,6 +216,41 @@ class Link:
             return
         self._failures = 0
         self._connection = connection
+        if self._security is not None:
+            self._security.on_connected(self.address)
+        self._renew_before(connection, lifetime_ms)
+        self._send_queue(connection)
+
+    # --- a session that ends (KIP-368) ---
+
+    async def _log_in(self, security: LinkSecurity, connection: LinkConnection) -> int:
+        try:
+            mechanism = await security.mechanism()
+        except SaslError as error:
+            raise LinkError(f"{self.address}: {error}", denied=True) from None
+        return 0 if mechanism is None else await log_in(connection, mechanism)
+
+    def _renew_before(self, connection: LinkConnection, lifetime_ms: int) -> None:
+        if lifetime_ms > 0:
+            share = self._random.uniform(*RENEWED_SHARE)
+            self._session_timer = self._loop.call_later(share * lifetime_ms / 1000, self._renew, connection)
+
+    def _renew(self, connection: LinkConnection) -> None:
+        if connection is self._connection and self._connecting is None:
+            self._connecting = self._loop.create_task(self._log_in_again(connection), name=f"login at {self.address}")
+
+    async def _log_in_again(self, connection: LinkConnection) -> None:
+        assert self._security is not None
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                lifetime_ms = await self._log_in(self._security, connection)
+        except (OSError, LinkError, ProtocolError) as error:
+            self._connecting = None
+            self._on_attempt_failed(connection, error)
+            return
+        self._connecting = None
+        logger.debug("%s: logged in again", self.address)
+        self._renew_before(connection, lifetime_ms)
         self._send_queue(connection)
 
     def _send_queue(self, connection: LinkConnection) -> None:
@@ -216,7 +267,11 @@ class Link:
         failure: OSError | None = None
         for address in await self._network.look_up(self.host, self.port):
             try:
-                return await self._network.connect(address, self._options)
+                channel = await self._network.connect(address, self._options)
+                context = None if self._security is None else self._security.tls_context()
+                if context is not None:
+                    channel = await encrypt(self._network, channel, context, self.host, self.address)
+                return channel
             except OSError as error:
                 # "Refused" says that the process is gone, so all of its addresses must have refused.
                 if failure is None or isinstance(failure, ConnectionRefusedError):
@@ -232,11 +287,13 @@ class Link:
 
     def _on_attempt_failed(self, connection: LinkConnection | None, cause: Exception) -> None:
         if isinstance(cause, TimeoutError):
-            error = LinkError(f"{self.address}: no connection within {CONNECT_TIMEOUT_MS} ms")
+            error = LinkError(f"{self.address}: no connection within {self._timeout_ms} ms")
         elif isinstance(cause, ConnectionRefusedError):
             error = LinkError(f"{self.address}: connection refused, nothing listens there", refused=True)
         elif isinstance(cause, LinkError):
-            error = LinkError(str(cause))
+            error = LinkError(str(cause), denied=cause.denied)
+            if error.denied and self._security is not None:
+                self._security.on_denied(self.address, str(error))
         else:
             error = LinkError(f"{self.address}: {getattr(cause, 'strerror', None) or cause}")
         if connection is not None:

@@ -6,6 +6,7 @@ stays closed, and everything that waits for a response fails with the reason.
 
 import asyncio
 import logging
+import ssl
 import struct
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -32,13 +33,14 @@ FRAME_MAX_BYTES = 1 << 30
 class LinkError(Exception):
     """A request to another broker has no response.
 
-    `refused`: nothing listens at its address, so its process is gone. `maybe_sent`: the peer may have received the
-    request and carried it out.
+    `refused`: nothing listens at its address, so its process is gone. `denied`: a certificate or a login was not
+    accepted, by either end. `maybe_sent`: the peer may have received the request and carried it out.
     """
 
-    def __init__(self, text: str, *, refused: bool = False, maybe_sent: bool = False) -> None:
+    def __init__(self, text: str, *, refused: bool = False, denied: bool = False, maybe_sent: bool = False) -> None:
         super().__init__(text)
         self.refused = refused
+        self.denied = denied
         self.maybe_sent = maybe_sent
 
 
@@ -169,6 +171,11 @@ class LinkConnection:
         self._lost("it closed the connection")
 
     def on_lost(self, error: OSError) -> None:
+        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+            # In TLS 1.3 a client learns only now that its certificate was not accepted.
+            why = f"{self.address}: it ended the TLS connection: {error.reason}"
+            self.close(LinkError(why, denied=True, maybe_sent=True))
+            return
         self._lost(error.strerror or str(error) or type(error).__name__)
 
     def on_writable(self) -> None:

@@ -28,6 +28,7 @@ from barnabas.server.cluster_membership import InconsistentClusterIdError
 from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
+from barnabas.server.joining import why_not_to_join
 from barnabas.server.listener_kinds import mqtt_gateway
 from barnabas.server.listener_security import ListenerSecurity
 from barnabas.server.metrics.elections import ElectionCounter
@@ -92,6 +93,7 @@ class Broker:
         self._reserves = parts.reserves
         self.dispatcher = Dispatcher(self, HANDLERS)
         static = self.settings.static
+        self.inter_broker_listener = static.inter_broker_listener
         self._mqtt = mqtt_gateway(self, static.bound_listeners())
         self._security = {
             each.name: ListenerSecurity(
@@ -263,8 +265,14 @@ class Broker:
                 faults += found.faults
             except ValueError as fault:
                 faults.append(f"listener {security.name}: ssl.principal.mapping.rules {fault}")
+        if self.links.security is not None:
+            own = self._security.get(self.inter_broker_listener)
+            try:
+                self.links.security.load(None if own is None else own.tls_context())
+            except ConfigFaults as found:
+                faults += found.faults
         if faults:
-            raise StartError("; ".join(faults))
+            raise StartError("; ".join(dict.fromkeys(faults)))
 
     async def _bind(self) -> None:
         try:
@@ -317,6 +325,8 @@ class Broker:
         """Recovery must know which topics are compacted: a gap in their offsets is no damage."""
         if self.settings.on_image(image):
             self._on_settings_changed()
+        if fault := await why_not_to_join(self.links, self.config, image):
+            raise StartError(f"this broker cannot join the cluster: {fault}")
         try:
             self.log_directories.identify(self.node_id, image.cluster_id)
             await asyncio.get_running_loop().run_in_executor(self._executor, self._load_logs_with, image)
@@ -356,6 +366,8 @@ class Broker:
         self._server.reconfigure(_network_settings(self.config))
         for security in self._security.values():
             security.reconfigure(self.config)
+        if self.links.security is not None:
+            self.links.security.reconfigure(self.config)
         self.compaction.on_config(self.config)
         self.cluster.defaults = topic_defaults(self.config)
         quotas = self.settings.quotas

@@ -39,6 +39,7 @@ from barnabas.server.group_coordinator import GroupCoordinator
 from barnabas.server.housekeeping import Housekeeping
 from barnabas.server.isr_changes import IsrChanges
 from barnabas.server.leader_balancing import LeaderBalancing
+from barnabas.server.link_security import LinkSecurity
 from barnabas.server.liveness import Liveness
 from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import FetchPurgatory
@@ -162,6 +163,7 @@ def make_parts(
         node_id,
         lambda: cluster.image,
         listener=config.inter_broker_listener,
+        security=LinkSecurity(config, clock),
         timeout_ms=config.replica_socket_timeout_ms,
         receive_buffer_bytes=(
             config.replica_socket_receive_buffer_bytes if "replica.socket.receive.buffer.bytes" in config.given else -1

@@ -1,19 +1,16 @@
 """What one listener demands: nothing, a TLS handshake, a login by SASL, or both.
 
 Made by `Broker`, once per listener; the net layer calls it for every connection. Certificates are read again when a
-file has changed, or when the listener's settings have: connections that are open keep what they began with. Files that
-cannot be read then leave the old certificate in place, with a line in the log.
+file or the listener's settings have changed (`tls_contexts`).
 """
 
 import logging
-import os
 import secrets
 import ssl
 from collections.abc import Callable
 
 from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
-from barnabas.config.faults import ConfigFaults
 from barnabas.config.listeners import Listener
 from barnabas.config.oauth import OAUTHBEARER, OauthConfig, oauth_config
 from barnabas.config.security_rules import plain_users
@@ -32,14 +29,12 @@ from barnabas.server.request import Principal
 from barnabas.server.sasl_gate import SaslGate, SaslSettings
 from barnabas.server.scram_users import credentials_of
 from barnabas.server.sessions import ANONYMOUS_SESSION, Session
+from barnabas.server.tls_contexts import TlsContexts
 from barnabas.server.tls_files import server_context
 from barnabas.transport.channel import Channel
 from barnabas.transport.tls import TlsChannel
 
 logger = logging.getLogger(__name__)
-
-FILE_CHECK_MS = 1_000
-"""Files are looked at when a connection comes, at most so often."""
 
 
 class ListenerSecurity:
@@ -59,10 +54,8 @@ class ListenerSecurity:
         self._timers = timers
         self._clock = clock
         self._config = config.for_listener(self.name)
-        self._context: ssl.SSLContext | None = None
+        self._tls = TlsContexts(f"listener {self.name}", self._config, self._server_context, clock)
         self._rules: tuple[PrincipalRule, ...] = ()
-        self._files: tuple[object, ...] = ()
-        self._next_check_ms = 0
         self._image = image
         self._fake_key = secrets.token_bytes(32)
         self._tokens: tuple[OauthConfig, BearerTokens] | None = None
@@ -85,26 +78,17 @@ class ListenerSecurity:
     def load(self) -> None:
         """Raises ConfigFaults."""
         if self._uses_tls:
-            self._rules = parse_rules(self._config.ssl_principal_mapping_rules)
-            self._files = self._fingerprint()
-            self._context = server_context(self._config, self.name)
+            self._tls.load()
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """The settings have changed while the broker runs."""
         self._sasl = self._sasl_settings(config)
-        before, self._config = self._config, config.for_listener(self.name)
-        if self._uses_tls and self._config != before:
-            self._reload("its settings have changed")
+        self._config = config.for_listener(self.name)
+        if self._uses_tls:
+            self._tls.reconfigure(self._config)
 
     def tls_context(self) -> ssl.SSLContext | None:
-        if not self._uses_tls:
-            return None
-        now_ms = self._clock.monotonic_ms()
-        if now_ms >= self._next_check_ms:
-            self._next_check_ms = now_ms + FILE_CHECK_MS
-            if self._fingerprint() != self._files:
-                self._reload("a file has changed")
-        return self._context
+        return self._tls.current() if self._uses_tls else None
 
     def on_connected(self, connection: Connection, channel: Channel) -> None:
         session = ANONYMOUS_SESSION
@@ -124,24 +108,11 @@ class ListenerSecurity:
         else:
             connection.session = session
 
-    def _reload(self, why: str) -> None:
-        try:
-            self.load()
-        except (ConfigFaults, ValueError) as fault:
-            logger.error("listener %s: %s, but the old certificate stays in use: %s", self.name, why, fault)
-        else:
-            logger.info("listener %s: %s: the new certificate is in use", self.name, why)
-
-    def _fingerprint(self) -> tuple[object, ...]:
-        """Of the files, to see that one was replaced."""
-        found: list[object] = []
-        for path in (self._config.ssl_keystore_location, self._config.ssl_truststore_location):
-            try:
-                status = None if path is None else os.stat(path)
-            except OSError:
-                status = None
-            found.append(None if status is None else (status.st_mtime_ns, status.st_size, status.st_ino))
-        return tuple(found)
+    def _server_context(self, config: BrokerConfig) -> ssl.SSLContext:
+        rules = parse_rules(config.ssl_principal_mapping_rules)
+        context = server_context(config, self.name)
+        self._rules = rules
+        return context
 
     def _sasl_settings(self, config: BrokerConfig) -> SaslSettings:
         own = config.for_listener(self.name)

@@ -199,6 +199,18 @@ class RequestContext:
         authorizer = self.broker.authorizer
         return authorizer is None or authorizer.authorize_any(str(self.principal), self.host, operation, resource_type)
 
+    def may_act_as_broker(self) -> bool:
+        """Whether this is a broker, so that what it claims about itself and its replicas is believed.
+
+        Without an authorizer whoever comes in on the listener of brokers is one. With one a broker has cluster rights;
+        if it has authenticated the listener may be another one, so that brokers can be moved to another, one by one.
+        """
+        broker = self.broker
+        is_own_listener = self.connection.listener.name == broker.inter_broker_listener
+        if broker.authorizer is None:
+            return is_own_listener
+        return self.may(Operation.CLUSTER_ACTION, CLUSTER) and (is_own_listener or self.principal != ANONYMOUS)
+
     @property
     def is_super_user(self) -> bool:
         """Whether the principal may do everything, whatever the access rules say."""

@@ -1,4 +1,5 @@
-"""The TLS context of a listener, from its settings. Keys and certificates are PEM, in files or as text.
+"""The TLS contexts of a listener, from its settings: for those who connect to it, and for this broker where it connects
+to the same listener of others. Keys and certificates are PEM, in files or as text.
 
 Raises ConfigFaults with everything that is wrong, without anything of a key or a password.
 """
@@ -22,23 +23,50 @@ def server_context(config: BrokerConfig, listener: str) -> ssl.SSLContext:
     faults: list[str] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    _limit_versions(context, config, prefix, faults)
+    context.verify_mode = CLIENT_AUTH[config.ssl_client_auth]
+    if context.verify_mode is not ssl.CERT_NONE:
+        _trust(context, config, prefix, faults)
+    _present(context, config, prefix, faults)
+    _choose_ciphers(context, config, prefix, faults)
+    if faults:
+        raise ConfigFaults(faults)
+    return context
+
+
+def link_context(config: BrokerConfig, listener: str) -> ssl.SSLContext:
+    """For connections to the listener of other brokers: the same keys, certificates and authorities."""
+    prefix = f"listener {listener}: "
+    faults: list[str] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    context.check_hostname = config.ssl_endpoint_identification_algorithm.lower() == "https"
+    _limit_versions(context, config, prefix, faults)
+    if config.ssl_truststore_location is None and config.ssl_truststore_certificates is None:
+        context.load_default_certs()
+    else:
+        _trust(context, config, prefix, faults)
+    _present(context, config, prefix, faults)
+    _choose_ciphers(context, config, prefix, faults)
+    if faults:
+        raise ConfigFaults(faults)
+    return context
+
+
+def _limit_versions(context: ssl.SSLContext, config: BrokerConfig, prefix: str, faults: list[str]) -> None:
     versions = [VERSIONS[name] for name in config.ssl_enabled_protocols if name in VERSIONS]
     if len(versions) < len(config.ssl_enabled_protocols) or not versions:
         faults.append(Fault("ssl.enabled.protocols", f"{prefix}only {' and '.join(VERSIONS)} can be enabled"))
     else:
         context.minimum_version, context.maximum_version = min(versions), max(versions)
-    context.verify_mode = CLIENT_AUTH[config.ssl_client_auth]
-    if context.verify_mode is not ssl.CERT_NONE:
-        _trust(context, config, prefix, faults)
-    _present(context, config, prefix, faults)
+
+
+def _choose_ciphers(context: ssl.SSLContext, config: BrokerConfig, prefix: str, faults: list[str]) -> None:
     if config.ssl_cipher_suites:
         try:
             context.set_ciphers(":".join(config.ssl_cipher_suites))
         except ssl.SSLError:
             faults.append(Fault("ssl.cipher.suites", f"{prefix}OpenSSL knows none of these (it has names of its own)"))
-    if faults:
-        raise ConfigFaults(faults)
-    return context
 
 
 def _present(context: ssl.SSLContext, config: BrokerConfig, prefix: str, faults: list[str]) -> None:

@@ -34,9 +34,9 @@ PATIENCE_SECONDS: Final = 30.0
 class Cluster:
     """`settings` are for every broker; `data_dir` keeps the logs, in a folder for each broker.
 
-    `listeners` and `users` are those of `Broker`, the same at every broker; one must be PLAINTEXT, on which brokers
-    reach each other. Broker n of `brokers` has the node id n. They have Kafka's defaults, but for
-    `group.initial.rebalance.delay.ms` (0).
+    `listeners` and `users` are those of `Broker`, the same at every broker. Brokers reach each other on PLAINTEXT if it
+    is one of them, or else on the first one. Broker n of `brokers` has the node id n. They have Kafka's defaults, but
+    for `group.initial.rebalance.delay.ms` (0).
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class _Listener:
 class BreakableNetwork(SystemNetwork):
     def __init__(self) -> None:
         self.accepted: weakref.WeakSet[SocketChannel | TlsChannel] = weakref.WeakSet()
-        self._connected: weakref.WeakSet[SocketChannel] = weakref.WeakSet()
+        self._connected: weakref.WeakSet[SocketChannel | TlsChannel] = weakref.WeakSet()
         self._listeners: list[_Listener] = []
         self._lock = threading.Lock()
         self._cut_ports: frozenset[int] = frozenset()
@@ -70,6 +70,17 @@ class BreakableNetwork(SystemNetwork):
         wrapped = super().wrap_tls(channel, context)
         self.accepted.add(wrapped)
         return wrapped
+
+    async def start_tls(
+        self, channel: Channel, context: ssl.SSLContext, server_hostname: str | None = None
+    ) -> TlsChannel:
+        wrapped = await super().start_tls(channel, context, server_hostname)
+        with self._lock:
+            if _peer_port(wrapped) not in self._cut_ports:
+                self._connected.add(wrapped)
+                return wrapped
+        wrapped.close()
+        raise ConnectionResetError("cut off")
 
     def cut(self, ports: frozenset[int]) -> None:
         """From now on nothing gets to these ports of this machine; with none, everything gets through again."""
@@ -103,7 +114,7 @@ class BreakableNetwork(SystemNetwork):
             await future
 
 
-def _peer_port(channel: SocketChannel) -> int:
+def _peer_port(channel: SocketChannel | TlsChannel) -> int:
     try:
         port: int = channel.getpeername()[1]
     except OSError:

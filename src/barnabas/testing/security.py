@@ -4,6 +4,7 @@ import hashlib
 import os
 import secrets
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -41,10 +42,21 @@ class Security:
             raise ValueError("users: missing, nobody could log in")
         self._broker_password = secrets.token_urlsafe(16)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._lock = threading.RLock()
+        """Brokers of a cluster start at the same time."""
         self._authority = Authority.create("barnabas.testing") if self.uses_tls else None
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """Who brokers are to each other, by SASL and by their certificate: they may do everything."""
+        return (f"User:{BROKER}", f"User:CN={BROKER}")
 
     def settings(self) -> dict[str, str]:
         """Of every broker; a test's own settings override them."""
+        with self._lock:
+            return self._settings()
+
+    def _settings(self) -> dict[str, str]:
         settings = {"listeners": ",".join(f"{each}://127.0.0.1:0" for each in self.listeners)}
         if self.uses_tls:
             settings |= {
@@ -57,18 +69,22 @@ class Security:
             settings["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
             users = {BROKER: self._broker_password, **self.users}
             options = " ".join(f"{quoted(f'user_{name}')}={quoted(password)}" for name, password in users.items())
+            own = f"username={quoted(BROKER)} password={quoted(self._broker_password)}"
+            settings["sasl.mechanism.inter.broker.protocol"] = "PLAIN"
             for each in self.listeners:
                 if each.startswith("SASL_"):
                     settings[f"listener.name.{each.lower()}.plain.sasl.jaas.config"] = (
-                        f"PlainLoginModule required {options};"
+                        f"PlainLoginModule required {own} {options};"
                     )
         return settings
 
     def add_users(self, tree: MemoryTree) -> None:
         """The users for SCRAM are in the metadata, from before the first start."""
-        if not self.uses_sasl:
-            return
-        for name, password in self.users.items():
+        with self._lock:
+            self._add_users(tree)
+
+    def _add_users(self, tree: MemoryTree) -> None:
+        for name, password in self.users.items() if self.uses_sasl else ():
             path = config_path(ConfigResource.user(name))
             if path not in tree.nodes:
                 credentials = {mechanism: _credential(mechanism, password) for mechanism in HASHES}

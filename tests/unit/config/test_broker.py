@@ -95,7 +95,7 @@ def test_broker_id_stands_for_node_id() -> None:
 def test_settings_of_listeners_and_plugins_are_taken_by_pattern() -> None:
     given = {
         "listener.name.internal.num.network.threads": "10",
-        "listener.name.internal.scram-sha-256.sasl.jaas.config": "x",
+        "listener.name.internal.scram-sha-256.sasl.enabled.mechanisms": "x",
         "rsm.config.bucket": "b",
         "config.providers": "file",
     }

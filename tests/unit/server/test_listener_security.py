@@ -271,11 +271,11 @@ def test_a_replaced_file_is_in_use_for_the_next_connection(certificates: Certifi
         thread = broker._thread
         assert thread is not None
         security = thread.broker._security["SSL"]
-        security._next_check_ms = 0
+        security._tls._next_check_ms = 0
         with connect(broker) as peer, context.wrap_socket(peer, server_hostname="localhost") as encrypted:
             assert encrypted.version() == "TLSv1.3"
         store.write_bytes(b"damaged")
-        security._next_check_ms = 0
+        security._tls._next_check_ms = 0
         with connect(broker) as peer, context.wrap_socket(peer, server_hostname="localhost") as encrypted:
             assert encrypted.version() == "TLSv1.3"
 

@@ -1,4 +1,4 @@
-"""The SASL exchange on a connection: SaslHandshake, then SaslAuthenticate until the mechanism is satisfied (KIP-152).
+"""The SASL exchange on a connection, as `barnabas.machines.sasl.login` decides it.
 
 Called by `connecting` on a new connection, and again before a session ends (KIP-368). The mechanisms themselves are
 state machines in `barnabas.machines.sasl` that see bytes only.
@@ -12,6 +12,7 @@ from barnabas.client.errors import AuthenticationError, UnsupportedVersionError,
 from barnabas.client.options.security import SecurityOptions
 from barnabas.client.sasl.tokens import TokenSource
 from barnabas.errors import ErrorCode
+from barnabas.machines.sasl.login import HANDSHAKE_VERSION, ClientLogin, LoginRefusedError
 from barnabas.machines.sasl.mechanism import ClientMechanism, SaslError
 from barnabas.machines.sasl.oauth import OauthClient
 from barnabas.machines.sasl.plain import PlainClient
@@ -19,35 +20,33 @@ from barnabas.machines.sasl.scram import ScramClient
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode
 from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from barnabas.protocol.messages.sasl_handshake import SaslHandshakeResponse
 
 if TYPE_CHECKING:
     from barnabas.client.connection import Connection
-
-REAUTHENTICATE_SHARE = (0.85, 0.95)
-"""A session is renewed after a random share of its life between these, as Java's client does."""
 
 
 async def authenticate(connection: "Connection", options: SecurityOptions, tokens: TokenSource) -> int:
     """Gives the session's lifetime in milliseconds, 0 for as long as the connection. Raises AuthenticationError."""
     mechanism = await client_mechanism(options, tokens)
-    await _handshake(connection, mechanism.name)
-    token = mechanism.begin()
-    lifetime_ms = 0
-    while True:
-        response = await _ask(connection, SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
-        if response.error_code:
-            why = response.error_message or "authentication failed"
-            raise AuthenticationError(f"{connection.address}: {why} {_advice(options)}", response.error_code)
-        lifetime_ms = int(response.session_lifetime_ms)
+    login = ClientLogin(mechanism)
+    handshake = await _ask(connection, login.begin(), SaslHandshakeResponse)
+    try:
+        request: SaslAuthenticateRequest | None = login.on_handshake(handshake)
+    except LoginRefusedError as refused:
+        raise _handshake_refused(connection, mechanism.name, refused) from None
+    while request is not None:
+        response = await _ask(connection, request, SaslAuthenticateResponse)
         try:
             # The work of a SCRAM proof is the broker's to choose, and heartbeats must not wait for it.
-            answer = await asyncio.to_thread(mechanism.respond, response.auth_bytes)
+            request = await asyncio.to_thread(login.on_authenticate, response)
+        except LoginRefusedError as refused:
+            raise AuthenticationError(
+                f"{connection.address}: {refused.text} {_advice(options)}", refused.code
+            ) from None
         except SaslError as error:
             raise AuthenticationError(f"{connection.address}: {error}") from error
-        if answer is None:
-            return lifetime_ms
-        token = answer
+    return login.lifetime_ms
 
 
 def _advice(options: SecurityOptions) -> str:
@@ -72,28 +71,28 @@ async def client_mechanism(options: SecurityOptions, tokens: TokenSource) -> Cli
     return ScramClient(options.sasl_mechanism or "", username, password, secrets.token_urlsafe(24))
 
 
-async def _handshake(connection: "Connection", mechanism: str) -> None:
-    response = await _ask(connection, SaslHandshakeRequest(mechanism=mechanism), SaslHandshakeResponse)
-    if response.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-        offered = ", ".join(response.mechanisms) or "none"
-        raise AuthenticationError(
+def _handshake_refused(connection: "Connection", mechanism: str, refused: LoginRefusedError) -> Exception:
+    if refused.code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+        offered = ", ".join(refused.offered) or "none"
+        return AuthenticationError(
             f"{connection.address}: it does not offer {mechanism}: set sasl_mechanism to one of its own: {offered}",
             ErrorCode.UNSUPPORTED_SASL_MECHANISM,
         )
-    if response.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-        raise AuthenticationError(
+    if refused.code == ErrorCode.ILLEGAL_SASL_STATE:
+        return AuthenticationError(
             f"{connection.address}: this listener does not use SASL: set security_protocol to PLAINTEXT or SSL, or use"
             " the port of a SASL listener",
             ErrorCode.ILLEGAL_SASL_STATE,
         )
-    if response.error_code:
-        raise error_for(response.error_code)
+    return error_for(refused.code)
 
 
 async def _ask(connection: "Connection", request: Any, response: type[Any]) -> Any:
     api_key: ApiKey = request.__schema__.api_key
     try:
-        version = connection.versions.pick(api_key, min_version=1 if api_key == ApiKey.SASL_HANDSHAKE else 0)
+        version = connection.versions.pick(
+            api_key, min_version=HANDSHAKE_VERSION if api_key == ApiKey.SASL_HANDSHAKE else 0
+        )
     except UnsupportedVersionError as error:
         raise AuthenticationError(
             f"{connection.address}: it does not offer SASL ({error.message}): set security_protocol to PLAINTEXT or SSL"

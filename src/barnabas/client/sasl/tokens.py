@@ -1,8 +1,8 @@
 """Tokens for OAUTHBEARER: from the user's callback, from a file, or from an identity provider (client credentials).
 
 A token is kept until four fifths of its life have passed, for all connections of a client. Sessions are renewed later
-in their life than that (`authentication:REAUTHENTICATE_SHARE`), so a renewed one has a new token. A token whose expiry
-cannot be read is used once. What blocks runs in a thread: heartbeats must not wait for it.
+in their life than that (`RENEWED_SHARE` in `machines/sasl/login`), so a renewed one has a new token. A token whose
+expiry cannot be read is used once. What blocks runs in a thread: heartbeats must not wait for it.
 """
 
 import asyncio

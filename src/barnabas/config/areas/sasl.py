@@ -6,7 +6,6 @@ from barnabas.config.areas.effect import (
     NO_PLUGINS,
     NO_QUORUM,
     NO_TOKENS,
-    PLAIN_LINKS,
 )
 from barnabas.config.checks import at_least, between, one_of_any_case
 from barnabas.config.setting import (
@@ -102,9 +101,7 @@ class SaslSettings(SettingsTable):
     sasl_mechanism_controller_protocol: str = string(
         "GSSAPI", "SASL mechanism for connections to controllers.", importance=HIGH, no_effect=NO_QUORUM
     )
-    sasl_mechanism_inter_broker_protocol: str = string(
-        "GSSAPI", "SASL mechanism between brokers.", update=PER_BROKER, no_effect=PLAIN_LINKS
-    )
+    sasl_mechanism_inter_broker_protocol: str = string("GSSAPI", "SASL mechanism between brokers.", update=PER_BROKER)
     sasl_oauthbearer_assertion_algorithm: str = string(
         "RS256", "Algorithm that signs an assertion.", one_of_any_case("ES256", "RS256"), no_effect=BROKER_LOGIN
     )

@@ -87,7 +87,7 @@ def decide_controlled_shutdown(view: View, command: ControlledShutdown) -> tuple
     broker = view.image.brokers.get(broker_id)
     if broker is None:
         raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {broker_id} does not exist.")
-    if command.broker_epoch not in (-1, broker.epoch):
+    if command.broker_epoch != broker.epoch:
         raise KafkaError(ErrorCode.STALE_BROKER_EPOCH)
     active = {each: None for each in view.active if each != broker_id}
 

@@ -232,7 +232,7 @@ class ControlledShutdown:
     """Reply: the partitions that the broker still leads, because no other replica is in sync."""
 
     broker_id: int
-    broker_epoch: int = -1
+    broker_epoch: int
 
 
 class IsrChange(NamedTuple):

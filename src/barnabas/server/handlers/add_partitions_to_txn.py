@@ -24,7 +24,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import CLUSTER, Operation, RequestContext, Resource
+from barnabas.server.request import Operation, RequestContext, Resource
 from barnabas.server.steps import PARTITIONS_PER_STEP
 from barnabas.types import TopicPartition
 
@@ -34,7 +34,7 @@ FIRST_BROKER_VERSION = 4
 def handle_add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
-    if context.version >= FIRST_BROKER_VERSION and not context.may(Operation.CLUSTER_ACTION, CLUSTER):
+    if context.version >= FIRST_BROKER_VERSION and not context.may_act_as_broker():
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return then(
         context.in_slices(_add_each(context, request)),

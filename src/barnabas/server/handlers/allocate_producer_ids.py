@@ -5,14 +5,14 @@ from barnabas.net.deferred import Deferred
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import CLUSTER, Operation, RequestContext
+from barnabas.server.request import RequestContext
 from barnabas.types import NodeId
 
 
 def handle_allocate_producer_ids(
     context: RequestContext, request: AllocateProducerIdsRequest
 ) -> AllocateProducerIdsResponse | Deferred[AllocateProducerIdsResponse]:
-    if not context.may(Operation.CLUSTER_ACTION, CLUSTER):
+    if not context.may_act_as_broker():
         return fail_allocate_producer_ids(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not context.broker.cluster.is_controller:
         return fail_allocate_producer_ids(context, request, ErrorCode.NOT_CONTROLLER)

@@ -15,7 +15,7 @@ from barnabas.protocol.messages.alter_partition import (
     ResponseTopicData,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import CLUSTER, Operation, RequestContext
+from barnabas.server.request import RequestContext
 from barnabas.types import NodeId, TopicId
 
 FIRST_EPOCHS_VERSION = 3
@@ -24,7 +24,7 @@ FIRST_EPOCHS_VERSION = 3
 def handle_alter_partition(
     context: RequestContext, request: AlterPartitionRequest
 ) -> AlterPartitionResponse | Deferred[AlterPartitionResponse]:
-    if not context.may(Operation.CLUSTER_ACTION, CLUSTER):
+    if not context.may_act_as_broker():
         return fail_alter_partition(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not context.broker.cluster.is_controller:
         return fail_alter_partition(context, request, ErrorCode.NOT_CONTROLLER)

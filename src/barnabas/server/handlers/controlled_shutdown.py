@@ -12,14 +12,14 @@ from barnabas.protocol.messages.controlled_shutdown import (
     RemainingPartition,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.request import CLUSTER, Operation, RequestContext
+from barnabas.server.request import RequestContext
 from barnabas.types import NodeId
 
 
 def handle_controlled_shutdown(
     context: RequestContext, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse | Deferred[ControlledShutdownResponse]:
-    if not context.may(Operation.CLUSTER_ACTION, CLUSTER):
+    if not context.may_act_as_broker():
         return fail_controlled_shutdown(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not context.broker.cluster.is_controller:
         return fail_controlled_shutdown(context, request, ErrorCode.NOT_CONTROLLER)

@@ -18,7 +18,7 @@ from barnabas.protocol.headers import decode_request_header
 from barnabas.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from barnabas.server.dispatch import AnyHandler, Handler
 from barnabas.server.envelope import host_of, principal_of
-from barnabas.server.request import CLUSTER, Operation, Origin, RequestContext
+from barnabas.server.request import Origin, RequestContext
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -32,10 +32,7 @@ class ControllerMovedError(Exception):
 
 def handle_envelope(context: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse | Deferred[EnvelopeResponse]:
     broker = context.broker
-    if (
-        not context.may(Operation.CLUSTER_ACTION, CLUSTER)
-        or context.listener.name != broker.config.inter_broker_listener
-    ):
+    if not context.may_act_as_broker():
         return _refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not broker.cluster.is_controller:
         return _refuse(ErrorCode.NOT_CONTROLLER)

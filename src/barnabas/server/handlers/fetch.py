@@ -202,7 +202,7 @@ def _open(
     replica_id, broker_epoch = _replica_id(context, request), NO_BROKER_EPOCH
     if context.version >= FIRST_REPLICA_STATE_VERSION:
         broker_epoch = request.replica_state.replica_epoch
-    if replica_id >= 0 and not _may_replicate(context):
+    if replica_id >= 0 and not context.may_act_as_broker():
         # Followers read what is not committed, and what they claim to have counts.
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return FetchContext((), error), FetchLimits(context.version, replica_id, 0, 0)
@@ -245,12 +245,6 @@ def _end_wait(broker: "Broker", session_id: int) -> None:
     session = broker.fetch_sessions.get(session_id)
     if session is not None and isinstance(session.news, FollowerSession):
         session.news.finish()
-
-
-def _may_replicate(context: RequestContext) -> bool:
-    """Only on the listener of brokers; whether it is a replica of the partition is checked for each."""
-    listener = context.broker.settings.static.inter_broker_listener
-    return context.listener.name == listener and context.may(Operation.CLUSTER_ACTION, CLUSTER)
 
 
 def _park(

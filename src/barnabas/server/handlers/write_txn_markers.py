@@ -28,9 +28,7 @@ def handle_write_txn_markers(
     context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
     # An administrator who aborts a transaction, or a broker.
-    if not context.may(Operation.ALTER, CLUSTER, log_denied=False) and not context.may(
-        Operation.CLUSTER_ACTION, CLUSTER
-    ):
+    if not context.may(Operation.ALTER, CLUSTER, log_denied=False) and not context.may_act_as_broker():
         return fail_write_txn_markers(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     response = WriteTxnMarkersResponse(markers=[])
     missing = sum(len(topic.partition_indexes) for marker in request.markers for topic in marker.topics)

@@ -97,13 +97,18 @@ class Simulation:
             lambda: commands.DeleteTopics((commands.TopicToDelete(self._name()),)),
             lambda: commands.CreatePartitions((commands.NewPartitions(self._name(), random.randint(1, 6)),)),
             lambda: commands.AllocateProducerIds(0),
-            lambda: commands.ControlledShutdown(random.randrange(4)),
+            self._shutdown,
             lambda: commands.ElectLeaders(commands.ElectionType.PREFERRED),
             commands.BalanceLeaders,
             commands.AddMissingReplicas,
             self._take_over,
         ]
         return random.choice(choices)()  # type: ignore[no-any-return, operator]
+
+    def _shutdown(self) -> commands.Command:
+        broker_id = self.random.randrange(4)
+        broker = self.machine.image.brokers.get(broker_id)
+        return commands.ControlledShutdown(broker_id, -1 if broker is None else broker.epoch)
 
     def _name(self) -> str:
         return self.random.choice(["a", "b", "x.y", "x_y"])

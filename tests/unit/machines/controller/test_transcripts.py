@@ -176,7 +176,9 @@ class Player:
         return commands.AlterPartition(int(options["by"]), int(options.get("broker_epoch", 1)), (change,))
 
     def _shutdown(self, plain: list[str], options: dict[str, str]) -> commands.Command:
-        return commands.ControlledShutdown(int(plain[0]), int(options.get("epoch", -1)))
+        broker = self.machine.image.brokers.get(int(plain[0]))
+        known = -1 if broker is None else broker.epoch
+        return commands.ControlledShutdown(int(plain[0]), int(options.get("epoch", known)))
 
     def _take_over(self, plain: list[str], options: dict[str, str]) -> commands.Command:
         self.machine.reset(self.machine.image)
