@@ -28,6 +28,7 @@ COMMANDS = {
     "reassign-partitions": ("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "reassign_partitions"),
     "acls": ("org.apache.kafka.tools.AclCommand", "acls"),
     "transactions": ("org.apache.kafka.tools.TransactionsCommand", "transactions"),
+    "delegation-tokens": ("org.apache.kafka.tools.DelegationTokenCommand", "delegation_tokens"),
     "broker-api-versions": ("org.apache.kafka.tools.BrokerApiVersionsCommand", "broker_api_versions"),
     "metadata-quorum": ("org.apache.kafka.tools.MetadataQuorumCommand", "metadata_quorum"),
     "features": ("org.apache.kafka.tools.FeatureCommand", "features"),

@@ -35,6 +35,7 @@ _HINTS = {
     "TOPIC_ALREADY_EXISTS": "add --if-not-exists if that is fine",
     "GROUP_ID_NOT_FOUND": "`barnabas group list` shows those there are",
     "TRANSACTIONAL_ID_NOT_FOUND": "`barnabas transaction list` shows those there are",
+    "DELEGATION_TOKEN_NOT_FOUND": "`barnabas token list` shows those there are",
     "OFFSET_OUT_OF_RANGE": "`barnabas topic offsets` shows the earliest and latest",
     "BROKER_ID_NOT_REGISTERED": "`barnabas cluster describe` shows the brokers",
     "TRANSACTION_COORDINATOR_FENCED": "`barnabas transaction producers` shows the coordinator epoch to use",

@@ -23,6 +23,7 @@ COMMANDS = {
     "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),
     "acl": ("barnabas.cli.commands.acl", "rules that say who may do what"),
     "user": ("barnabas.cli.commands.user", "users with a password, and quotas"),
+    "token": ("barnabas.cli.commands.token", "delegation tokens: log in for a while without a password"),
     "certificate": ("barnabas.cli.commands.certificate", "make certificates for development"),
     "perf": ("barnabas.cli.commands.perf", "measure: produce, consume, latency"),
     "pipeline": ("barnabas.cli.commands.pipeline", "the warehouse pipeline on Spark, and sample traffic for it"),

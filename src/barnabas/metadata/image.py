@@ -5,6 +5,7 @@ the address for everybody else.
 """
 
 from barnabas.machines.controller.acls import AclEntry, ResourcePattern
+from barnabas.machines.controller.delegation_tokens import DelegationToken
 from barnabas.machines.controller.delta import Delta, ImageBuilder
 from barnabas.machines.controller.image import (
     CLUSTER_DEFAULT,
@@ -32,6 +33,7 @@ __all__ = [
     "BrokerImage",
     "ClusterImage",
     "ConfigResource",
+    "DelegationToken",
     "Delta",
     "EntityPart",
     "ImageBuilder",

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from barnabas.machines.controller.delta import ImageBuilder
 from barnabas.machines.controller.image import NO_CONTROLLER, BrokerImage, ClusterImage
 from barnabas.machines.controller.records import Record
-from barnabas.metadata import acl_tree, tree, tree_reading
+from barnabas.metadata import acl_tree, token_tree, tree, tree_reading
 from barnabas.metadata.change_codec import encode_change
 from barnabas.metadata.change_log import TRIM_INTERVAL, ChangeLog
 from barnabas.metadata.store import (
@@ -237,9 +237,10 @@ class MetadataRepository:
         known = self.store.scan(tree.KNOWN_BROKERS).nodes
         acls = {path: node for root in acl_tree.ROOTS for path, node in self.store.scan(root).nodes.items()}
         quotas = self.store.scan(tree.QUOTAS).nodes
+        tokens = self.store.scan(token_tree.TOKENS).nodes
         others = [tree.PRODUCER_IDS, tree.FOLDERS_ADOPTED]
         producer_ids, adopted = self.store.get_many(others)
-        self._versions = tree_reading.versions_of({**nodes, **configs, **known, **acls, **quotas})
+        self._versions = tree_reading.versions_of({**nodes, **configs, **known, **acls, **quotas, **tokens})
         self._versions |= {path: node.version for path, node in zip(others, (producer_ids, adopted)) if node}
         brokers = tree_reading.read_known_brokers(known)
         topics = tree_reading.read_topics(nodes, marked)
@@ -255,6 +256,7 @@ class MetadataRepository:
             configs=tree_reading.read_configs(configs),
             acls=acl_tree.read_acls(acls),
             client_quotas=tree_reading.read_quotas(quotas),
+            tokens=token_tree.read_tokens(tokens),
             next_producer_id=0 if producer_ids is None else tree.decode_next_producer_id(producer_ids.data),
             folders_adopted=adopted is not None,
             change_number=number,

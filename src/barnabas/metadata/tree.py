@@ -11,6 +11,7 @@
     /config/users/U                               SCRAM credentials, in Kafka's form
     /latest_producer_id_block
     /kafka-acl, /kafka-acl-extended               access rules (`acl_tree.py`)
+    /delegation_token/tokens/ID                   delegation tokens (`token_tree.py`)
     /barnabas/brokers/N                           what the controller knows of a broker: last epoch, away? leaving?
     /barnabas/quotas/E                            quotas of a user, client id, both, or IP address (not Kafka's)
     /admin/delete_topics/T                        a topic on its way out

@@ -21,10 +21,12 @@ from barnabas.machines.controller.records import (
     ProducerIdsAllocated,
     QuotasSet,
     Record,
+    TokenRemoved,
+    TokenSet,
     TopicCreated,
     TopicRemoved,
 )
-from barnabas.metadata import acl_tree, tree
+from barnabas.metadata import acl_tree, token_tree, tree
 from barnabas.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
 ASSIGNMENTS_AT_ONCE = 50
@@ -88,6 +90,12 @@ class TreeChanges:
                 path = tree.quotas_path(entity)
                 changed = self._put(path, tree.encode_quotas(values)) if values else self._remove(path)
                 yield Change(record, (changed,))
+            case TokenSet(token):
+                yield Change(
+                    record, (self._put(token_tree.token_path(token.token_id), token_tree.encode_token(token)),)
+                )
+            case TokenRemoved(token_id):
+                yield Change(record, (self._remove(token_tree.token_path(token_id)),))
             case ProducerIdsAllocated(broker_id, first, length):
                 data = tree.encode_producer_ids(broker_id, first, length)
                 yield Change(record, (self._put(tree.PRODUCER_IDS, data),))

@@ -26,6 +26,7 @@ from barnabas.server.broker_parts import BrokerParts, make_parts, topic_defaults
 from barnabas.server.client_quotas import ClientQuotas
 from barnabas.server.cluster_membership import InconsistentClusterIdError
 from barnabas.server.controlled_shutdown import hand_over_leaders
+from barnabas.server.delegation_tokens import DelegationTokens
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.joining import why_not_to_join
@@ -84,11 +85,13 @@ class Broker:
         self.transactions = parts.transactions
         self.delayed = parts.delayed
         self.authorizer = parts.authorizer
+        self.tokens = DelegationTokens(self.config.delegation_token_secret_key, lambda: self.cluster.image, self.clock)
         self.housekeeping = parts.housekeeping
         self.compaction = parts.compaction
         self._network = parts.network
         self._liveness = parts.liveness
         self._leader_balancing = parts.leader_balancing
+        self._token_expiry = parts.token_expiry
         self._executor = parts.executor
         self._reserves = parts.reserves
         self.dispatcher = Dispatcher(self, HANDLERS)
@@ -97,7 +100,7 @@ class Broker:
         self._mqtt = mqtt_gateway(self, static.bound_listeners())
         self._security = {
             each.name: ListenerSecurity(
-                each, static, self.dispatcher, self.timers, self.clock, lambda: self.cluster.image
+                each, static, self.dispatcher, self.timers, self.clock, lambda: self.cluster.image, self.tokens
             )
             for each in static.bound_listeners()
             if each.protocol != MQTT
@@ -183,6 +186,7 @@ class Broker:
         self._reserves.fill()
         self.housekeeping.start()
         self._leader_balancing.start()
+        self._token_expiry.start()
         self.compaction.start(self.config)
         self._server.serve()
         self.state = RUNNING
@@ -207,6 +211,7 @@ class Broker:
         if self._mqtt is not None:
             await _stopped("MQTT", self._mqtt.stop())
         await _stopped("the balancing of leaders", self._leader_balancing.stop())
+        await _stopped("the expiry of tokens", self._token_expiry.stop())
         await _stopped("the watch over other brokers", self._liveness.stop())
         await _stopped("housekeeping", self.housekeeping.stop())
         await _stopped("compaction", self.compaction.stop())
@@ -350,6 +355,7 @@ class Broker:
             self.replicas.update_all_configs(delta.image)
         if self.authorizer is not None:
             self.authorizer.on_delta(delta)
+        self.tokens.on_delta(delta)
         self.elections.on_delta(delta, is_controller=self.cluster.is_controller)
         self.links.on_delta(delta)
         self._liveness.on_delta(delta)

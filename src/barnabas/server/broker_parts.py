@@ -47,6 +47,7 @@ from barnabas.server.record_work import RecordWork
 from barnabas.server.replicas import Replicas
 from barnabas.server.request_faults import RequestFaults
 from barnabas.server.settings import Settings
+from barnabas.server.token_expiry import TokenExpiry
 from barnabas.server.transaction_coordinator import TransactionCoordinator
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
@@ -84,6 +85,7 @@ class BrokerParts:
     controller: ControllerClient
     liveness: Liveness
     leader_balancing: LeaderBalancing
+    token_expiry: TokenExpiry
     isr_changes: IsrChanges
     followers: Followers
     auto_topic_creation: AutoTopicCreation
@@ -227,6 +229,7 @@ def make_parts(
         controller=controller,
         liveness=Liveness(node_id, links, cluster.remove_broker),
         leader_balancing=LeaderBalancing(lambda: settings.config, cluster, controller),
+        token_expiry=TokenExpiry(lambda: settings.config, cluster, controller, clock),
         isr_changes=isr_changes,
         followers=followers,
         auto_topic_creation=AutoTopicCreation(controller.create_topics_anywhere),

@@ -11,6 +11,13 @@ from collections.abc import Sequence
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller import commands
 from barnabas.machines.controller.acls import Acl, AclFilter
+from barnabas.machines.controller.delegation_tokens import (
+    CreateToken,
+    DelegationToken,
+    ExpireToken,
+    RemoveExpiredTokens,
+    RenewToken,
+)
 from barnabas.metadata.image import ConfigResource
 from barnabas.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from barnabas.protocol.messages.alter_partition import (
@@ -119,6 +126,20 @@ class ControllerClient:
     async def delete_acls(self, filters: Sequence[AclFilter]) -> tuple[commands.DeletedAcls, ...]:
         results: tuple[commands.DeletedAcls, ...] = await self._submit(commands.DeleteAcls(tuple(filters)))
         return results
+
+    async def create_token(self, command: CreateToken) -> DelegationToken:
+        token: DelegationToken = await self._submit(command)
+        return token
+
+    async def change_token(self, command: RenewToken | ExpireToken) -> int:
+        """Returns when it expires now."""
+        expires_at_ms: int = await self._submit(command)
+        return expires_at_ms
+
+    async def remove_expired_tokens(self) -> int:
+        """Returns how many were removed."""
+        removed: int = await self._submit(RemoveExpiredTokens())
+        return removed
 
     async def alter_quotas(self, command: commands.AlterQuotas) -> tuple[commands.QuotaResult, ...]:
         results: tuple[commands.QuotaResult, ...] = await self._submit(command)

@@ -8,6 +8,7 @@ import logging
 import secrets
 import ssl
 from collections.abc import Callable
+from functools import partial
 
 from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
@@ -17,6 +18,7 @@ from barnabas.config.security_rules import plain_users
 from barnabas.machines.sasl.mechanism import ServerMechanism
 from barnabas.machines.sasl.oauth import OauthServer
 from barnabas.machines.sasl.plain import PlainServer
+from barnabas.machines.sasl.scram import HASHES
 from barnabas.machines.sasl.scram_server import ScramServer
 from barnabas.metadata.image import ClusterImage
 from barnabas.net.connection import Connection
@@ -25,6 +27,7 @@ from barnabas.net.deferred import Deferred
 from barnabas.net.timers import Timers
 from barnabas.server.bearer_tokens import BearerTokens, bearer_tokens
 from barnabas.server.certificate_principal import PrincipalRule, name_of, parse_rules
+from barnabas.server.delegation_tokens import DelegationTokens
 from barnabas.server.request import Principal
 from barnabas.server.sasl_gate import SaslGate, SaslSettings
 from barnabas.server.scram_users import credentials_of
@@ -46,6 +49,7 @@ class ListenerSecurity:
         timers: Timers,
         clock: Clock,
         image: Callable[[], ClusterImage],
+        delegation_tokens: DelegationTokens,
     ) -> None:
         self.name = listener.name
         self._uses_tls = listener.protocol in ("SSL", "SASL_SSL")
@@ -57,6 +61,7 @@ class ListenerSecurity:
         self._tls = TlsContexts(f"listener {self.name}", self._config, self._server_context, clock)
         self._rules: tuple[PrincipalRule, ...] = ()
         self._image = image
+        self._delegation_tokens = delegation_tokens
         self._fake_key = secrets.token_bytes(32)
         self._tokens: tuple[OauthConfig, BearerTokens] | None = None
         self._sasl = self._sasl_settings(config)
@@ -127,6 +132,8 @@ class ListenerSecurity:
             return PlainServer(users) if mechanism == "PLAIN" else self._scram(mechanism)
 
         def prepare(mechanism: str, message: bytes) -> Deferred[None] | None:
+            if mechanism in HASHES:
+                return self._delegation_tokens.prepare_login(mechanism, message)
             return tokens.prepare(message) if mechanism == OAUTHBEARER and tokens is not None else None
 
         return SaslSettings(
@@ -154,6 +161,7 @@ class ListenerSecurity:
         return ScramServer(
             mechanism,
             lambda user: credentials_of(self._image(), user).get(mechanism),
+            partial(self._delegation_tokens.login, mechanism),
             secrets.token_urlsafe(24),
             self._fake_key,
         )

@@ -13,6 +13,7 @@ from barnabas.machines.controller.acls import (
     ResourcePattern,
     SecuredType,
 )
+from barnabas.machines.controller.delegation_tokens import DelegationToken
 from barnabas.machines.controller.records import (
     AclsSet,
     BrokerChanged,
@@ -24,6 +25,8 @@ from barnabas.machines.controller.records import (
     ProducerIdsAllocated,
     QuotasSet,
     Record,
+    TokenRemoved,
+    TokenSet,
     TopicCreated,
     TopicRemoved,
 )
@@ -58,6 +61,8 @@ RECORDS: tuple[Record, ...] = (
     BrokerRemoved(3),
     AclsSet(PATTERN, (AclEntry("User:a", "*", Operation.READ, Permission.DENY),)),
     AclsSet(PATTERN, ()),
+    TokenSet(DelegationToken("id", "User:a", "User:b", ("User:c",), 1, 2, 3)),
+    TokenRemoved("id"),
 )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.failures import FailureReport, with_admin
 from barnabas.cli.kafka.flags import CONNECTION, Flag, Options, Tool, refuse
+from barnabas.cli.kafka.principals import check_principal
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -89,14 +90,9 @@ def _run(admin: Admin, options: Options) -> None:
 
     for flag in ("allow-principal", "deny-principal", "principal"):
         for principal in options.values(flag):
-            _check_principal(principal.strip())
+            check_principal(principal.strip())
     action = list_rules if options.has("list") else add if options.has("add") else remove
     action(admin, options)
-
-
-def _check_principal(text: str) -> None:
-    if ":" not in text:
-        raise ValueError(f"expected a string in format principalType:principalName but got {text}")
 
 
 FAILURE = FailureReport("Error while executing ACL command: ", with_exception=True, on_stdout=True, also=(ValueError,))

@@ -23,6 +23,16 @@ from barnabas.errors import ErrorCode, KafkaError
 ADDRESSES = ("bootstrap-server", "bootstrap-controller")
 # Kafka's text for a code where the broker sent none; commands print it, scripts look for it.
 _TEXTS = {
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "Delegation Token feature is not enabled.",
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: "Delegation Token is not found on server.",
+    ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH: "Specified Principal is not valid Owner/Renewer.",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: (
+        "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token"
+        " authenticated channels."
+    ),
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "Delegation Token authorization failed.",
+    ErrorCode.DELEGATION_TOKEN_EXPIRED: "Delegation Token is expired.",
+    ErrorCode.INVALID_PRINCIPAL_TYPE: "Supplied principalType is not supported.",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
     ErrorCode.UNKNOWN_MEMBER_ID: "The coordinator is not aware of this member.",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
@@ -40,6 +50,8 @@ _TEXTS = {
     ),
 }
 _EXCEPTIONS = {
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "DelegationTokenDisabledException",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "UnsupportedByAuthenticationException",
     ErrorCode.NON_EMPTY_GROUP: "GroupNotEmptyException",
     ErrorCode.TOPIC_ALREADY_EXISTS: "TopicExistsException",
     ErrorCode.INVALID_TOPIC_EXCEPTION: "InvalidTopicException",
@@ -120,9 +132,14 @@ def _not_served(error: KafkaError) -> str | None:
 
 
 def exception_name(error: KafkaError) -> str:
-    """What Kafka's exception is called: GROUP_ID_NOT_FOUND is a GroupIdNotFoundException."""
+    """What Kafka's exception is called: GROUP_ID_NOT_FOUND is a GroupIdNotFoundException, and
+    CLUSTER_AUTHORIZATION_FAILED a ClusterAuthorizationException.
+    """
     code = error.code
-    name = _EXCEPTIONS.get(code) or "".join(word.capitalize() for word in code.name.split("_")) + "Exception"
+    name = (
+        _EXCEPTIONS.get(code)
+        or "".join(word.capitalize() for word in code.name.removesuffix("_FAILED").split("_")) + "Exception"
+    )
     return f"org.apache.kafka.common.errors.{name}"
 
 

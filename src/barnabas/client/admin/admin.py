@@ -22,6 +22,7 @@ from barnabas.client.admin.hanging import HangingTransactionAdmin
 from barnabas.client.admin.log_dirs import LogDirAdmin
 from barnabas.client.admin.reassignments import ReassignmentAdmin
 from barnabas.client.admin.records import RecordAdmin
+from barnabas.client.admin.tokens import TokenAdmin
 from barnabas.client.admin.topics import TopicAdmin
 from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.users import UserAdmin
@@ -108,3 +109,8 @@ class Admin(BlockingFacade):
     alter_user_scram_credentials = waiting(on_io(UserAdmin.alter_user_scram_credentials, part="users"))
     describe_client_quotas = waiting(on_io(UserAdmin.describe_client_quotas, part="users"))
     alter_client_quotas = waiting(on_io(UserAdmin.alter_client_quotas, part="users"))
+
+    create_delegation_token = waiting(on_io(TokenAdmin.create_delegation_token, part="tokens"))
+    renew_delegation_token = waiting(on_io(TokenAdmin.renew_delegation_token, part="tokens"))
+    expire_delegation_token = waiting(on_io(TokenAdmin.expire_delegation_token, part="tokens"))
+    describe_delegation_tokens = waiting(on_io(TokenAdmin.describe_delegation_tokens, part="tokens"))

@@ -14,6 +14,7 @@ from barnabas.client.admin.log_dirs import LogDirAdmin
 from barnabas.client.admin.reassignments import ReassignmentAdmin
 from barnabas.client.admin.records import RecordAdmin
 from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.tokens import TokenAdmin
 from barnabas.client.admin.topics import TopicAdmin
 from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.users import UserAdmin
@@ -42,6 +43,7 @@ class AdminCore:
         self.reassignments = ReassignmentAdmin(requests)
         self.acls = AclAdmin(requests)
         self.users = UserAdmin(requests)
+        self.tokens = TokenAdmin(requests)
         self._cluster = cluster
 
     async def close(self) -> None:

@@ -38,6 +38,7 @@ class CommonKwargs(TypedDict, total=False):
     sasl_oauthbearer_token_callback: Callable[[], str]
     sasl_oauthbearer_token_endpoint_url: str
     sasl_password: str
+    sasl_scram_token_auth: bool
     sasl_username: str
     security_protocol: SecurityProtocol
     send_buffer_bytes: int

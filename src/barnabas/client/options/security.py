@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from barnabas.client.options.option import HIGH, LOW, choice, python, secret, text, texts
+from barnabas.client.options.option import HIGH, LOW, choice, flag, python, secret, text, texts
 from barnabas.client.options.reading import OptionsTable
-from barnabas.client.sasl.jaas import parse_jaas
+from barnabas.client.sasl.jaas import Credentials, parse_jaas
 from barnabas.config.checks import Check, each_of
 from barnabas.config.jaas import parse_entry
 from barnabas.config.table import settings_area
@@ -51,6 +51,9 @@ class SecurityOptions(OptionsTable):
     sasl_mechanism: str | None = choice(None, "How this client shows who it is.", *MECHANISMS)
     sasl_username: str | None = text(None, "User name, for PLAIN and SCRAM.")
     sasl_password: str | None = secret(None, "Password, for PLAIN and SCRAM.")
+    sasl_scram_token_auth: bool = flag(
+        False, "Whether user name and password are the id and the HMAC of a delegation token (SCRAM only)."
+    )
     sasl_jaas_config: str | None = secret(
         None, "User name and password in the form of a JAAS entry, as Java's clients have it."
     )
@@ -97,11 +100,11 @@ class SecurityOptions(OptionsTable):
     def uses_sasl(self) -> bool:
         return self.security_protocol in ("SASL_PLAINTEXT", "SASL_SSL")
 
-    def credentials(self) -> tuple[str, str]:
-        """User name and password, from either form. Raises ValueError on a JAAS entry that cannot be read."""
+    def credentials(self) -> Credentials:
+        """From either form. Raises ValueError on a JAAS entry that cannot be read."""
         if self.sasl_jaas_config is not None:
             return parse_jaas(self.sasl_jaas_config)
-        return self.sasl_username or "", self.sasl_password or ""
+        return Credentials(self.sasl_username or "", self.sasl_password or "", self.sasl_scram_token_auth)
 
     def oauth_client(self) -> OauthClient:
         """From the options, or from the JAAS entry as older clients have it. Raises ValueError."""
@@ -125,7 +128,11 @@ def sasl_faults(options: SecurityOptions) -> Iterator[str]:
     if options.sasl_mechanism == "OAUTHBEARER":
         yield from _oauth_faults(options)
         return
+    if options.sasl_scram_token_auth and options.sasl_mechanism == "PLAIN":
+        yield "sasl_scram_token_auth: delegation tokens are for SCRAM-SHA-256 and SCRAM-SHA-512"
     if options.sasl_jaas_config is not None:
+        if options.sasl_scram_token_auth:
+            yield 'sasl_scram_token_auth: write tokenauth="true" into sasl_jaas_config instead'
         if options.sasl_username is not None or options.sasl_password is not None:
             yield "sasl_jaas_config and sasl_username/sasl_password exclude each other"
         try:

@@ -53,8 +53,8 @@ def _advice(options: SecurityOptions) -> str:
     if options.sasl_mechanism == "OAUTHBEARER":
         return "(mechanism OAUTHBEARER): check that the broker accepts the token's issuer, audience and expiry"
     return (
-        f"(user {options.credentials()[0]}, mechanism {options.sasl_mechanism}): check sasl_username, sasl_password and"
-        " sasl_mechanism"
+        f"(user {options.credentials().username}, mechanism {options.sasl_mechanism}): check sasl_username,"
+        " sasl_password and sasl_mechanism"
     )
 
 
@@ -65,10 +65,11 @@ async def client_mechanism(options: SecurityOptions, tokens: TokenSource) -> Cli
             return OauthClient(await tokens.get())
         except SaslError as error:
             raise AuthenticationError(f"no token for OAUTHBEARER: {error}") from None
-    username, password = options.credentials()
+    username, password, is_token = options.credentials()
     if options.sasl_mechanism == "PLAIN":
         return PlainClient(username, password)
-    return ScramClient(options.sasl_mechanism or "", username, password, secrets.token_urlsafe(24))
+    nonce = secrets.token_urlsafe(24)
+    return ScramClient(options.sasl_mechanism or "", username, password, nonce, is_token=is_token)
 
 
 def _handshake_refused(connection: "Connection", mechanism: str, refused: LoginRefusedError) -> Exception:

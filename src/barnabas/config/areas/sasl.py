@@ -5,7 +5,6 @@ from barnabas.config.areas.effect import (
     NO_KERBEROS,
     NO_PLUGINS,
     NO_QUORUM,
-    NO_TOKENS,
 )
 from barnabas.config.checks import at_least, between, one_of_any_case
 from barnabas.config.setting import (
@@ -30,17 +29,13 @@ class SaslSettings(SettingsTable):
     __slots__ = ()
 
     delegation_token_expiry_check_interval_ms: int = int64(
-        3_600_000, "Interval between checks for expired tokens.", at_least(1), importance=LOW, no_effect=NO_TOKENS
+        3_600_000, "Interval between checks for expired tokens.", at_least(1), importance=LOW
     )
-    delegation_token_expiry_time_ms: int = int64(
-        86_400_000, "Time until a token must be renewed.", at_least(1), no_effect=NO_TOKENS
-    )
+    delegation_token_expiry_time_ms: int = int64(86_400_000, "Time until a token must be renewed.", at_least(1))
     delegation_token_max_lifetime_ms: int = int64(
-        604_800_000, "Time after which a token cannot be renewed.", at_least(1), no_effect=NO_TOKENS
+        604_800_000, "Time after which a token cannot be renewed.", at_least(1)
     )
-    delegation_token_secret_key: str | None = password(
-        None, "Secret that signs tokens, equal on all brokers.", no_effect=NO_TOKENS
-    )
+    delegation_token_secret_key: str | None = password(None, "Secret that signs tokens, equal on all brokers.")
     sasl_client_callback_handler_class: str | None = class_name(
         None, "SASL client callback handler class.", no_effect=NO_PLUGINS
     )

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.acls import Acl, AclFilter
+from barnabas.machines.controller.delegation_tokens import CreateToken, ExpireToken, RemoveExpiredTokens, RenewToken
 from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, QuotaEntity, TopicImage
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
@@ -360,4 +361,8 @@ Command: TypeAlias = (
     | ElectLeaders
     | AllocateProducerIds
     | AlterScramCredentials
+    | CreateToken
+    | RenewToken
+    | ExpireToken
+    | RemoveExpiredTokens
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from barnabas.machines.controller.acls import AclEntry, ResourcePattern
+from barnabas.machines.controller.delegation_tokens import DelegationToken
 from barnabas.machines.controller.image import (
     BrokerImage,
     ClusterImage,
@@ -28,6 +29,8 @@ from barnabas.machines.controller.records import (
     ProducerIdsAllocated,
     QuotasSet,
     Record,
+    TokenRemoved,
+    TokenSet,
     TopicCreated,
     TopicRemoved,
 )
@@ -51,6 +54,7 @@ class Delta:
     configs_changed: tuple[ConfigResource, ...] = ()
     acls_changed: tuple[ResourcePattern, ...] = ()
     quotas_changed: bool = False
+    tokens_changed: tuple[str, ...] = ()
     controller_changed: bool = False
 
     @property
@@ -63,6 +67,7 @@ class Delta:
             or self.configs_changed
             or self.acls_changed
             or self.quotas_changed
+            or self.tokens_changed
             or self.controller_changed
         )
 
@@ -109,6 +114,7 @@ class Delta:
             quotas_changed=(
                 previous.client_quotas is not image.client_quotas and previous.client_quotas != image.client_quotas
             ),
+            tokens_changed=_tokens_changed(previous, image),
             controller_changed=(previous.controller_id, previous.controller_epoch)
             != (image.controller_id, image.controller_epoch),
         )
@@ -128,6 +134,13 @@ def _acls_changed(previous: ClusterImage, image: ClusterImage) -> tuple[Resource
     return tuple(each for each in patterns if previous.acls.get(each) != image.acls.get(each))
 
 
+def _tokens_changed(previous: ClusterImage, image: ClusterImage) -> tuple[str, ...]:
+    if previous.tokens is image.tokens:
+        return ()
+    token_ids = dict.fromkeys([*previous.tokens, *image.tokens])
+    return tuple(each for each in token_ids if previous.tokens.get(each) != image.tokens.get(each))
+
+
 class ImageBuilder:
     """Applies records to a copy of an image, made as late as possible.
 
@@ -136,7 +149,17 @@ class ImageBuilder:
     changes nothing, and a later entry says what became of it.
     """
 
-    __slots__ = ("_acls", "_configs", "_previous", "_topic_names", "_topics", "_touched", "_touched_configs", "image")
+    __slots__ = (
+        "_acls",
+        "_configs",
+        "_previous",
+        "_tokens",
+        "_topic_names",
+        "_topics",
+        "_touched",
+        "_touched_configs",
+        "image",
+    )
 
     def __init__(self, image: ClusterImage) -> None:
         self._previous = image
@@ -145,6 +168,7 @@ class ImageBuilder:
         self._topic_names: dict[bytes, str] = {}
         self._acls: dict[ResourcePattern, tuple[AclEntry, ...]] | None = None
         self._configs: dict[ConfigResource, Mapping[str, str]] | None = None
+        self._tokens: dict[str, DelegationToken] | None = None
         self._touched: dict[str, None] = {}
         self._touched_configs: dict[ConfigResource, None] = {}
 
@@ -164,6 +188,10 @@ class ImageBuilder:
                 self._put_acls(pattern, entries)
             case QuotasSet(entity, values):
                 self._put_quotas(entity, values)
+            case TokenSet(token):
+                self._own_tokens()[token.token_id] = token
+            case TokenRemoved(token_id):
+                self._own_tokens().pop(token_id, None)
             case ProducerIdsAllocated(_, first, length):
                 self.image = replace(self.image, next_producer_id=first + length)
             case FoldersAdopted():
@@ -254,6 +282,12 @@ class ImageBuilder:
             self._acls[pattern] = entries
         else:
             self._acls.pop(pattern, None)
+
+    def _own_tokens(self) -> dict[str, DelegationToken]:
+        if self._tokens is None:
+            self._tokens = dict(self.image.tokens)
+            self.image = replace(self.image, tokens=self._tokens)
+        return self._tokens
 
     def _put_quotas(self, entity: QuotaEntity, values: Mapping[str, float]) -> None:
         quotas = {each: known for each, known in self.image.client_quotas.items() if each != entity}

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from barnabas.machines.controller.acls import AclEntry, ResourcePattern
+from barnabas.machines.controller.delegation_tokens import DelegationToken
 from barnabas.types import NO_LEADER, NO_LEADER_EPOCH, TopicId
 
 NO_CONTROLLER = -1
@@ -156,6 +157,8 @@ class ClusterImage:
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
     acls: Mapping[ResourcePattern, tuple[AclEntry, ...]] = field(default_factory=dict)
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
+    tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
+    """Delegation tokens by their ids."""
     next_producer_id: int = 0
     change_number: int = 0
     """The newest entry of the change log that this image contains."""

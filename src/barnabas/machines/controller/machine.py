@@ -41,6 +41,7 @@ from barnabas.machines.controller.commands import (
     UnregisterBroker,
 )
 from barnabas.machines.controller.configs import decide_alter_configs, decide_incremental_alter_configs
+from barnabas.machines.controller.delegation_tokens import CreateToken, ExpireToken, RemoveExpiredTokens, RenewToken
 from barnabas.machines.controller.delta import Delta, ImageBuilder
 from barnabas.machines.controller.elect_leaders import decide_elect_leaders
 from barnabas.machines.controller.image import ClusterImage
@@ -61,6 +62,12 @@ from barnabas.machines.controller.records import (
 )
 from barnabas.machines.controller.scram_users import decide_alter_scram
 from barnabas.machines.controller.states import check_transition
+from barnabas.machines.controller.token_changes import (
+    decide_create_token,
+    decide_expire_token,
+    decide_remove_expired,
+    decide_renew_token,
+)
 from barnabas.machines.controller.topic_name import collision_key, may_collide
 from barnabas.machines.controller.topics import TopicCreation, TopicDefaults, decide_delete
 from barnabas.machines.controller.view import MIN_ISR, View
@@ -100,7 +107,7 @@ class ControllerMachine:
 
     def decide(self, command: Command, now_ms: int) -> Decision[Record]:
         try:
-            records, reply = self._decide(command)
+            records, reply = self._decide(command, now_ms)
         except KafkaError as error:
             records, reply = (), error
         return Decision(records=records, replies=((command, reply),))
@@ -173,7 +180,7 @@ class ControllerMachine:
         for key, names in self._collisions.items():
             assert names and all(name in image.topics and collision_key(name) == key for name in names), (key, names)
 
-    def _decide(self, command: Command) -> tuple[tuple[Record, ...], Any]:
+    def _decide(self, command: Command, now_ms: int) -> tuple[tuple[Record, ...], Any]:
         image = self.image
         view = View(image, self._index, self._rules)
         match command:
@@ -192,6 +199,14 @@ class ControllerMachine:
                 return self._change_configs(decide_alter_configs(image, command, self._rules))
             case AlterScramCredentials():
                 return decide_alter_scram(image, command)
+            case CreateToken():
+                return decide_create_token(image, command, self._random, now_ms)
+            case RenewToken():
+                return decide_renew_token(image, command, now_ms)
+            case ExpireToken():
+                return decide_expire_token(image, command, now_ms)
+            case RemoveExpiredTokens():
+                return decide_remove_expired(image, now_ms)
             case CreateAcls():
                 return decide_create_acls(image, command)
             case DeleteAcls():

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from barnabas.machines.controller.acls import AclEntry, ResourcePattern
+from barnabas.machines.controller.delegation_tokens import DelegationToken
 from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, QuotaEntity, TopicImage
 from barnabas.types import TopicId
 
@@ -51,6 +52,16 @@ class QuotasSet(NamedTuple):
     values: Mapping[str, float]
 
 
+class TokenSet(NamedTuple):
+    """A delegation token is there, or expires at another time."""
+
+    token: DelegationToken
+
+
+class TokenRemoved(NamedTuple):
+    token_id: str
+
+
 class ProducerIdsAllocated(NamedTuple):
     broker_id: int
     first: int
@@ -84,6 +95,8 @@ Record: TypeAlias = (
     | ConfigSet
     | AclsSet
     | QuotasSet
+    | TokenSet
+    | TokenRemoved
     | ProducerIdsAllocated
     | FoldersAdopted
     | BrokerChanged

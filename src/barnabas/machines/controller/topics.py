@@ -155,12 +155,18 @@ class TopicCreation:
 
 
 def new_topic_id(image: ClusterImage, random: Random) -> TopicId:
+    while (topic_id := new_uuid(random)) in image.topic_names:
+        pass
+    return topic_id
+
+
+def new_uuid(random: Random) -> bytes:
     """A version 4 UUID, never one that Kafka reserves (the first two, or a text that begins with a dash)."""
     while True:
         number = random.getrandbits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)
-        topic_id = (number | (0x4000 << 64) | (0x8000 << 48)).to_bytes(16, "big")
-        if topic_id[0] >> 2 != 0b111110 and topic_id not in image.topic_names:
-            return topic_id
+        value = (number | (0x4000 << 64) | (0x8000 << 48)).to_bytes(16, "big")
+        if value[0] >> 2 != 0b111110:
+            return value
 
 
 def place_new_partitions(

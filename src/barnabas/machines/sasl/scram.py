@@ -20,16 +20,20 @@ HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 LEAST_ITERATIONS = 4096
 MOST_ITERATIONS = 1 << 20
 GS2_HEADER = "n,,"
+TOKEN_EXTENSION = ",tokenauth=true"
 
 
 class ScramClient:
-    def __init__(self, mechanism: str, username: str, password: str, nonce: str) -> None:
-        """`nonce` is fresh for each exchange, from a source that cannot be guessed."""
+    def __init__(self, mechanism: str, username: str, password: str, nonce: str, *, is_token: bool = False) -> None:
+        """`nonce` is fresh for each exchange, from a source that cannot be guessed.
+
+        With `is_token` the two are the id and the HMAC of a delegation token (KIP-48).
+        """
         self.name = mechanism
         self._hash = HASHES[mechanism]
         self._password = password.encode()
         self._nonce = nonce
-        self._first_bare = f"n={_escaped(username)},r={nonce}"
+        self._first_bare = f"n={_escaped(username)},r={nonce}{TOKEN_EXTENSION if is_token else ''}"
         self._server_signature = b""
         self._step = 0
 

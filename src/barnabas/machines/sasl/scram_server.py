@@ -5,6 +5,9 @@
     client  c=...,r=nonce+more,p=proof
     server  v=signature
 
+With the extension `tokenauth=true` the user is the id of a delegation token, its HMAC in base64 is the password, and
+the token's owner is logged in (KIP-48).
+
 A user that does not exist gets a salt too, the same one each time, and fails at the proof like a wrong password, so
 that names cannot be tried out. What is stored of a password cannot be used to log in.
 """
@@ -22,6 +25,7 @@ from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS, decoded, xor
 FIRST = re.compile(r"(n,(?:a=([^,]+))?,)(n=([^,]+),r=([\x21-\x2b\x2d-\x7e]+)((?:,[A-Za-z]+=[^,\0]+)*))")
 FINAL = re.compile(r"(c=([^,]+),r=([\x21-\x2b\x2d-\x7e]+)),p=([^,]+)")
 CREDENTIAL = re.compile(r"(\w+)=([^,]+)(?:,|$)")
+TOKEN_EXTENSION = re.compile(",tokenauth=true(?:,|$)", re.IGNORECASE)
 INVALID = "Authentication failed during authentication due to invalid credentials with SASL mechanism"
 
 
@@ -58,19 +62,43 @@ class ScramCredential(NamedTuple):
         return f"ScramCredential(iterations={self.iterations})"
 
 
+class TokenLogin(NamedTuple):
+    """What is needed to log in with a delegation token."""
+
+    owner: str
+    credential: ScramCredential
+    expires_at_ms: int
+
+
+def token_id_of(message: bytes) -> str | None:
+    """The delegation token that a client's first message names, if it names one."""
+    if b"tokenauth" not in message.lower():
+        return None
+    try:
+        match = FIRST.fullmatch(message.decode())
+    except UnicodeDecodeError:
+        return None
+    return _unescaped(match[4]) if match is not None and TOKEN_EXTENSION.search(match[6]) else None
+
+
 class ScramServer:
     """`username` is known after the first message, `is_done` set once the proof was right."""
 
-    expires_at_ms: int | None = None
-    is_token = False
-
     def __init__(
-        self, mechanism: str, find: Callable[[str], ScramCredential | None], nonce: str, fake_key: bytes
+        self,
+        mechanism: str,
+        find: Callable[[str], ScramCredential | None],
+        find_token: Callable[[str], TokenLogin | None],
+        nonce: str,
+        fake_key: bytes,
     ) -> None:
-        """`find` gives a user's credential; `fake_key` is secret and lasts, the nonce is fresh."""
+        """`find` gives a user's credential, `find_token` that of a delegation token. `fake_key` is secret and lasts,
+        the nonce is fresh.
+        """
         self._name = mechanism
         self._hash = HASHES[mechanism]
         self._find = find
+        self._find_token = find_token
         self._nonce = nonce
         self._fake_key = fake_key
         self._credential: ScramCredential | None = None
@@ -78,6 +106,8 @@ class ScramServer:
         self._first = ""
         self._challenge = ""
         self.username = ""
+        self.expires_at_ms: int | None = None
+        self.is_token = False
         self.is_done = False
 
     def respond(self, message: bytes) -> bytes:
@@ -92,13 +122,17 @@ class ScramServer:
         match = FIRST.fullmatch(text)
         if match is None or re.search("=(?!2C|3D)", match[4]):
             raise SaslError(f"{INVALID} {self._name}")
-        self._header, authorization_id, self._first, name, nonce, _ = match.groups()
-        self.username = name.replace("=2C", ",").replace("=3D", "=")
+        self._header, authorization_id, self._first, name, nonce, extensions = match.groups()
+        self.username = given_name = _unescaped(name)
         if authorization_id is not None and authorization_id != name:
             raise SaslError(f"{INVALID} {self._name}")
-        self._credential = self._find(self.username)
+        self.is_token = TOKEN_EXTENSION.search(extensions) is not None
+        if not self.is_token:
+            self._credential = self._find(given_name)
+        elif (token := self._find_token(given_name)) is not None:
+            self.username, self._credential, self.expires_at_ms = token
         self._nonce = nonce + self._nonce
-        salt, iterations = self._fake_salt(), LEAST_ITERATIONS
+        salt, iterations = self._fake_salt(given_name), LEAST_ITERATIONS
         if self._credential is not None:
             salt, iterations = self._credential.salt, self._credential.iterations
         self._challenge = f"r={self._nonce},s={base64.b64encode(salt).decode()},i={iterations}"
@@ -127,5 +161,9 @@ class ScramServer:
         self.is_done = True
         return b"v=" + base64.b64encode(hmac.digest(known.server_key, signed, self._hash))
 
-    def _fake_salt(self) -> bytes:
-        return hmac.digest(self._fake_key, self.username.encode(), "sha256")[:20]
+    def _fake_salt(self, given_name: str) -> bytes:
+        return hmac.digest(self._fake_key, given_name.encode(), "sha256")[:20]
+
+
+def _unescaped(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")

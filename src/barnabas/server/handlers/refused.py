@@ -1,6 +1,5 @@
 """The APIs that this broker only refuses: one row per API, with the code of a Kafka 4.1 that lacks the feature.
 
-- Delegation tokens (KIP-48): only authenticated clients manage them, and on a PLAINTEXT listener nobody is.
 - SASL: listeners are PLAINTEXT, where nobody authenticates.
 - Raft voters (KIP-853): the controller is elected through the metadata store, and every broker may become it. Kafka
   responds the same with the feature kraft.version at 0.
@@ -16,10 +15,6 @@ from typing import Any, TypeVar
 from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.message_types import request_type, response_type
-from barnabas.protocol.messages.create_delegation_token import (
-    CreateDelegationTokenRequest,
-    CreateDelegationTokenResponse,
-)
 from barnabas.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
@@ -31,7 +26,7 @@ from barnabas.protocol.messages.share_group_describe import (
     ShareGroupDescribeResponse,
 )
 from barnabas.server.dispatch import AnyHandler, Handler
-from barnabas.server.request import ANONYMOUS, CLUSTER, Operation, RequestContext
+from barnabas.server.request import CLUSTER, Operation, RequestContext
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -40,8 +35,6 @@ Refuse = Callable[[RequestContext, Request, ErrorCode, str], Response]
 
 NO_AUTHENTICATION = "SaslAuthenticate request received on a listener without authentication"
 NO_QUORUM = "The controller is elected through the metadata store: there is no quorum to "
-NEVER = -1
-FIRST_REQUESTER_VERSION = 3
 
 
 def _refused(
@@ -92,23 +85,6 @@ def _responding_with(
     return refuse
 
 
-def _refuse_create_delegation_token(
-    context: RequestContext, request: CreateDelegationTokenRequest, error: ErrorCode, message: str
-) -> CreateDelegationTokenResponse:
-    response = CreateDelegationTokenResponse(
-        error_code=error,
-        principal_type=ANONYMOUS.type,
-        principal_name=ANONYMOUS.name,
-        issue_timestamp_ms=NEVER,
-        expiry_timestamp_ms=NEVER,
-        max_timestamp_ms=NEVER,
-    )
-    if context.version >= FIRST_REQUESTER_VERSION:
-        response.token_requester_principal_type = ANONYMOUS.type
-        response.token_requester_principal_name = ANONYMOUS.name
-    return response
-
-
 def _refuse_share_group_describe(
     context: RequestContext, request: ShareGroupDescribeRequest, error: ErrorCode, message: str
 ) -> ShareGroupDescribeResponse:
@@ -125,13 +101,8 @@ def _refuse_describe_share_group_offsets(
     return DescribeShareGroupOffsetsResponse(groups=groups)
 
 
-NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
 HANDLERS: tuple[AnyHandler, ...] = (
-    _refused(ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), NOT_ALLOWED, _refuse_create_delegation_token),
-    _error_at_top(ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), NOT_ALLOWED, expiry_timestamp_ms=NEVER),
-    _error_at_top(ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), NOT_ALLOWED, expiry_timestamp_ms=NEVER),
-    _error_at_top(ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), NOT_ALLOWED),
     _error_at_top(ApiKey.SASL_HANDSHAKE, (0, 1), ErrorCode.ILLEGAL_SASL_STATE),
     _error_at_top(ApiKey.SASL_AUTHENTICATE, (0, 2), ErrorCode.ILLEGAL_SASL_STATE, NO_AUTHENTICATION),
     _for_administrators(_error_at_top(ApiKey.ADD_RAFT_VOTER, (0, 0), UNSUPPORTED, NO_QUORUM + "add a voter to.")),

@@ -69,7 +69,7 @@ KAFKA = {
     AdminOptions: COMMON
     + """ bootstrap.controllers connections.max.idle.ms=300000 default.api.timeout.ms=60000 retries=2147483647""",
 }
-OWN = {"sasl.username", "sasl.password", "sasl.oauthbearer.token.callback"} | {
+OWN = {"sasl.username", "sasl.password", "sasl.oauthbearer.token.callback", "sasl.scram.token.auth"} | {
     f"{which}{kind}.encoding" for which in ("key.", "value.", "") for kind in ("serializer", "deserializer")
 }
 """What Kafka says in sasl.jaas.config only, and options of its StringSerializer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.client.sasl.jaas import parse_jaas
+from barnabas.client.sasl.jaas import Credentials, parse_jaas
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -21,7 +21,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
     ],
 )
 def test_what_is_understood(text: str, found: tuple[str, str]) -> None:
-    assert parse_jaas(text) == found
+    assert parse_jaas(text) == Credentials(*found)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,12 @@ def test_what_is_not(text: str) -> None:
     with pytest.raises(ValueError, match="must") as raised:
         parse_jaas(text)
     assert "hunter2" not in str(raised.value)
+
+
+def test_a_delegation_token() -> None:
+    entry = f'{SCRAM} required username="id" password="hunter2" tokenauth="%s";'
+    found = parse_jaas(entry % "true")
+    assert (found, parse_jaas(entry % "false").is_token) == (Credentials("id", "hunter2", True), False)
+    assert "hunter2" not in repr(found)
+    with pytest.raises(ValueError, match="tokenauth"):
+        parse_jaas(f'{PLAIN} required username="id" password="hunter2" tokenauth="true";')

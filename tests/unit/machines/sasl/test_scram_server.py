@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.machines.sasl.mechanism import SaslError
 from barnabas.machines.sasl.scram import HASHES, ScramClient, salted_password
-from barnabas.machines.sasl.scram_server import ScramCredential, ScramServer
+from barnabas.machines.sasl.scram_server import ScramCredential, ScramServer, TokenLogin, token_id_of
 
 SALT = b"0123456789"
 
@@ -16,7 +16,7 @@ def credential(mechanism: str, password: str) -> ScramCredential:
 
 def server(mechanism: str = "SCRAM-SHA-256", nonce: str = "more", **passwords: str) -> ScramServer:
     known = {name: credential(mechanism, password) for name, password in passwords.items()}
-    return ScramServer(mechanism, known.get, nonce, b"fake")
+    return ScramServer(mechanism, known.get, lambda _: None, nonce, b"fake")
 
 
 @pytest.mark.parametrize("mechanism", HASHES)
@@ -78,3 +78,48 @@ def test_a_credential_survives_its_text_and_shows_nothing() -> None:
     assert repr(kept) == "ScramCredential(iterations=4096)"
     with pytest.raises(ValueError, match="lacks"):
         ScramCredential.parse("salt=AAAA")
+
+
+def token_server(mechanism: str = "SCRAM-SHA-256") -> ScramServer:
+    login = TokenLogin("alice", credential(mechanism, "hmac"), 1234)
+    return ScramServer(mechanism, {"alice": credential(mechanism, "secret")}.get, {"id": login}.get, "more", b"fake")
+
+
+@pytest.mark.parametrize("mechanism", HASHES)
+def test_a_delegation_token_logs_in_its_owner_until_it_expires(mechanism: str) -> None:
+    client, broker = ScramClient(mechanism, "id", "hmac", "nonce", is_token=True), token_server(mechanism)
+    assert token_id_of(client.begin()) == "id"
+    proof = client.respond(broker.respond(client.begin()))
+    assert proof is not None and token_id_of(proof) is None
+    assert client.respond(broker.respond(proof)) is None
+    assert (broker.is_done, broker.username, broker.is_token, broker.expires_at_ms) == (True, "alice", True, 1234)
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "is_token"),
+    [("id", "wrong", True), ("other", "hmac", True), ("alice", "secret", True), ("id", "hmac", False)],
+)
+def test_a_token_and_a_user_are_never_mistaken_for_each_other(name: str, password: str, is_token: bool) -> None:
+    client, broker = ScramClient("SCRAM-SHA-256", name, password, "nonce", is_token=is_token), token_server()
+    proof = client.respond(broker.respond(client.begin()))
+    assert proof is not None
+    with pytest.raises(SaslError, match="invalid credentials"):
+        broker.respond(proof)
+    assert not broker.is_done
+
+
+@pytest.mark.parametrize(
+    ("message", "token_id"),
+    [
+        (b"n,,n=id,r=x,tokenauth=TRUE", "id"),
+        (b"n,a=id,n=id,r=x,other=1,tokenauth=true,last=2", "id"),
+        (b"n,,n=a=2Cb,r=x,tokenauth=true", "a,b"),
+        (b"n,,n=id,r=x,tokenauth=false", None),
+        (b"n,,n=id,r=x,tokenauth=truely", None),
+        (b"n,,n=tokenauth=3Dtrue,r=x", None),
+        (b"n,,n=id,r=tokenauth=true", None),
+        (b"tokenauth=true \xff", None),
+    ],
+)
+def test_which_messages_name_a_token(message: bytes, token_id: str | None) -> None:
+    assert token_id_of(message) == token_id

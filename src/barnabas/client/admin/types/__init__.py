@@ -39,6 +39,7 @@ from barnabas.client.admin.types.groups import (
     MemberDescription,
     MemberToRemove,
 )
+from barnabas.client.admin.types.tokens import DelegationToken
 from barnabas.client.admin.types.topics import (
     BrokerDescription,
     ClusterDescription,
@@ -78,6 +79,7 @@ __all__ = [
     "ConfigSynonym",
     "ConfigType",
     "CreatedTopic",
+    "DelegationToken",
     "FeatureMetadata",
     "FeatureRange",
     "FeatureUpdate",
