@@ -49,6 +49,55 @@ def test_settings_are_shown(both: SideBySide) -> None:
         both.same("configs", *words, any_order=True)
 
 
+def test_subscriptions_to_the_metrics_of_clients(both: SideBySide) -> None:
+    for words in (
+        [
+            "--alter",
+            "--name",
+            "TWIN",
+            "--metrics",
+            "org.apache.kafka.",
+            "--match",
+            "client_id=x,client_source_port=1.*",
+        ],
+        ["--alter", "--name", "TWIN", "--interval", "60000"],
+        ["--describe", "--name", "TWIN"],
+        ["--alter", "--name", "TWIN", "--interval", "", "--metrics", ""],
+        ["--describe", "--name", "TWIN"],
+        ["--alter", "--name", "TWIN", "--match", "", "--metrics", "*"],
+        ["--describe", "--name", "TWIN"],
+        ["--alter", "--name", "TWIN"],
+        ["--delete", "--name", "TWIN"],
+        ["--describe", "--name", "TWIN"],
+        ["--delete", "--name", "TWIN"],
+        ["--alter", "--name", "TWIN", "--generate-name"],
+    ):
+        both.same_of_twins("client-metrics", *words, **TWINS)
+    for words in (
+        ["--list"],
+        ["--alter", "--name", "left", "--metrics", "a.,b.", "--interval", "1000"],
+        ["--list"],
+        ["--describe"],
+        ["--alter", "--name", "left", "--interval", "x"],
+        ["--alter", "--generate-name", "--interval", "x"],
+        ["--alter"],
+        ["--delete"],
+        ["--describe", "--list"],
+        ["--list", "--name", "a"],
+        ["--describe", "--generate-name"],
+        ["--delete", "--name", "a", "--interval", "5"],
+    ):
+        both.same("client-metrics", *words)
+    for wrong in (["--interval", "5"], ["--match", "bad"], ["--match", "client_id=["]):
+        kafkas, ours = (run("client-metrics", "--alter", "--name", "left", *wrong) for run in (both.kafkas, both.ours))
+        assert (ours.status, ours.lines) == (kafkas.status, kafkas.lines[: len(ours.lines)])
+    shown = ["--describe", "--client-metrics", "left"]
+    assert both.same("configs", *shown)[1].startswith("  interval.ms=1000 sensitive=false")
+    both.same("configs", *shown, "--all")
+    both.same("configs", "--describe", "--entity-type", "client-metrics")
+    both.same("client-metrics", "--delete", "--name", "left")
+
+
 def test_settings_are_changed(both: SideBySide, tmp_path: Path) -> None:
     file = tmp_path / "more.properties"
     file.write_text("retention.ms = 77\n# no comment\nsegment.bytes:2000000\n")

@@ -34,6 +34,7 @@ COMMANDS = {
     "features": ("org.apache.kafka.tools.FeatureCommand", "features"),
     "cluster": ("org.apache.kafka.tools.ClusterTool", "cluster"),
     "storage": ("kafka.tools.StorageTool", "storage"),
+    "client-metrics": ("org.apache.kafka.tools.ClientMetricsCommand", "client_metrics"),
     "groups": ("org.apache.kafka.tools.GroupsCommand", "groups"),
 }
 

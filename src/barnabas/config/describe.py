@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig, listener_setting
+from barnabas.config.client_metrics import ClientMetricsConfig
 from barnabas.config.dynamic import effective_config, is_dynamic
 from barnabas.config.group import GroupConfig
 from barnabas.config.quotas import BrokerQuotas
@@ -152,6 +153,16 @@ def describe_group(layers: BrokerLayers, overrides: Mapping[str, str]) -> list[C
     for setting in GroupConfig.settings.values():
         value = _value(setting, config, overrides)
         source = ConfigSource.GROUP if setting.name in overrides else ConfigSource.DEFAULT
+        entries.append(_entry(setting, value, (ConfigSynonym(setting.name, value, source),), read_only=False))
+    return entries
+
+
+def describe_client_metrics(overrides: Mapping[str, str]) -> list[ConfigEntry]:
+    config = ClientMetricsConfig.resolve(overrides)
+    entries = []
+    for setting in ClientMetricsConfig.settings.values():
+        source = ConfigSource.CLIENT_METRICS if setting.name in overrides else ConfigSource.DEFAULT
+        value = _value(setting, config, overrides)
         entries.append(_entry(setting, value, (ConfigSynonym(setting.name, value, source),), read_only=False))
     return entries
 

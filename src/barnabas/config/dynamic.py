@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from barnabas.config.broker import LISTENER_PREFIX, BrokerConfig, listener_overrides, listener_setting
+from barnabas.config.client_metrics import ClientMetricsConfig
 from barnabas.config.faults import ConfigFaults, read_values
 from barnabas.config.group import GroupConfig
 from barnabas.config.quotas import BrokerQuotas
@@ -93,14 +94,16 @@ class ResourceRules:
         self._layers = layers
 
     def check(self, resource: Resource, config: Mapping[str, str]) -> None:
-        """Raises KafkaError: INVALID_CONFIG for topics and groups, INVALID_REQUEST for brokers, as Kafka does."""
-        code = ErrorCode.INVALID_REQUEST if resource.type == BROKER else ErrorCode.INVALID_CONFIG
+        """Raises KafkaError: INVALID_CONFIG for topics and groups, INVALID_REQUEST for the rest, as Kafka does."""
+        code = ErrorCode.INVALID_CONFIG if resource.type in (TOPIC, GROUP) else ErrorCode.INVALID_REQUEST
         default, own = self._layers()
         try:
             if resource.type == TOPIC:
                 TopicConfig.resolve(config, effective_config(self._static, default, own))
             elif resource.type == GROUP:
                 GroupConfig.resolve(config, self._static)
+            elif resource.type == CLIENT_METRICS:
+                ClientMetricsConfig.resolve(config)
             elif resource.type != BROKER:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.type} have no settings here")
             elif resource.name:
@@ -124,5 +127,10 @@ class ResourceRules:
         return setting.text(getattr(self._static, setting.field) if resource.type == BROKER else setting.default)
 
     def _settings(self, resource: Resource) -> Mapping[str, Setting]:
-        tables = {TOPIC: TopicConfig.settings, BROKER: BrokerConfig.settings, GROUP: GroupConfig.settings}
+        tables = {
+            TOPIC: TopicConfig.settings,
+            BROKER: BrokerConfig.settings,
+            GROUP: GroupConfig.settings,
+            CLIENT_METRICS: ClientMetricsConfig.settings,
+        }
         return tables.get(resource.type, {})

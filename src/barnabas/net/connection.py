@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 TLS_HANDSHAKE = 0x1603
 """The first two bytes of every TLS connection; a request that begins so would have 352 MiB or more."""
+UNKNOWN_SOFTWARE = ("unknown", "unknown")
 
 # Why reading is stopped, besides the stream's own reasons.
 PENDING_REPLIES = FIRST_FREE_REASON
@@ -64,6 +65,7 @@ class Connection:
         "peer_port",
         "repeated",
         "session",
+        "software",
     )
 
     def __init__(self, context: ConnectionContext, channel: Channel, peer: tuple[str, int], listener: Listener) -> None:
@@ -74,6 +76,8 @@ class Connection:
         """Who is given the frames: one that authenticates the peer puts the server's own in its place."""
         self.session: Any = None
         self.repeated: Any = None
+        self.software = UNKNOWN_SOFTWARE
+        """Name and version of the client's software, if it has named them."""
         self.closed = False
         self._waiting: deque[Deferred[Parts]] = deque()
         self._held_bytes = 0

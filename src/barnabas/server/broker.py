@@ -69,6 +69,7 @@ class Broker:
         self.forwarding = parts.forwarding
         self._controller_channel = parts.controller_channel
         self.record_work = parts.record_work
+        self.client_metrics = parts.client_metrics
         self.request_faults = parts.request_faults
         self.client_quotas = ClientQuotas(self.config, self.clock)
         self.fetch_sessions = parts.fetch_sessions
@@ -357,6 +358,7 @@ class Broker:
             self.authorizer.on_delta(delta)
         self.tokens.on_delta(delta)
         self.elections.on_delta(delta, is_controller=self.cluster.is_controller)
+        self.client_metrics.on_delta(delta)
         self.links.on_delta(delta)
         self._liveness.on_delta(delta)
         self._controller_channel.on_delta(delta)

@@ -26,6 +26,7 @@ from barnabas.server.auto_topic_creation import (
     AutoTopicCreation,
 )
 from barnabas.server.broker_links import BrokerLinks
+from barnabas.server.client_metrics import ClientMetrics
 from barnabas.server.cluster_membership import ClusterMembership
 from barnabas.server.compaction import Compaction
 from barnabas.server.controller_channel import ControllerChannel
@@ -75,6 +76,7 @@ class BrokerParts:
     timers: Timers
     executor: ThreadPoolExecutor
     record_work: RecordWork
+    client_metrics: ClientMetrics
     request_faults: RequestFaults
     fetch_sessions: FetchSessionCache
     fetch_purgatory: FetchPurgatory
@@ -200,6 +202,7 @@ def make_parts(
         executor=executor,
     )
     record_work = RecordWork()
+    client_metrics = ClientMetrics(settings, clock, random, record_work)
     delayed = DelayedMessages(
         node_id, replicas, links, lambda: cluster.image, settings.topic_config, clock, record_work
     )
@@ -217,6 +220,7 @@ def make_parts(
         timers=timers,
         executor=executor,
         record_work=record_work,
+        client_metrics=client_metrics,
         request_faults=RequestFaults(),
         fetch_sessions=FetchSessionCache(
             config.max_incremental_fetch_session_cache_slots, FETCH_SESSION_EVICTION_MS, random

@@ -116,6 +116,8 @@ class Handler(Generic[Request, Response]):
     advertised_min_version: int | None = None
     is_advertised: bool = True
     """Whether ApiVersions lists it; requests that only brokers send to each other are not listed."""
+    needs_metrics: bool = False
+    """Listed only by brokers that serve `/metrics`, which shows what clients push."""
     forwards: bool = False
     """Only the controller can carry it out: any other broker passes it on (`forwarding.py`)."""
     checks_access: bool = False
@@ -288,7 +290,8 @@ class Dispatcher:
         return context.in_slices(work())
 
     def on_closed(self, connection: Connection) -> None:
-        """Nothing is kept by connection: fetch sessions outlive it, parked requests run into their time-out."""
+        """Only a client's own metrics go with it: fetch sessions outlive it, parked requests time out."""
+        self._broker.client_metrics.on_closed(connection)
 
     def run(self, work: Coroutine[Any, Any, T]) -> Deferred[T]:
         """The response of a coroutine. It runs to its end even if the connection goes first."""

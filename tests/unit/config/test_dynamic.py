@@ -73,7 +73,7 @@ def test_allowed_changes() -> None:
         (Resource(BROKER, "1"), {"node.id": "2"}, ErrorCode.INVALID_REQUEST),
         (Resource(BROKER, ""), {"sasl.jaas.config": "x"}, ErrorCode.INVALID_REQUEST),
         (Resource(GROUP), {"consumer.session.timeout.ms": "1"}, ErrorCode.INVALID_CONFIG),
-        (Resource(CLIENT_METRICS), {}, ErrorCode.INVALID_REQUEST),
+        (Resource(CLIENT_METRICS), {"interval.ms": "99"}, ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_codes_of_the_controllers_rules(resource: Resource, config: dict[str, str], code: ErrorCode) -> None:

@@ -1,6 +1,6 @@
 """Metrics and quota windows."""
 
-from barnabas.config.areas.effect import NO_JMX, NO_MOVES, NO_TELEMETRY
+from barnabas.config.areas.effect import NO_JMX, NO_MOVES
 from barnabas.config.checks import at_least
 from barnabas.config.setting import CLUSTER_WIDE, LOW, int32, int64, string, string_list
 from barnabas.config.table import SettingsTable, settings_area
@@ -54,5 +54,5 @@ class MetricsSettings(SettingsTable):
     )
     replication_quota_window_size_seconds: int = int32(1, "Time span of each sample.", at_least(1), importance=LOW)
     telemetry_max_bytes: int = int32(
-        1_048_576, "Maximum size of a client's telemetry push.", at_least(1), importance=LOW, no_effect=NO_TELEMETRY
+        1_048_576, "Maximum size of a client's telemetry push.", at_least(1), importance=LOW
     )

@@ -26,10 +26,12 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    if context.version >= 3 and not (
+    if context.version >= FIRST_FEATURES_VERSION and not (
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    if context.version >= FIRST_FEATURES_VERSION:
+        context.connection.software = (request.client_software_name, request.client_software_version)
     return _list(context, ErrorCode.NONE)
 
 
@@ -42,9 +44,15 @@ def _refuse_version(context: RequestContext) -> ApiVersionsResponse:
 
 
 def _list(context: RequestContext, error: ErrorCode) -> ApiVersionsResponse:
-    rows = context.broker.dispatcher.table.values()
+    broker = context.broker
+    serves_metrics = broker.client_metrics.is_served
+    rows = [
+        row
+        for row in broker.dispatcher.table.values()
+        if row.is_advertised and (serves_metrics or not row.needs_metrics)
+    ]
     response = ApiVersionsResponse(error_code=error, api_keys=[])
-    for row in sorted((row for row in rows if row.is_advertised), key=lambda row: row.api_key):
+    for row in sorted(rows, key=lambda row: row.api_key):
         lowest = row.min_version if row.advertised_min_version is None else row.advertised_min_version
         response.api_keys.append(ApiVersion(api_key=row.api_key, min_version=lowest, max_version=row.max_version))
     if context.version >= FIRST_FEATURES_VERSION:

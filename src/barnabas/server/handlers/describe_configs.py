@@ -10,9 +10,9 @@ from barnabas.config.describe import (
     BrokerLayers,
     CachedLayers,
     ConfigEntry,
-    ConfigSource,
     describe_broker,
     describe_broker_default,
+    describe_client_metrics,
     describe_group,
     describe_topic,
 )
@@ -110,17 +110,10 @@ def _entries(context: RequestContext, layers: BrokerLayers, resource: ConfigReso
         case ConfigResource(ResourceType.GROUP, name) if name:
             return describe_group(layers, image.config(resource))
         case ConfigResource(ResourceType.CLIENT_METRICS, name) if name:
-            return _client_metrics(image.config(resource).items())
+            return describe_client_metrics(image.config(resource))
         case ConfigResource(ResourceType.GROUP | ResourceType.CLIENT_METRICS, _):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the resource must have a name")
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.type.name} have no settings here")
-
-
-def _client_metrics(values: Iterable[tuple[str, str]]) -> list[ConfigEntry]:
-    return [
-        ConfigEntry(name, value, ConfigSource.CLIENT_METRICS, False, False, (), 0, None)
-        for name, value in sorted(values)
-    ]
 
 
 def _row(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

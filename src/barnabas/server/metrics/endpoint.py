@@ -16,6 +16,7 @@ from barnabas.net.deferred import Deferred
 from barnabas.net.http_request import HttpRequest, HttpResponse, text_response
 from barnabas.net.http_server import HttpServer
 from barnabas.server.metrics.broker_series import LoopIdleness, add_broker, add_process, add_requests, add_traffic
+from barnabas.server.metrics.client_series import add_clients
 from barnabas.server.metrics.exposition import OPEN_METRICS, TEXT, Samples
 from barnabas.server.metrics.group_series import add_groups
 from barnabas.server.metrics.lag_time import LagTimes
@@ -133,4 +134,5 @@ class MetricsEndpoint:
         yield from add_groups(samples, broker, self._times)
         yield from add_requests(samples, broker)
         add_broker(samples, broker, self._idleness)
+        yield from add_clients(samples, broker)
         add_process(samples, figures)

@@ -21,13 +21,19 @@ def escaped(value: str) -> str:
 class Samples:
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
+        self._more: dict[str, Metric] = {}
 
     def of(self, name: str) -> list[str]:
         """The lines of a family, each `{labels} value`, or ` value`. KeyError for a name that is not in the table."""
         lines = self._lines.get(name)
         if lines is None:
-            lines = self._lines[TABLE[name].name] = []
+            row = self._more.get(name) or TABLE[name]
+            lines = self._lines[row.name] = []
         return lines
+
+    def declare(self, row: Metric) -> None:
+        """A family that only this scrape has: what clients push. Its name must not be in the table."""
+        self._more[row.name] = row
 
     def put(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None:
         self.of(name).append(f"{label_text(labels or {})} {value}")
@@ -44,7 +50,7 @@ class Samples:
 
     def render(self, *, open_metrics: bool) -> Generator[None, None, list[bytes]]:
         parts: list[bytes] = []
-        for name, row in TABLE.items():
+        for name, row in (*TABLE.items(), *self._more.items()):
             lines = self._lines.get(name)
             if not lines:
                 continue
@@ -66,10 +72,10 @@ def label_text(labels: Mapping[str, str]) -> str:
 
 
 def _head(row: Metric, open_metrics: bool) -> str:
-    name, kind = row.name, row.kind.value
+    name, kind, text = row.name, row.kind.value, row.help.replace("\\", r"\\").replace("\n", r"\n")
     if row.kind is Kind.COUNTER and not name.endswith("_total"):
         # Readers rename a counter that does not end in _total, so the other spelling has no type.
         kind = "unknown" if open_metrics else "untyped"
     elif open_metrics:
         name = name.removesuffix("_total")
-    return f"# HELP {name} {row.help}\n# TYPE {name} {kind}\n"
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"

@@ -26,6 +26,7 @@ class Source(Enum):
     COORDINATOR = "the coordinator of the group"
     CONTROLLER = "the controller"
     CLUSTER = "every broker, of the cluster"
+    CLIENT = "the broker that the client pushes to"
 
 
 class Metric(NamedTuple):
@@ -215,6 +216,28 @@ def _process() -> list[Metric]:
     ]
 
 
+def _clients() -> list[Metric]:
+    prefix, broker = "kafka_server_clientmetrics_", Source.BROKER
+    info = ("client_id", "client_instance_id", "software_name", "software_version", "address", "principal")
+    more = ("client_rack", "group_id", "group_instance_id", "group_member_id", "transactional_id")
+    return [
+        Metric("kafka_client_info", GAUGE, (*info, *more), "1 for each client that pushes metrics.", Source.CLIENT),
+        Metric(prefix + "clientmetricsinstancecount", GAUGE, (), "Clients that push metrics or have asked.", broker),
+        Metric(
+            prefix + "clientmetricsunknownsubscriptionrequest_total", COUNTER, (), "Pushes for an old request.", broker
+        ),
+        Metric(prefix + "clientmetricsthrottle_total", COUNTER, (), "Clients that came too early.", broker),
+        Metric(prefix + "clientmetricspluginexport_total", COUNTER, (), "Pushes that were taken.", broker),
+        Metric(prefix + "clientmetricspluginerror_total", COUNTER, (), "Pushes that could not be read.", broker),
+        Metric(prefix + "series", GAUGE, (), "Series of clients at the moment; at most 50,000.", broker),
+        Metric(
+            prefix + "dropped_total", COUNTER, (), "Values of clients that were left out: too many, or no use.", broker
+        ),
+    ]
+
+
 TABLE: Final = {
-    row.name: row for part in (_cluster, _partitions, _traffic, _groups, _requests, _broker, _process) for row in part()
+    row.name: row
+    for part in (_cluster, _partitions, _traffic, _groups, _requests, _broker, _clients, _process)
+    for row in part()
 }

@@ -40,7 +40,12 @@ from barnabas.storage.file_slice import FileSlice
 
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ANONYMOUS = "User:ANONYMOUS"
-FOR_EVERYBODY = {ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER}
+FOR_EVERYBODY = {
+    ApiKey.API_VERSIONS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+    ApiKey.PUSH_TELEMETRY,
+}
 OF_TOKENS = {
     ApiKey.CREATE_DELEGATION_TOKEN,
     ApiKey.RENEW_DELEGATION_TOKEN,

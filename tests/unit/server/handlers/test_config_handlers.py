@@ -143,7 +143,7 @@ def test_lists_are_appended_to_and_subtracted_from() -> None:
         (BROKER, "one", "max.connections", SET, "5", ErrorCode.INVALID_REQUEST),
         (BROKER, "", "sasl.jaas.config", SET, "5", ErrorCode.INVALID_REQUEST),
         (BROKER_LOGGER, "1", "root", SET, "DEBUG", ErrorCode.INVALID_REQUEST),
-        (CLIENT_METRICS, "m", "metrics", SET, "*", ErrorCode.INVALID_REQUEST),
+        (CLIENT_METRICS, "m", "interval.ms", SET, "99", ErrorCode.INVALID_REQUEST),
         (GROUP, "g", "consumer.session.timeout.ms", SET, "1", ErrorCode.INVALID_CONFIG),
         (77, "x", "a", SET, "b", ErrorCode.INVALID_REQUEST),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open_metrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
+from telemetry import Pusher
 
 from barnabas import Admin, Consumer, Producer, TopicPartition
 from barnabas.errors import KafkaError
@@ -29,7 +30,10 @@ def broker() -> Iterator[Broker]:
         with Consumer(broker.bootstrap, group_id="readers", enable_auto_commit=False) as consumer:
             consumer.assign([TopicPartition("orders", 0)])
             consumer.commit({TopicPartition("orders", 0): 4})
-        yield broker
+        with Pusher(broker.bootstrap) as pusher:
+            pusher.subscribe()
+            assert pusher.push() == 0
+            yield broker
 
 
 def get(broker: Broker, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
