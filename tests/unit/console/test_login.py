@@ -28,7 +28,7 @@ from barnabas.console.login.password_file import (
     read_entries,
     write_entries,
 )
-from barnabas.console.login.sessions import IDLE_SECONDS, LIFE_SECONDS, MOST_SESSIONS, Session, Sessions
+from barnabas.console.login.sessions import IDLE_SECONDS, LIFE_SECONDS, Session, Sessions
 from barnabas.console.security import PUBLIC
 from barnabas.console.settings import ConsoleSettings
 from barnabas.testing import Broker
@@ -134,11 +134,11 @@ class TestSessions:
         assert ended == ["ann", "bob", "cid"]
 
     def test_their_number_is_bounded(self) -> None:
-        sessions = Sessions()
+        sessions = Sessions(most=50)
         first = sessions.begin(Session("ann"), 0.0)
-        for number in range(MOST_SESSIONS):
-            sessions.begin(Session("bob"), 1.0 + number / MOST_SESSIONS)
-        assert len(sessions) == MOST_SESSIONS and sessions.find(first, 2.0) is None
+        for number in range(50):
+            sessions.begin(Session("bob"), 1.0 + number / 50)
+        assert len(sessions) == 50 and sessions.find(first, 2.0) is None
 
     def test_a_password_shows_nowhere(self) -> None:
         credentials = Credentials("ann", "hidden", "PLAIN")

@@ -31,8 +31,9 @@ class Session:
 class Sessions:
     """Times are monotonic seconds. `on_end` hears of every session that is over."""
 
-    def __init__(self, on_end: Callable[[Session], None] = lambda session: None) -> None:
+    def __init__(self, on_end: Callable[[Session], None] = lambda session: None, most: int = MOST_SESSIONS) -> None:
         self._sessions: dict[str, Session] = {}
+        self._most = most
         self._on_end = on_end
 
     def __len__(self) -> int:
@@ -41,7 +42,7 @@ class Sessions:
     def begin(self, session: Session, now: float) -> str:
         """Its id."""
         self.end_old(now)
-        if len(self._sessions) >= MOST_SESSIONS:
+        if len(self._sessions) >= self._most:
             self.end(min(self._sessions, key=lambda each: self._sessions[each].seen))
         session.began = session.seen = now
         name = secrets.token_urlsafe(32)
