@@ -5,7 +5,7 @@ Changes go through the client of whoever makes them, so that the cluster decides
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barnabas.client.admin.aio import Admin
 from barnabas.client.consumer.aio import Consumer
@@ -22,6 +22,9 @@ _SCAN = {
     "allow.auto.create.topics": "false",
     "check.crcs": "true",
 }
+PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_OWN_LOGIN = ("sasl.jaas.config", "sasl.username", "sasl.password", "sasl.oauthbearer.", "sasl.login.")
+"""Options that say who the console itself is: never those of a user who has logged in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Credentials:
     """A user of the cluster: SASL name and password, for as long as the session lasts."""
 
     user: str
-    password: str
+    password: str = field(repr=False)
     mechanism: str
 
     def as_config(self) -> dict[str, str]:
@@ -53,14 +56,34 @@ class Clients:
 
     @property
     def mechanism(self) -> str:
-        return self._config.get("sasl.mechanism", "SCRAM-SHA-256")
+        """By which users log in: the console's own, unless that has no password."""
+        own = self._config.get("sasl.mechanism", "")
+        return own if own in PASSWORD_MECHANISMS else "SCRAM-SHA-512"
+
+    @property
+    def users(self) -> int:
+        return sum(1 for credentials in self._admins if credentials is not None)
+
+    async def try_login(self, credentials: Credentials) -> None:
+        """Over a new connection. Raises AuthenticationError, or another KafkaError; then nothing of it is kept."""
+        admin = self._make_admin(credentials)
+        try:
+            await admin.describe_cluster(timeout=CALL_SECONDS)
+        except BaseException:
+            await admin.close()
+            raise
+        if self._admins.setdefault(credentials, admin) is not admin:
+            await admin.close()
 
     def admin(self, credentials: Credentials | None = None) -> Admin:
         """One per user, kept."""
         if credentials not in self._admins:
-            own = {"default.api.timeout.ms": str(int(CALL_SECONDS * 1000))}
-            self._admins[credentials] = Admin.from_config(self._options(AdminOptions, credentials, own))
+            self._admins[credentials] = self._make_admin(credentials)
         return self._admins[credentials]
+
+    def _make_admin(self, credentials: Credentials | None) -> Admin:
+        own = {"default.api.timeout.ms": str(int(CALL_SECONDS * 1000))}
+        return Admin.from_config(self._options(AdminOptions, credentials, own))
 
     def consumer(self, credentials: Credentials | None = None, **own: str) -> Consumer:
         """For assigned partitions; the caller closes it."""
@@ -81,8 +104,12 @@ class Clients:
         own: Mapping[str, str],
     ) -> dict[str, str]:
         login = credentials.as_config() if credentials else {}
-        replaced = {"sasl.jaas.config"} if login else set()
-        given = {key: value for key, value in self._config.items() if key in kind.settings and key not in replaced}
+        replaced = _OWN_LOGIN if login else ()
+        given = {
+            key: value
+            for key, value in self._config.items()
+            if key in kind.settings and not (replaced and key.startswith(replaced))
+        }
         return {
             "client.id": CLIENT_ID,
             **given,

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Mapping
 
+from barnabas.client.admin.types import AclOperation
 from barnabas.console.alarms.alarms import AlarmEvent, Alarms
 from barnabas.console.alarms.channels import Channel
 from barnabas.console.alarms.event_log import EventLog
@@ -14,6 +15,11 @@ from barnabas.console.clients import Clients
 from barnabas.console.collector import Collector
 from barnabas.console.database import Database
 from barnabas.console.history_store import HistoryStore
+from barnabas.console.login.actor import NOBODY, ActingClients, current_actor
+from barnabas.console.login.login import Login
+from barnabas.console.login.password_file import PasswordFile
+from barnabas.console.login.visible import NOTHING as NOTHING_VISIBLE
+from barnabas.console.login.visible import VisibleCollector
 from barnabas.console.recent import RecentHistory, values_of
 from barnabas.console.security import Guard
 from barnabas.console.settings import ConsoleSettings
@@ -30,11 +36,18 @@ class Console:
     def __init__(
         self, config: Mapping[str, str], host: str, port: int, settings: ConsoleSettings | None = None
     ) -> None:
-        """Raises DatabaseError if the history cannot be opened."""
+        """Raises DatabaseError and PasswordFileError."""
         settings = settings or ConsoleSettings()
-        self.guard = Guard(host, port)
-        self.read_only = settings.read_only
-        self.clients = Clients(config)
+        self.guard = Guard(host, port, settings.host_names)
+        self._read_only = settings.read_only
+        self._own_clients = Clients(config)
+        self.clients = ActingClients(self._own_clients)
+        mechanism = settings.login_mechanism or self._own_clients.mechanism
+        self.login = Login(
+            self._own_clients,
+            file=PasswordFile(settings.users) if settings.users else None,
+            mechanism=mechanism if settings.cluster_login else None,
+        )
         self.recent = RecentHistory()
         self.notifier = Notifier([Channel(each) for each in settings.alarms.channels])
         self.alarms = Alarms(settings.alarms.rules, self.notifier.tell)
@@ -49,12 +62,24 @@ class Console:
         self._flush: asyncio.Task[None] | None = None
 
     @property
-    def collector(self) -> Collector:
+    def collector(self) -> Collector | VisibleCollector:
+        """As whoever makes the request may see it."""
         assert self._collector is not None, "the console has not started"
-        return self._collector
+        actor = current_actor()
+        if actor is None or actor.credentials is None:
+            return self._collector
+        return VisibleCollector(
+            self._collector, actor.credentials, actor.visible or NOTHING_VISIBLE, self.login.visible_to
+        )
+
+    @property
+    def read_only(self) -> bool:
+        """Whether whoever makes the request may change nothing."""
+        actor = current_actor()
+        return self._read_only or bool(actor and actor.session and actor.session.read_only)
 
     def start(self) -> None:
-        self._collector = Collector(self.clients)
+        self._collector = Collector(self._own_clients)
         self._collector.listeners.append(self._on_view)
         self._collector.start()
         self.notifier.start()
@@ -65,8 +90,10 @@ class Console:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.notifier.close()
-        await self.collector.close()
-        await self.clients.close()
+        if self._collector is not None:
+            await self._collector.close()
+        await self.login.close()
+        await self._own_clients.close()
         if self._flush is not None:
             await self._flush
         if self._database is not None:
@@ -74,12 +101,37 @@ class Console:
             self._database.close()
 
     def check_writable(self) -> None:
-        if self.read_only:
+        if self._read_only:
             raise PermissionError("this console is read-only")
+        if self.read_only:
+            raise PermissionError("this user may look, and change nothing")
 
-    def audit(self, action: str, subject: str) -> None:
-        """One line per change, after the cluster has agreed to it."""
-        _audit.info("%s %s", action, ascii(subject))
+    def audit(self, action: str, subject: str, outcome: str = "done") -> None:
+        """One line per change: who, from where, what, how it ended. An endpoint calls it once the cluster has agreed;
+        for whatever else is tried `app` does."""
+        actor = current_actor()
+        if actor is not None:
+            actor.audited.append(action)
+        who, where = (actor.name, actor.address) if actor else (NOBODY, NOBODY)
+        plain = outcome.encode("unicode_escape").decode()[:500]
+        _audit.info("%s from %s: %s %s: %s", who, where, action, ascii(subject)[:500], plain)
+
+    def may_see(self, kind: str, name: str) -> bool:
+        """Whether a topic or group may be shown; what is about neither may."""
+        actor = current_actor()
+        if actor is None or actor.credentials is None:
+            return True
+        visible = actor.visible or NOTHING_VISIBLE
+        return {"topic": name in visible.topics, "group": name in visible.groups}.get(kind, True)
+
+    async def check_cluster_right(self) -> None:
+        """For changes of the console itself, such as silencing an alarm: those who may alter the cluster may."""
+        actor = current_actor()
+        if actor is None or actor.credentials is None:
+            return
+        described = await self.clients.admin().describe_cluster(include_authorized_operations=True)
+        if AclOperation.ALTER not in (described.authorized_operations or ()):
+            raise PermissionError(f"this needs the right to alter the cluster, which {actor.name} does not have")
 
     # --- history and alarms ---
     def _on_view(self, view: ClusterView, now: float) -> None:
@@ -98,7 +150,8 @@ class Console:
 
     async def _watch_alarms(self) -> None:
         while True:
-            self.alarms.evaluate(self.collector.view)
+            if self._collector is not None:
+                self.alarms.evaluate(self._collector.view)
             await asyncio.sleep(ALARM_SECONDS)
 
     def _keep_event(self, event: AlarmEvent) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 import socket
 import sys
 import threading
@@ -12,6 +13,14 @@ import uvicorn
 from barnabas.console.app import make_app
 from barnabas.console.console import Console
 from barnabas.console.settings import ConsoleSettings
+
+MOST_CONNECTIONS = 1000
+"""Further ones get 503: thousands of tabs must not cost the console its memory."""
+OPEN_FILES = 8192
+
+
+class CertificateError(Exception):
+    """The page cannot be served by TLS; the text says why."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -31,10 +40,27 @@ def listen(host: str, port: int) -> socket.socket:
 def make_server(
     config: Mapping[str, str], host: str, port: int, settings: ConsoleSettings | None = None
 ) -> uvicorn.Server:
-    app = make_app(Console(config, host, port, settings))
+    """Raises DatabaseError, PasswordFileError and CertificateError."""
+    settings = settings or ConsoleSettings()
     served = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2, lifespan="on"
+        make_app(Console(config, host, port, settings)),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        lifespan="on",
+        ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
+        # Only a proxy that is named may say where a request comes from.
+        proxy_headers=settings.trusted_proxy is not None,
+        forwarded_allow_ips=settings.trusted_proxy or "",
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.private_key,
     )
+    try:
+        served.load()
+    except OSError as error:
+        raise CertificateError(f"cannot use {settings.certificate}: {error.strerror or error}") from None
     return uvicorn.Server(served)
 
 
@@ -49,12 +75,13 @@ def serve(
 ) -> None:
     """Port 0 is any free port; `on_ready` gets the address of the page."""
     _show_audit_lines()
+    _raise_file_limit()
     listener = listen(host, port)
     port = listener.getsockname()[1]
     server = make_server(config, host, port, settings)
     if until_stdin_ends:
         threading.Thread(target=_stop_after_stdin, args=[server], daemon=True).start()
-    on_ready(f"http://{host}:{port}")
+    on_ready(f"{'https' if settings and settings.certificate else 'http'}://{host}:{port}")
     server.run(sockets=[listener])
 
 
@@ -62,6 +89,13 @@ def _stop_after_stdin(server: uvicorn.Server) -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
     server.should_exit = True
+
+
+def _raise_file_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _show_audit_lines() -> None:

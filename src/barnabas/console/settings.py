@@ -13,3 +13,20 @@ class ConsoleSettings:
     read_only: bool = False
     history: Path | None = None
     alarms: AlarmSettings = field(default_factory=AlarmSettings)
+    users: Path | None = None
+    """Password file of the console's own users. Neither this nor `cluster_login`: nobody has to log in."""
+    cluster_login: bool = False
+    """Users of the cluster log in, and act with connections of their own."""
+    login_mechanism: str | None = None
+    """By which they log in at the cluster; that of the console's own connection where left out."""
+    host_names: tuple[str, ...] = ()
+    """Further names under which browsers reach it."""
+    certificate: Path | None = None
+    private_key: Path | None = None
+    """PEM files; with them the page is served by TLS."""
+    trusted_proxy: str | None = None
+    """Address of a proxy whose X-Forwarded-For and -Proto are believed."""
+
+    @property
+    def needs_login(self) -> bool:
+        return self.users is not None or self.cluster_login

@@ -226,9 +226,14 @@ def test_changes(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="barnabas.console.audit"):
         in_console(broker, work)
     assert [each.getMessage() for each in caplog.records if each.name == "barnabas.console.audit"] == [
-        "create topic 'made-here'",
-        "set 'made-here retention.ms=60000'",
-        "delete topic 'made-here'",
+        "- from ?: POST '/api/topics': refused",
+        "- from ?: POST '/api/topics': refused",
+        "- from ?: create topic 'made-here': done",
+        "- from ?: set 'made-here retention.ms=60000': done",
+        "- from ?: POST '/api/topics/made-here/settings': failed: topic made-here: retention.ms: 'soon' is not allowed,"
+        " it must be a whole number (long)",
+        "- from ?: POST '/api/topics/made-here/delete': failed: the name does not match",
+        "- from ?: delete topic 'made-here': done",
     ]
 
 

@@ -8,13 +8,13 @@ A password is salted and hashed in this process; the brokers never see it, and n
 """
 
 import argparse
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, Refused, UsageError, key_values, noun_main, with_admin
 from barnabas.cli.numbers import int32
 from barnabas.cli.output import Output, rows_output
+from barnabas.cli.password import add_password_options, password_of
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -55,9 +55,7 @@ def _mechanism_argument(parser: argparse.ArgumentParser, default: str) -> None:
 
 def _password_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("user", metavar="USER")
-    given = parser.add_mutually_exclusive_group()
-    given.add_argument("--password", help="others can see it in the list of processes: rather use a file or stdin")
-    given.add_argument("--password-file", metavar="FILE", help="its first line; - is stdin")
+    add_password_options(parser)
     parser.add_argument("--iterations", metavar="N", type=int32, default=DEFAULT_ITERATIONS, help="4096 to 16384")
 
 
@@ -201,37 +199,11 @@ def _credentials(admin: "Admin", user: str) -> "tuple[ScramCredential, ...]":
 def _set_password(admin: "Admin", options: argparse.Namespace, mechanisms: "Sequence[ScramMechanism]") -> None:
     from barnabas.client.admin.types import ScramUpsertion
 
-    password = _password(options)
+    password = password_of(options)
     admin.alter_user_scram_credentials(
         ScramUpsertion(user=options.user, password=password, mechanism=each, iterations=options.iterations)
         for each in mechanisms
     )
-
-
-def _password(options: argparse.Namespace) -> str:
-    """From the option, a file, the terminal, or the first line of stdin."""
-    password: str
-    if options.password is not None:
-        password = options.password
-    elif options.password_file not in (None, "-"):
-        try:
-            with open(options.password_file, encoding="utf-8") as file:
-                password = file.readline().rstrip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {options.password_file}: {error}") from None
-    elif sys.stdin is None:
-        raise UsageError("stdin is closed: give --password-file")
-    elif options.password_file is None and sys.stdin.isatty():
-        from getpass import getpass
-
-        password = getpass(f"Password of {options.user}: ")
-        if getpass("Again: ") != password:
-            raise UsageError("the two passwords differ; nothing was changed")
-    else:
-        password = sys.stdin.readline().rstrip("\r\n")
-    if not password:
-        raise UsageError("the password is empty; nothing was changed")
-    return password
 
 
 def _mechanisms(words: Sequence[str]) -> "list[ScramMechanism]":

@@ -11,11 +11,18 @@ from barnabas.console.console import Console
 from barnabas.console.paging import BadQuery
 
 SHOWN_EVENTS = 200
+SUBJECTS = {
+    **dict.fromkeys(("lag", "time-lag", "lag-not-falling", "consumer-gone"), "group"),
+    **dict.fromkeys(("no-traffic", "out-of-sync", "offline"), "topic"),
+}
+"""What the subjects of a kind of alarm are; the others are about brokers and the cluster."""
 LONGEST_SILENCE_MINUTES = 30 * 24 * 60
 
 
 async def get_alarms(console: Console, request: Request) -> Any:
     now, alarms = time.time(), console.alarms
+    # Of a rule that is not there any more it is not known what it was about.
+    subjects = {each.name: SUBJECTS.get(each.kind, "") for each in alarms.rules}
     return {
         "firing": [
             {
@@ -29,10 +36,12 @@ async def get_alarms(console: Console, request: Request) -> Any:
                 "isSilenced": alarms.is_silenced(each.rule.name, each.subject, now),
             }
             for each in alarms.firing
+            if console.may_see(SUBJECTS.get(each.rule.kind, ""), each.subject)
         ],
         "events": [
             {"at": each.at, "rule": each.rule, "subject": each.subject, "event": each.event, "text": each.text}
             for each in list(alarms.events)[-SHOWN_EVENTS:][::-1]
+            if console.may_see(subjects.get(each.rule, "topic"), each.subject)
         ],
         "rules": [
             {
@@ -47,7 +56,9 @@ async def get_alarms(console: Console, request: Request) -> Any:
             for each in alarms.rules
         ],
         "silences": [
-            {"rule": each.rule, "subject": each.subject, "until": each.until} for each in alarms.silences(now)
+            {"rule": each.rule, "subject": each.subject, "until": each.until}
+            for each in alarms.silences(now)
+            if console.may_see(subjects.get(each.rule, "topic"), each.subject)
         ],
         "channels": [
             {"kind": each.kind, "place": each.place, "lastError": each.last_error} for each in console.notifier.channels
@@ -64,6 +75,7 @@ async def silence(console: Console, request: Request) -> Any:
         raise BadQuery(f"minutes is a number from 0 to {LONGEST_SILENCE_MINUTES}")
     if rule not in {each.name for each in console.alarms.rules}:
         raise LookupError(f"there is no alarm {rule}")
+    await console.check_cluster_right()
     console.alarms.silence(rule, subject, time.time() + minutes * 60)
     console.audit("silence", f"{rule}: {subject} for {minutes} min")
     return {"ok": True}

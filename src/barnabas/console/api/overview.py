@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from barnabas.console.api.login import session_of
 from barnabas.console.console import Console
 from barnabas.console.paging import BadQuery
 from barnabas.console.view import ClusterView
@@ -18,8 +19,8 @@ RANGES = {"1h": 3600, "6h": 6 * 3600, "2d": 2 * 86_400, "14d": 14 * 86_400, "90d
 async def get_session(console: Console, request: Request) -> Any:
     """What the page needs first: the token for changes, and whether it may make any."""
     return {
-        "token": console.guard.token(request.scope["session_id"]),
         "readOnly": console.read_only,
+        **session_of(console),
         "bootstrap": console.clients.bootstrap,
         "ranges": list(RANGES) if console.store else ["1h"],
     }
@@ -109,6 +110,9 @@ async def get_history(console: Console, request: Request) -> Any:
     series, wanted, now = request.query_params.get("series", ""), request.query_params.get("range", "1h"), time.time()
     if wanted not in RANGES:
         raise BadQuery(f"range is one of {', '.join(RANGES)}")
+    kind, _, name = series.partition("/")
+    if not console.may_see(kind.partition(".")[0], name):
+        raise LookupError(f"there is no {kind.partition('.')[0]} {name}")
     values: Iterable[float]
     if wanted == "1h" or console.store is None:
         times, values = console.recent.read(series, now)

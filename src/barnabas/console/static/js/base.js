@@ -23,6 +23,7 @@ export async function ask(path, body) {
   let response;
   try { response = await fetch("/api" + path, options); }
   catch { throw new Error("The console does not respond."); }
+  if (response.status === 401) { location.assign("/login?to=" + encodeURIComponent(location.pathname + location.search)); throw new Error("Log in again."); }
   const content = await response.json();
   if (!response.ok) throw Object.assign(new Error(content.error.message), content.error);
   return content;

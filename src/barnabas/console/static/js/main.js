@@ -1,6 +1,7 @@
 import { html, render, useEffect } from "/static/vendor/ui.js";
 import { Link, ask, place, session } from "/static/js/base.js";
 import { Brokers, Group, Groups, Overview, Topic, Topics } from "/static/js/pages.js";
+import { Account } from "/static/js/account.js";
 import { Alarms } from "/static/js/alarms.js";
 
 const MENU = [["/", "Overview"], ["/topics", "Topics"], ["/groups", "Groups"], ["/brokers", "Brokers"], ["/alarms", "Alarms"]];
@@ -12,7 +13,7 @@ function App() {
   useEffect(() => { document.title = (MENU.find(([to]) => to === here)?.[1] || "Group") + " – Barnabas"; }, [here]);
   const name = path.startsWith("/topics/") ? decodeURIComponent(path.slice(8)) : null;
   return html`<div class="shell"><nav aria-label="Pages"><strong>Barnabas</strong>${MENU.map(([to, title]) => html`<${Link} to=${to}
-    aria-current=${to === here || (to === "/groups" && here === "/group") ? "page" : null}>${title}<//>`)}</nav>
+    aria-current=${to === here || (to === "/groups" && here === "/group") ? "page" : null}>${title}<//>`)}<${Account} /></nav>
     <main>${name !== null ? html`<${Topic} key=${name} name=${name} />` : html`<${PAGES[path] || Overview} key=${path} />`}</main></div>`;
 }
 
