@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from barnabas.config.areas.effect import NO_MOVES
 from barnabas.config.checks import at_least
 from barnabas.config.faults import read_values
 from barnabas.config.setting import CLUSTER_WIDE, INT64_MAX, int64
@@ -30,7 +29,6 @@ class BrokerQuotas(SettingsTable):
         "Bytes per second that are moved at most between log directories.",
         at_least(0),
         update=CLUSTER_WIDE,
-        no_effect=NO_MOVES,
     )
 
     @classmethod

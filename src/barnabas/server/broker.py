@@ -89,6 +89,7 @@ class Broker:
         self.tokens = DelegationTokens(self.config.delegation_token_secret_key, lambda: self.cluster.image, self.clock)
         self.housekeeping = parts.housekeeping
         self.compaction = parts.compaction
+        self.directory_moves = parts.directory_moves
         self._network = parts.network
         self._liveness = parts.liveness
         self._leader_balancing = parts.leader_balancing
@@ -189,6 +190,7 @@ class Broker:
         self._leader_balancing.start()
         self._token_expiry.start()
         self.compaction.start(self.config)
+        self.directory_moves.start()
         self._server.serve()
         self.state = RUNNING
 
@@ -216,6 +218,7 @@ class Broker:
         await _stopped("the watch over other brokers", self._liveness.stop())
         await _stopped("housekeeping", self.housekeeping.stop())
         await _stopped("compaction", self.compaction.stop())
+        await _stopped("moves between log directories", self.directory_moves.stop())
         self._reserves.release_if_short()
         epoch = self.cluster.broker_epoch
         await _stopped("the creation of topics", self.auto_topic_creation.stop())
@@ -236,6 +239,7 @@ class Broker:
         For brokers in a test's process. The loop has stopped, and `compaction` with it.
         """
         self._executor.shutdown(cancel_futures=True)
+        self.directory_moves.abandon()
         self.record_work.close()
         self.cluster.abandon()
         self.log_directories.release()
@@ -244,6 +248,7 @@ class Broker:
         await self._liveness.stop()
         await self.delayed.stop()
         await self.auto_topic_creation.stop()
+        await self.directory_moves.stop()
         await self.transactions.stop()
         await self.groups.stop()
         await self._server.stop(0)
@@ -381,6 +386,7 @@ class Broker:
         quotas = self.settings.quotas
         self.replicas.leader_throttle.set_rate(quotas.leader_replication_throttled_rate)
         self.replicas.follower_throttle.set_rate(quotas.follower_replication_throttled_rate)
+        self.directory_moves.throttle.set_rate(quotas.replica_alter_log_dirs_io_max_bytes_per_second)
 
 
 async def _stopped(what: str, stopping: Awaitable[object]) -> None:

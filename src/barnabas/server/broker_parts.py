@@ -32,6 +32,7 @@ from barnabas.server.compaction import Compaction
 from barnabas.server.controller_channel import ControllerChannel
 from barnabas.server.controller_client import ControllerClient
 from barnabas.server.delayed import DelayedMessages
+from barnabas.server.directory_moves import DirectoryMoves
 from barnabas.server.disk_reserves import DiskReserves
 from barnabas.server.flusher import Flusher
 from barnabas.server.followers import Followers
@@ -98,6 +99,7 @@ class BrokerParts:
     authorizer: Authorizer | None
     housekeeping: Housekeeping
     compaction: Compaction
+    directory_moves: DirectoryMoves
 
 
 def make_parts(
@@ -126,6 +128,7 @@ def make_parts(
     def on_offline(_directory: LogDirectory, _error: StorageError) -> None:
         # May be called by a flush thread.
         loop.call_soon_threadsafe(replicas.on_directory_offline)
+        loop.call_soon_threadsafe(directory_moves.on_directory_offline)
 
     def on_roll(log: Log) -> None:
         # What is closed goes to the disk, so that recovery need not scan it.
@@ -209,7 +212,25 @@ def make_parts(
     housekeeping = Housekeeping(lambda: settings.config, clock, replicas, log_directories, flusher, executor)
     housekeeping.on_file_removal = reserves.fill
     compaction = Compaction(clock, replicas)
-    replicas.on_log_deleted = compaction.on_log_deleted
+    directory_moves = DirectoryMoves(
+        log_directories,
+        replicas,
+        compaction,
+        clock,
+        timers,
+        config.num_replica_alter_log_dirs_threads or len(config.log_directories),
+        lambda: settings.config.replica_fetch_backoff_ms,
+        throttle_windows=(
+            config.alter_log_dirs_replication_quota_window_num,
+            config.alter_log_dirs_replication_quota_window_size_seconds * 1000,
+        ),
+    )
+
+    def on_log_deleted(log: Log) -> None:
+        directory_moves.on_deleted(log)
+        compaction.on_log_deleted(log)
+
+    replicas.on_log_deleted = on_log_deleted
     return BrokerParts(
         settings=settings,
         clock=clock,
@@ -244,6 +265,7 @@ def make_parts(
         authorizer=_authorizer(config, clock),
         housekeeping=housekeeping,
         compaction=compaction,
+        directory_moves=directory_moves,
     )
 
 

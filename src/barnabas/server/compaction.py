@@ -10,6 +10,7 @@ from barnabas.config.broker import BrokerConfig
 from barnabas.server.replicas import Replicas
 from barnabas.storage.cleaner.log_cleaner import CleanerSettings, LogCleaner
 from barnabas.storage.log import Log
+from barnabas.types import TopicPartition
 
 Result = TypeVar("Result")
 
@@ -39,6 +40,7 @@ class Compaction:
         self._replicas = replicas
         self._cleaner: LogCleaner | None = None
         """From the start on, since most of its settings are fixed then, those of the cluster's image included."""
+        self._paused: set[TopicPartition] = set()
 
     def start(self, config: BrokerConfig) -> None:
         settings = CleanerSettings(
@@ -54,6 +56,8 @@ class Compaction:
             self._clock,
             LoopCalls(asyncio.get_running_loop()),
         )
+        for topic_partition in self._paused:
+            self._cleaner.pause(topic_partition)
         self._cleaner.start()
 
     def on_config(self, config: BrokerConfig) -> None:
@@ -64,6 +68,21 @@ class Compaction:
     def on_log_deleted(self, log: Log) -> None:
         if self._cleaner is not None:
             self._cleaner.on_deleted(log)
+
+    def pause(self, topic_partition: TopicPartition) -> None:
+        """While its log is copied to another directory: the copy must not lack what is cleaned, nor have both."""
+        self._paused.add(topic_partition)
+        if self._cleaner is not None:
+            self._cleaner.pause(topic_partition)
+
+    def resume(self, topic_partition: TopicPartition) -> None:
+        self._paused.remove(topic_partition)
+        if self._cleaner is not None:
+            self._cleaner.resume(topic_partition)
+
+    def copy_checkpoint(self, log: Log, copy: Log) -> Callable[[], None]:
+        """The copy is as clean as the log. Returns what is to be done in a thread; it raises as a write does."""
+        return (lambda: None) if self._cleaner is None else self._cleaner.copy_checkpoint(log, copy)
 
     async def stop(self) -> None:
         """The loop must run on until the threads have ended: they may be waiting for it."""

@@ -135,6 +135,13 @@ class HostedPartition:
         """The log was cut: its end belonged to a leader that is none any more."""
         self.state.on_truncate(self.log.log_end_offset)
 
+    def replace_log(self, log: Log) -> None:
+        """The same log is in another directory now; nothing was appended in between."""
+        self.log = log
+        if log.needs_flush:
+            # What was flushed of the other one is on the disk, but not of this one.
+            self._flusher.request(self)
+
     def commits_at_once(self, acks: int) -> bool:
         """Whether `must_wait` will be False after an append, if this broker leads: nobody to wait for, no flush due."""
         return self.log.state.config.flush_messages == NEVER and (acks != ACKS_ALL or self.state.alone)

@@ -63,6 +63,8 @@ class Replicas:
         self.isr_expands = 0
         """Of partitions that this broker leads."""
         self.on_log_deleted: Callable[[Log], None] | None = None
+        self.on_hosted: Callable[[HostedPartition], None] | None = None
+        """Called with a partition that is here now, at the start or since."""
         self.on_isr_proposed: Callable[[HostedPartition | UnopenedPartition], None] | None = None
         """Called with a partition whose state proposes another ISR."""
 
@@ -198,6 +200,7 @@ class Replicas:
             config = self._topic_config(image, topic)
             for hosted in partitions.values():
                 hosted.log.update_config(config)
+                self._directories.moves.update_config(hosted.log.topic_partition, config)
                 hosted.on_config_changed()
 
     def _host(self, image: ClusterImage, topic: TopicImage, partition: PartitionImage, before: ClusterImage) -> None:
@@ -219,6 +222,8 @@ class Replicas:
             hosted = partitions[partition.partition] = HostedPartition(
                 log, state, self._purgatory, self._flusher, self._timers, self.traffic.open(topic.name)
             )
+            if self.on_hosted is not None:
+                self.on_hosted(hosted)
         elif hosted.state.is_leader and partition.leader_epoch == hosted.state.leader_epoch:
             change = len(partition.in_sync_replicas) - len(hosted.state.in_sync_replicas)
             self.isr_shrinks += change < 0

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,8 @@ OnDone = Callable[[Exception | None], None]
 
 class _Cut(NamedTuple):
     hosted: HostedPartition
+    log: Log
+    """It may be another one, in another directory, when the checkpoint was written."""
     leader_epoch: int
     offset: int
     starts_over: bool
@@ -39,11 +42,11 @@ class Truncations:
 
     def cut(self, hosted: HostedPartition, leader_epoch: int, offset: int, on_done: OnDone) -> None:
         """Remove everything from the offset on, if the leader epoch is still that one."""
-        self._add(_Cut(hosted, leader_epoch, offset, False, on_done))
+        self._add(_Cut(hosted, hosted.log, leader_epoch, offset, False, on_done))
 
     def start_over(self, hosted: HostedPartition, leader_epoch: int, offset: int, on_done: OnDone) -> None:
         """Empty the log; the next record gets the offset."""
-        self._add(_Cut(hosted, leader_epoch, offset, True, on_done))
+        self._add(_Cut(hosted, hosted.log, leader_epoch, offset, True, on_done))
 
     async def stop(self) -> None:
         self._waiting.clear()
@@ -84,7 +87,7 @@ class Truncations:
 
     def _still_holds(self, cut: _Cut) -> bool:
         state, log = cut.hosted.state, cut.hosted.log
-        holds = not state.is_leader and state.leader_epoch == cut.leader_epoch and not log.closed
+        holds = not state.is_leader and state.leader_epoch == cut.leader_epoch and log is cut.log and not log.closed
         if not holds:
             cut.on_done(KafkaError(ErrorCode.FENCED_LEADER_EPOCH))
         return holds

@@ -16,6 +16,8 @@ CLEANED_SUFFIX: Final = ".cleaned"
 SWAP_SUFFIX: Final = ".swap"
 DELETED_FOLDER_SUFFIX: Final = "-delete"
 STRAY_FOLDER_SUFFIX: Final = "-stray"
+FUTURE_FOLDER_SUFFIX: Final = "-future"
+LONGEST_FOLDER_NAME: Final = 255
 CLUSTER_METADATA_FOLDER: Final = "__cluster_metadata-0"
 """Kafka's own metadata log; it may be among the partitions but is not ours."""
 SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
@@ -25,7 +27,8 @@ PARTITION_METADATA: Final = "partition.metadata"
 
 _OFFSET_NAME = re.compile(r"([0-9]{20})(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?")
 _PARTITION_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]*)")
-_LONGEST_DELETED_TOPIC = 255 - len(DELETED_FOLDER_SUFFIX) - 33 - 11
+_FUTURE_FOLDER = re.compile(r"(.+-[0-9]+)\.[0-9a-f]{32}-future")
+_LONGEST_DELETED_TOPIC = LONGEST_FOLDER_NAME - len(DELETED_FOLDER_SUFFIX) - 33 - 11
 """A folder's name has 255 bytes; a dot and 32 hexadecimal digits and the partition number need their part of it."""
 
 
@@ -50,6 +53,17 @@ def parse_folder_name(name: str) -> TopicPartition | None:
     if match is None or match[1] in (".", "..") or is_deleted_folder(name):
         return None
     return TopicPartition(match[1], int(match[2]))
+
+
+def future_folder_name(topic_partition: TopicPartition) -> str:
+    """The folder of a copy that is to replace the log in another log directory. Not shortened, as in Kafka: the topic
+    must be found in it again, so one with a very long name cannot be moved."""
+    return f"{folder_name(topic_partition)}.{uuid.uuid4().hex}{FUTURE_FOLDER_SUFFIX}"
+
+
+def parse_future_folder_name(name: str) -> TopicPartition | None:
+    match = _FUTURE_FOLDER.fullmatch(name)
+    return None if match is None else parse_folder_name(match[1])
 
 
 def deleted_folder_name(topic_partition: TopicPartition) -> str:

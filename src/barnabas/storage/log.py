@@ -236,6 +236,14 @@ class Log:
         except OSError as error:
             raise self.state.fail(error, "swapping cleaned segments of") from error
 
+    def relocate(self, directory: str) -> None:
+        """The folder has another name now. Open files stay usable."""
+        self.directory = self.state.directory = directory
+        self.leader_epochs.path = os.path.join(directory, LEADER_EPOCH_CHECKPOINT)
+        self.transactions.checksums.relocate(directory)
+        for segment in self.segments:
+            segment.relocate(directory)
+
     # ---- flushing
 
     @property

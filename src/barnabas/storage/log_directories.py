@@ -14,6 +14,7 @@ from barnabas.storage.broker_epochs import BrokerEpochs
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import ConfigFor, LogDirectory, OnOffline, OnRoll
+from barnabas.storage.log_moves import LogMoves
 from barnabas.storage.partition_metadata import write_partition_metadata
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
@@ -50,6 +51,7 @@ class LogDirectories:
             for path in dict.fromkeys(paths)
         ]
         self._logs: dict[TopicPartition, Log] = {}
+        self.moves = LogMoves(self._files, self.directories, self._logs)
         self.epochs = BrokerEpochs(self._files, self.directories)
 
     # ---- start and stop
@@ -127,12 +129,11 @@ class LogDirectories:
                     directory.load(config_for, now_ms, executor)
             else:
                 directory.load(config_for, now_ms, None)
-            _set_strays_aside(directory, is_stray)
-            for topic_partition, log in directory.logs.items():
-                if topic_partition in self._logs:
-                    other = self._logs[topic_partition].directory
-                    raise StorageError(f"{topic_partition} is in two log directories: {other} and {log.directory}")
-                self._logs[topic_partition] = log
+            self.moves.set_strays_aside(directory, is_stray)
+        try:
+            self.moves.settle(now_ms)
+        except OSError as error:
+            raise StorageError(f"loading the log directories: {error}") from error
 
     def shutdown(self, broker_epoch: int = -1, *, threads_per_directory: int = 4) -> None:
         """Closes every log and marks the directories as cleanly shut down. The flushes of many logs overlap."""
@@ -176,7 +177,7 @@ class LogDirectories:
         *,
         is_new: bool = True,
     ) -> Log:
-        """The log of a partition, made in the directory with the fewest logs if there is none yet.
+        """The log of a partition, made in the directory that `moves` knows for it if there is none yet.
 
         Raises KafkaError (KAFKA_STORAGE_ERROR) if no directory can hold it, if the log on disk is damaged, or if it is
         not new and may be in a directory that is offline; INCONSISTENT_TOPIC_ID if there is one of another topic id.
@@ -188,13 +189,11 @@ class LogDirectories:
             return log
         if topic_partition in self.damaged:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self.damaged[topic_partition])
-        online = [directory for directory in self.directories if not directory.is_offline]
-        if not online:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "no log directory is online")
-        if not is_new and len(online) < len(self.directories):
-            offline = ", ".join(directory.path for directory in self.directories if directory.is_offline)
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic_partition} may be in {offline}, which is offline")
-        directory = min(online, key=lambda directory: len(directory.logs))
+        offline = [directory.path for directory in self.directories if directory.is_offline]
+        if not is_new and 0 < len(offline) < len(self.directories):
+            message = f"{topic_partition} may be in {', '.join(offline)}, which is offline"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message)
+        directory = self.moves.directory_for_new(topic_partition)
         log = directory.create_log(topic_partition, topic_id, TopicConfig() if config is None else config, now_ms)
         self._logs[topic_partition] = log
         return log
@@ -203,12 +202,14 @@ class LogDirectories:
         """Removes the log at once; its files are deleted later, see `delete_due_files`."""
         log = self._logs.pop(topic_partition)
         self.directory_of(log).delete_log(topic_partition, now_ms)
+        self.moves.cancel(topic_partition, now_ms)
 
     def delete_refused(self, topic_partition: TopicPartition, now_ms: int) -> None:
         """The same for a log that was refused as damaged, if it was."""
         for directory in self.directories:
             if topic_partition in directory.damaged:
                 directory.delete_refused(topic_partition, now_ms)
+        self.moves.cancel(topic_partition, now_ms)
 
     def set_aside_refused(self, topic_partition: TopicPartition) -> str | None:
         """Where the files of a log are kept from now on that was refused as damaged; None if none was."""
@@ -275,15 +276,3 @@ class LogDirectories:
 
     def delete_due_files(self, now_ms: int) -> int:
         return sum(directory.deletions.delete_due(now_ms) for directory in self.directories)
-
-
-def _set_strays_aside(directory: LogDirectory, is_stray: Callable[[LogDirectory, Log], bool]) -> None:
-    for log in [each for each in directory.logs.values() if is_stray(directory, each)]:
-        if directory.is_offline:
-            return
-        try:
-            renamed = directory.set_aside(log.topic_partition)
-        except StorageError as error:
-            logger.error("%s", error)
-        else:
-            logger.warning("%s is not on this broker any more: kept as %s", log.topic_partition, renamed)

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from typing import Final
 
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import StorageError
+from barnabas.errors import KafkaError, StorageError
 from barnabas.storage.checkpoints import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -28,9 +28,11 @@ from barnabas.storage.file_names import (
     CLUSTER_METADATA_FOLDER,
     deleted_folder_name,
     folder_name,
+    future_folder_name,
     is_deleted_folder,
     is_stray_folder,
     parse_folder_name,
+    parse_future_folder_name,
     stray_folder_name,
 )
 from barnabas.storage.files import Files, OpenFile
@@ -75,6 +77,10 @@ class LogDirectory:
     ) -> None:
         self.path = os.path.abspath(path)
         self.logs: dict[TopicPartition, Log] = {}
+        self.futures: dict[TopicPartition, Log] = {}
+        """Copies that are to replace a log in another directory, see `log_moves`."""
+        self.leaving: set[TopicPartition] = set()
+        """Partitions whose folder is about to be renamed, since its copy elsewhere has replaced it."""
         self.damaged: dict[TopicPartition, str] = {}
         """Logs that were refused, and why; their folders are left as they are, and so are their checkpoint entries."""
         self.failure: StorageError | None = None
@@ -102,6 +108,15 @@ class LogDirectory:
         return self.failure is not None
 
     @property
+    def id(self) -> str:
+        """Empty if it could not be read."""
+        return "" if self.properties is None else self.properties.directory_id
+
+    def every_log(self) -> list[Log]:
+        """Copies for other directories too. A partition has one or the other here."""
+        return [*self.futures.values(), *self.logs.values()]
+
+    @property
     def has_owner(self) -> bool:
         """Whether a broker has used it before, as far as can be seen without its lock."""
         return self._files.exists(self._file(META_PROPERTIES))
@@ -112,7 +127,7 @@ class LogDirectory:
             return
         self.failure = failure
         logger.error("log directory %s goes offline: %s", self.path, failure)
-        for log in list(self.logs.values()):
+        for log in self.every_log():
             log.state.failure = log.failure or failure
         if self._on_offline is not None:
             self._on_offline(self, failure)
@@ -182,17 +197,20 @@ class LogDirectory:
                 was_cleaned=topic_partition in cleaned or not cleaned_ok,
             )
 
-        found = self._partition_folders(now_ms)
+        found, futures = self._partition_folders(now_ms)
+
+        def open_one_future(topic_partition: TopicPartition) -> None:
+            folder, checkpoints = futures[topic_partition], checkpoints_of(topic_partition)
+            self._open_future(topic_partition, folder, config_for, checkpoints, clean, now_ms)
+
         self._gone = {
             each: offset
             for each, offset in recovery_points.items()
-            if offset > starts.get(each, 0) and each not in found
+            if offset > starts.get(each, 0) and each not in found and each not in futures
         }
-        if executor is None:
-            for topic_partition in found:
-                open_one(topic_partition)
-        else:
-            list(executor.map(open_one, found))
+        run = map if executor is None else executor.map
+        list(run(open_one, found))
+        list(run(open_one_future, futures))
         self._remember_refused()
 
     def _take_marker(self) -> bool:
@@ -223,19 +241,23 @@ class LogDirectory:
             logger.error("checkpoint %s in %s is damaged and not used: %s", name, self.path, error)
             return {}, False
 
-    def _partition_folders(self, now_ms: int) -> list[TopicPartition]:
-        found = []
+    def _partition_folders(self, now_ms: int) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
+        """Partitions with a log, and the folders of those with a copy that is to replace one elsewhere."""
+        found: list[TopicPartition] = []
+        futures: dict[TopicPartition, str] = {}
         for name in self._files.directory_names(self.path):
-            topic_partition = parse_folder_name(name)
+            topic_partition, copied = parse_folder_name(name), parse_future_folder_name(name)
             if is_deleted_folder(name):
                 self.deletions.add_folder(self._file(name), now_ms)
             elif name == CLUSTER_METADATA_FOLDER or is_stray_folder(name):
                 logger.info("%s in %s is left alone", name, self.path)
             elif topic_partition is not None:
                 found.append(topic_partition)
+            elif copied is not None:
+                futures[copied] = self._file(name)
             else:
                 logger.warning("%s in %s is not a partition's folder; left alone", name, self.path)
-        return found
+        return found, futures
 
     def _open(
         self,
@@ -248,7 +270,7 @@ class LogDirectory:
         try:
             folder = self._file(folder_name(topic_partition))
             topic_id = read_partition_metadata(self._files, folder)
-            log = self._new_log(topic_partition, topic_id, config_for(topic_partition.topic))
+            log = self._new_log(topic_partition, folder, topic_id, config_for(topic_partition.topic))
             open_log(log, checkpoints, clean=clean, now_ms=now_ms)
             self.logs[topic_partition] = log
         except CorruptPartitionMetadataError as error:
@@ -261,6 +283,36 @@ class LogDirectory:
                 self.damaged[topic_partition] = f"opening {topic_partition}: {error}"
             else:
                 self.fail(StorageError(f"loading {topic_partition}: {error}"))
+
+    def _open_future(
+        self,
+        topic_partition: TopicPartition,
+        folder: str,
+        config_for: ConfigFor,
+        checkpoints: LogCheckpoints,
+        clean: bool,
+        now_ms: int,
+    ) -> None:
+        """A damaged copy is made anew, since the log itself is elsewhere."""
+        try:
+            try:
+                topic_id = read_partition_metadata(self._files, folder)
+                log = self._new_log(topic_partition, folder, topic_id, config_for(topic_partition.topic))
+                open_log(log, checkpoints, clean=clean, now_ms=now_ms)
+                self.futures[topic_partition] = log
+            except (CorruptPartitionMetadataError, DamagedLogError) as error:
+                logger.warning("the copy of %s in %s is begun again: %s", topic_partition, self.path, error)
+                renamed = self._file(deleted_folder_name(topic_partition))
+                self._files.rename(folder, renamed)
+                self.deletions.add_folder(renamed, now_ms)
+                self.create_future(topic_partition, NO_TOPIC_ID, config_for(topic_partition.topic), now_ms)
+        except OSError as error:
+            if error.errno in PASSING:
+                logger.error("the copy of %s in %s waits for the next start: %s", topic_partition, self.path, error)
+            else:
+                self.fail(StorageError(f"loading {folder}: {error}"))
+        except KafkaError as error:
+            logger.error("the copy of %s in %s waits for the next start: %s", topic_partition, self.path, error)
 
     def _refuse(self, topic_partition: TopicPartition, error: Exception) -> None:
         logger.error(
@@ -293,10 +345,10 @@ class LogDirectory:
         self._files.rename(folder, renamed)
         self.deletions.add_folder(renamed, now_ms)
 
-    def _new_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig) -> Log:
+    def _new_log(self, topic_partition: TopicPartition, folder: str, topic_id: TopicId, config: TopicConfig) -> Log:
         return Log(
             self._files,
-            self._file(folder_name(topic_partition)),
+            folder,
             topic_partition,
             config,
             self.deletions,
@@ -311,10 +363,18 @@ class LogDirectory:
         if log is not None and self._on_roll is not None:
             self._on_roll(log)
 
+    def refuse(self, topic_partition: TopicPartition, reason: str) -> None:
+        """A log that was opened must not be served after all; its folder stays as it is."""
+        log = self.logs.pop(topic_partition)
+        log.state.failure = StorageError(reason)
+        log.state.closed = True
+        self.damaged[topic_partition] = reason
+        self._remember_refused()
+
     # ---- creating and removing logs
 
     def create_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, now_ms: int) -> Log:
-        log = self._new_log(topic_partition, topic_id, config)
+        log = self._new_log(topic_partition, self._file(folder_name(topic_partition)), topic_id, config)
         gone = self._gone.pop(topic_partition, None)
         if gone is not None:
             # As in Kafka, to remove a folder is how a person empties a partition; it may have been a mistake.
@@ -323,17 +383,78 @@ class LogDirectory:
                 topic_partition,
                 gone,
             )
-        if topic_partition in self._recovery_points:
+        self._make_files(log, now_ms)
+        self.logs[topic_partition] = log
+        return log
+
+    def create_future(
+        self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, now_ms: int
+    ) -> Log:
+        """An empty log for a copy. Raises as `create_log` does."""
+        folder = self._file(future_folder_name(topic_partition))
+        log = self._new_log(topic_partition, folder, topic_id, config)
+        self._gone.pop(topic_partition, None)
+        self._make_files(log, now_ms)
+        self.futures[topic_partition] = log
+        return log
+
+    def _make_files(self, log: Log, now_ms: int) -> None:
+        if log.topic_partition in self._recovery_points:
             self.checkpoint_recovery_points()
         try:
             self._files.make_directory(log.directory)
-            if topic_id != NO_TOPIC_ID:
-                write_partition_metadata(self._files, log.directory, topic_id)
+            if log.topic_id != NO_TOPIC_ID:
+                write_partition_metadata(self._files, log.directory, log.topic_id)
             log.segment_list.set([log.segment_list.create(0, now_ms)])
         except OSError as error:
             log.state.raise_write_error(error, "creating")
-        self.logs[topic_partition] = log
+
+    def promote_future(self, topic_partition: TopicPartition) -> Log:
+        """The copy becomes the log: its folder gets the name of one. Raises StorageError, and is offline then."""
+        log, folder = self.futures[topic_partition], self._file(folder_name(topic_partition))
+        try:
+            self._files.rename(log.directory, folder)
+        except OSError as error:
+            failure = StorageError(f"renaming {log.directory}: {error}")
+            self.fail(failure)
+            raise failure from error
+        log.relocate(folder)
+        self.logs[topic_partition] = self.futures.pop(topic_partition)
         return log
+
+    def drop_future(self, topic_partition: TopicPartition, now_ms: int) -> None:
+        """The copy is not wanted any more. Raises StorageError, and is offline then."""
+        log = self.futures.pop(topic_partition)
+        renamed = self._rename_away(log, deleted_folder_name(topic_partition), "not to be moved any more")
+        self.deletions.add_folder(renamed, now_ms)
+
+    def set_future_aside(self, topic_partition: TopicPartition) -> str:
+        """The copy of a log that is not there: kept, under a name that says that it is stray."""
+        log = self.futures.pop(topic_partition)
+        return self._rename_away(log, stray_folder_name(topic_partition), "set aside as stray")
+
+    def begin_leaving(self, topic_partition: TopicPartition) -> Log:
+        """The copy of the log has taken over: nobody may use this one any more. `finish_leaving` is to be called."""
+        log = self.logs.pop(topic_partition)
+        self.leaving.add(topic_partition)
+        log.state.failure = StorageError(f"{topic_partition} was moved to another log directory")
+        log.state.closed = True
+        return log
+
+    def finish_leaving(self, log: Log, now_ms: int) -> None:
+        """Renames the folder, to be deleted later. In a thread, since it flushes. Raises StorageError."""
+        topic_partition = log.topic_partition
+        renamed = self._rename_away(log, deleted_folder_name(topic_partition), "moved to another log directory")
+        # Whoever reads on finds files that it opens now.
+        log.relocate(renamed)
+        self.deletions.add_folder(renamed, now_ms + log.config.file_delete_delay_ms)
+        self._files.sync_directory(self.path)
+        self.checkpoint_recovery_points()
+        self.checkpoint_log_start_offsets()
+
+    def forget_gone(self, topic_partition: TopicPartition) -> None:
+        """It is in another directory: a move was cut short before the checkpoint was written."""
+        self._gone.pop(topic_partition, None)
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
         """The folder gets a name of its own at once, so the topic may be created again; its files are removed later."""
@@ -366,10 +487,12 @@ class LogDirectory:
         return self._take_away(topic_partition, stray_folder_name(topic_partition), "set aside as stray")
 
     def _take_away(self, topic_partition: TopicPartition, name: str, what: str) -> str:
-        log = self.logs.pop(topic_partition)
+        return self._rename_away(self.logs.pop(topic_partition), name, what)
+
+    def _rename_away(self, log: Log, name: str, what: str) -> str:
         renamed = self._file(name)
         try:
-            log.state.failure = StorageError(f"{topic_partition} was {what}")
+            log.state.failure = StorageError(f"{log.topic_partition} was {what}")
             log.state.closed = True
             self._files.rename(log.directory, renamed)
         except OSError as error:
@@ -394,14 +517,14 @@ class LogDirectory:
 
     def checkpoint_recovery_points(self) -> None:
         with self._checkpoint_lock:
-            offsets = {log.topic_partition: log.recovery_point for log in list(self.logs.values())}
+            offsets = {log.topic_partition: log.recovery_point for log in self.every_log()}
             self._recovery_points = self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, offsets)
 
     def checkpoint_log_start_offsets(self) -> None:
         """As Kafka, only logs whose start is not simply their first segment's."""
         offsets = {
             log.topic_partition: log.log_start_offset
-            for log in list(self.logs.values())
+            for log in self.every_log()
             if log.log_start_offset > log.segments[0].base_offset
         }
         with self._checkpoint_lock:
@@ -409,7 +532,7 @@ class LogDirectory:
 
     def checkpoint_high_watermarks(self) -> None:
         with self._checkpoint_lock:
-            offsets = {log.topic_partition: log.high_watermark for log in list(self.logs.values())}
+            offsets = {log.topic_partition: log.high_watermark for log in self.every_log()}
             self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, offsets)
 
     def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -437,7 +560,7 @@ class LogDirectory:
         try:
             if self.is_offline:
                 return
-            logs = list(self.logs.values())
+            logs = self.every_log()
             closed = list((map if executor is None else executor.map)(lambda log: self._done(log.close), logs))
             steps = [
                 self.checkpoint_recovery_points,

@@ -25,6 +25,8 @@ class LogFlusher:
     flushed_ms: int = 0
     truncations: int = 0
     """How often the log was truncated."""
+    cut_to: int | None = None
+    """The lowest offset at which it was, since `take_cut`."""
     _flush_lock: threading.Lock = field(default_factory=threading.Lock)
     _recovery_point_lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -35,7 +37,14 @@ class LogFlusher:
         """
         with self._recovery_point_lock:
             self.truncations += 1
+            self.cut_to = offset if self.cut_to is None else min(self.cut_to, offset)
             self.state.recovery_point = min(self.state.recovery_point, offset)
+
+    def take_cut(self) -> tuple[int, int | None]:
+        """(number of truncations, the lowest offset since this was called last, None without any)."""
+        with self._recovery_point_lock:
+            cut_to, self.cut_to = self.cut_to, None
+            return self.truncations, cut_to
 
     def flush(self, up_to: int | None = None, now_ms: int | None = None) -> None:
         """Writes everything appended before the call to disk and moves the recovery point.

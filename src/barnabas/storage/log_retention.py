@@ -66,6 +66,13 @@ class LogRetention:
             self.state.raise_write_error(error, "applying retention to")
         return count
 
+    def delete_before_log_start(self, now_ms: int) -> int:
+        """Only what nobody can read any more."""
+        try:
+            return self._delete_before_log_start(now_ms)
+        except OSError as error:
+            self.state.raise_write_error(error, "applying retention to")
+
     def _deletable(self) -> list[Segment]:
         """Segments, oldest first, all of whose records are committed and not pending; an empty active one stays."""
         found = []

@@ -235,6 +235,17 @@ class ProducerState:
         self.may_lack_batches = bool(self.producers)
         self._find_first_unstable()
 
+    def take_over(self, other: "ProducerState") -> None:
+        """Becomes what the state of a log with the same records is, which is not used any more.
+
+        It may know producers whose records retention has deleted.
+        """
+        self.producers = other.producers
+        self._ongoing = other._ongoing
+        self.unreplicated = other.unreplicated
+        self.first_unstable_offset = other.first_unstable_offset
+        self.may_lack_batches = other.may_lack_batches
+
     def clear(self, end_offset: int) -> None:
         self.producers.clear()
         self._ongoing.clear()

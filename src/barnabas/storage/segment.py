@@ -370,9 +370,17 @@ class Segment:
                     old, os.path.join(self.directory, file_name(self.base_offset, suffix) + state_suffix)
                 )
         self.state_suffix = state_suffix
+        self._set_index_paths()
+
+    def _set_index_paths(self) -> None:
         self.offset_index.path = self.path(OFFSET_INDEX_SUFFIX)
         self.time_index.path = self.path(TIME_INDEX_SUFFIX)
         self.transaction_index.path = self.path(TRANSACTION_INDEX_SUFFIX)
+
+    def relocate(self, directory: str) -> None:
+        """The folder has another name now. Open files stay usable."""
+        self.directory = directory
+        self._set_index_paths()
 
     def existing_paths(self) -> list[str]:
         return [self.path(suffix) for suffix in SEGMENT_SUFFIXES if self._files.exists(self.path(suffix))]

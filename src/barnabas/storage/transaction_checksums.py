@@ -28,11 +28,14 @@ class TransactionChecksums:
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
-        self.path = os.path.join(directory, TRANSACTION_INDEX_CHECKPOINT)
+        self.relocate(directory)
         self._known: dict[int, tuple[int, int]] = {}
         self._trusts_unknown = True
         self._changed = False
         self._unsynced = False
+
+    def relocate(self, directory: str) -> None:
+        self.path = os.path.join(directory, TRANSACTION_INDEX_CHECKPOINT)
 
     def load(self) -> None:
         """Raises CorruptCheckpointError, and from then on no index is trusted that is not known."""

@@ -1,6 +1,6 @@
 """Metrics and quota windows."""
 
-from barnabas.config.areas.effect import NO_JMX, NO_MOVES
+from barnabas.config.areas.effect import NO_JMX
 from barnabas.config.checks import at_least
 from barnabas.config.setting import CLUSTER_WIDE, LOW, int32, int64, string, string_list
 from barnabas.config.table import SettingsTable, settings_area
@@ -15,10 +15,9 @@ class MetricsSettings(SettingsTable):
         "Number of samples kept for the quota on moves between log directories.",
         at_least(1),
         importance=LOW,
-        no_effect=NO_MOVES,
     )
     alter_log_dirs_replication_quota_window_size_seconds: int = int32(
-        1, "Time span of each sample.", at_least(1), importance=LOW, no_effect=NO_MOVES
+        1, "Time span of each sample.", at_least(1), importance=LOW
     )
     controller_quota_window_num: int = int32(
         11,

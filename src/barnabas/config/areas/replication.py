@@ -1,6 +1,6 @@
 """Broker identity, replication, leadership and purgatories."""
 
-from barnabas.config.areas.effect import EXACT_TIMERS, NO_MOVES, NO_PEERS, NO_QUORUM, ONE_FETCHER
+from barnabas.config.areas.effect import EXACT_TIMERS, NO_PEERS, NO_QUORUM, ONE_FETCHER
 from barnabas.config.checks import at_least, each_of, either, one_of
 from barnabas.config.setting import CLUSTER_WIDE, HIGH, boolean, int32, int64, string, string_list
 from barnabas.config.table import SettingsTable, settings_area
@@ -42,7 +42,9 @@ class ReplicationSettings(SettingsTable):
     )
     node_id: int = int32(0, "Id of this broker in its cluster.", at_least(0), importance=HIGH)
     num_replica_alter_log_dirs_threads: int | None = int32(
-        None, "Number of threads that move replicas between log directories.", importance=HIGH, no_effect=NO_MOVES
+        None,
+        "Number of replicas that are moved between log directories at the same time; by default one per log directory.",
+        importance=HIGH,
     )
     num_replica_fetchers: int = int32(
         1, "Number of fetcher threads per source broker.", importance=HIGH, update=CLUSTER_WIDE, no_effect=ONE_FETCHER

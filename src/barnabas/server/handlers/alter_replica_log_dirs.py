@@ -1,13 +1,12 @@
 """AlterReplicaLogDirs (key 34), v1-v2: moves replicas to other log directories of this broker (KIP-113).
 
-A replica that already lies there succeeds, as in Kafka; a directory that the broker does not have is LOG_DIR_NOT_FOUND,
-one that failed KAFKA_STORAGE_ERROR. Moving to another directory is not possible yet: UNSUPPORTED_VERSION, since the
-response has no room for a message.
+The broker copies in the background (`server/directory_moves`). A partition that is not here yet gets
+REPLICA_NOT_AVAILABLE, or UNKNOWN_TOPIC_OR_PARTITION, and is created in that directory later, as in Kafka.
 """
 
 from collections.abc import Callable
 
-from barnabas.errors import ErrorCode, KafkaError
+from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -16,9 +15,8 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 from barnabas.server.dispatch import Handler
-from barnabas.server.replicas import Replicas
 from barnabas.server.request import CLUSTER, Operation, RequestContext
-from barnabas.storage.log_directory import LogDirectory
+from barnabas.types import TopicPartition
 
 
 def handle_alter_replica_log_dirs(
@@ -26,21 +24,8 @@ def handle_alter_replica_log_dirs(
 ) -> AlterReplicaLogDirsResponse:
     if not context.may(Operation.ALTER, CLUSTER):
         return fail_alter_replica_log_dirs(context, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    replicas = context.broker.replicas
-    directories = {directory.path: directory for directory in context.broker.log_directories.directories}
-    return _results(request, lambda path, topic, partition: _check(directories.get(path), replicas, topic, partition))
-
-
-def _check(target: LogDirectory | None, replicas: Replicas, topic: str, partition: int) -> ErrorCode:
-    if target is None:
-        return ErrorCode.LOG_DIR_NOT_FOUND
-    if target.is_offline:
-        return ErrorCode.KAFKA_STORAGE_ERROR
-    try:
-        replicas.find(topic, partition)
-    except KafkaError as error:
-        return error.code
-    return ErrorCode.NONE if (topic, partition) in target.logs else ErrorCode.UNSUPPORTED_VERSION
+    moves = context.broker.directory_moves
+    return _results(request, lambda path, topic, partition: moves.request(path, TopicPartition(topic, partition)))
 
 
 def _results(

@@ -61,7 +61,8 @@ def _describe(
     if directory.failure is not None:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path, topics=[])
     topics: dict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
-    for index, ((topic, partition), log) in enumerate(list(directory.logs.items())):
+    for index, log in enumerate(directory.every_log()):
+        topic, partition = log.topic_partition
         if index % PARTITIONS_PER_STEP == PARTITIONS_PER_STEP - 1:
             yield
         if wanted is None or (topic, partition) in wanted:
@@ -69,7 +70,7 @@ def _describe(
                 partition_index=partition,
                 partition_size=log.size_in_bytes,
                 offset_lag=_lag(context, log),
-                is_future_key=False,
+                is_future_key=log is directory.futures.get(log.topic_partition),
             )
             topics[topic].append(row)
     volume = shutil.disk_usage(directory.path)
@@ -83,11 +84,17 @@ def _describe(
 
 
 def _lag(context: RequestContext, log: Log) -> int:
-    """How many committed records a follower has not copied yet; -1 for a log that belongs to no partition here."""
+    """How many committed records a follower has not copied yet; -1 for a log that belongs to no partition here.
+
+    Of a copy for this directory: how many records of the log it lacks.
+    """
     try:
-        state = context.broker.replicas.find(*log.topic_partition).state
+        hosted = context.broker.replicas.find(*log.topic_partition)
     except KafkaError:
         return UNKNOWN_LAG
+    if hosted.log is not log:
+        return hosted.log.log_end_offset - log.log_end_offset
+    state = hosted.state
     return 0 if state.is_leader else max(0, state.leader_high_watermark - log.log_end_offset)
 
 

@@ -99,6 +99,23 @@ class LogCleaner:
         self._checkpoint(log).remove(log.topic_partition)
         self._uncleanable.discard(log.topic_partition)
 
+    def copy_checkpoint(self, log: Log, copy: Log) -> Callable[[], None]:
+        """For a copy in another directory; the returned function writes it. Recovery must know of gaps in offsets."""
+        topic_partition, checkpoint = log.topic_partition, self._checkpoint(copy)
+        offset = self._checkpoint(log).get(topic_partition)
+        if offset is not None or log.state.was_cleaned:
+            checkpoint.set(topic_partition, log.log_start_offset if offset is None else offset)
+        else:
+            checkpoint.remove(topic_partition)
+
+        def write() -> None:
+            try:
+                checkpoint.write_if_changed()
+            except OSError as error:
+                copy.state.raise_write_error(error, "noting how far it is clean for")
+
+        return write
+
     @property
     def uncleanable(self) -> frozenset[TopicPartition]:
         """Logs that failed to be cleaned and are left alone."""

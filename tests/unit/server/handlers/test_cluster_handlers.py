@@ -100,7 +100,7 @@ def test_reassignments(tmp_path: Path, topic: str, partition: int, replicas: lis
     run(tmp_path, scenario)
 
 
-def test_replicas_stay_in_their_log_directory(tmp_path: Path) -> None:
+def test_a_replica_is_asked_to_move(tmp_path: Path) -> None:
     async def scenario(calls: HandlerCalls) -> None:
         directories = calls.broker.log_directories.directories
         (home,) = [each for each in directories if ("t", 0) in each.logs]
@@ -114,7 +114,8 @@ def test_replicas_stay_in_their_log_directory(tmp_path: Path) -> None:
             return answer.results[0].partitions[0].error_code
 
         assert await moved(home.path) == ErrorCode.NONE
-        assert await moved(other.path) == ErrorCode.UNSUPPORTED_VERSION
+        assert await moved(other.path) == ErrorCode.NONE
+        assert await moved(other.path, "long" * 56, 0) == ErrorCode.INVALID_TOPIC_EXCEPTION
         assert await moved("/nowhere") == ErrorCode.LOG_DIR_NOT_FOUND
         assert await moved(home.path, "u") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert await moved(home.path, "t", 9) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
