@@ -22,10 +22,16 @@ from barnabas.config.areas.ssl import SslSettings
 from barnabas.config.areas.transactions import TransactionsSettings
 from barnabas.config.authorization import AuthorizationConfig, read_authorization_config
 from barnabas.config.faults import ConfigFaults, bad_value, read_values, unknown_name
-from barnabas.config.listeners import MQTT, Listener, parse_connection_overrides, parse_listeners, parse_protocol_map
+from barnabas.config.listeners import (
+    MQTT_PROTOCOLS,
+    Listener,
+    parse_connection_overrides,
+    parse_listeners,
+    parse_protocol_map,
+)
 from barnabas.config.metadata_engine import MetadataEngineConfig, read_engine_config
 from barnabas.config.monitoring import MonitoringConfig, read_monitoring_config
-from barnabas.config.mqtt import MqttConfig, read_mqtt_config
+from barnabas.config.mqtt import ALLOW_ANONYMOUS, MqttConfig, read_mqtt_config
 from barnabas.config.table import settings_table
 
 LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.(.+)")
@@ -119,7 +125,8 @@ class BrokerConfig(
             # Kafka treats controller listeners without a mapping as PLAINTEXT as long as the map is the default.
             for name in self.controller_names:
                 protocols.setdefault(name, "PLAINTEXT")
-        protocols.setdefault(MQTT, MQTT)
+        for protocol in MQTT_PROTOCOLS:
+            protocols.setdefault(protocol, protocol)
         return protocols
 
     @property
@@ -139,7 +146,9 @@ class BrokerConfig(
         found = self.bound_listeners()
         if self.advertised_listeners is not None and self.advertised_listeners.strip():
             found = parse_listeners(self.advertised_listeners, self.protocols)
-        return tuple(each for each in found if each.name not in self.controller_names and each.protocol != MQTT)
+        return tuple(
+            each for each in found if each.name not in self.controller_names and each.protocol not in MQTT_PROTOCOLS
+        )
 
     @property
     def inter_broker_listener(self) -> str:
@@ -193,7 +202,8 @@ def _extra_faults(name: str, text: str) -> list[str]:
     match = LISTENER_PREFIX.fullmatch(name)
     if match is None:
         return [unknown_name(name, (*settings, *own))]
-    setting = settings.get(_without_mechanism(match[1]))
+    setting = MqttConfig.settings[ALLOW_ANONYMOUS] if match[1] == ALLOW_ANONYMOUS else None
+    setting = setting or settings.get(_without_mechanism(match[1]))
     try:
         if setting is not None:
             setting.parse(text)
@@ -237,6 +247,8 @@ def no_effect(given: Mapping[str, str]) -> list[str]:
 
 
 def _no_effect_for_listener(whole_name: str, name: str) -> str:
+    if name == ALLOW_ANONYMOUS:
+        return ""
     setting = BrokerConfig.settings.get(name)
     match = LISTENER_PREFIX.fullmatch(whole_name)
     if (

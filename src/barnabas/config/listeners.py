@@ -11,6 +11,9 @@ LISTENER = re.compile(r"([^:/,\s]+)://(?:\[([0-9a-zA-Z%._:\-]*)\]|([0-9a-zA-Z%._
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MQTT = "MQTT"
 """Not one of Kafka's: a listener for MQTT clients."""
+MQTTS = "MQTTS"
+"""The same over TLS."""
+MQTT_PROTOCOLS = (MQTT, MQTTS)
 
 
 class Listener(NamedTuple):
@@ -29,7 +32,7 @@ def parse_protocol_map(text: str) -> dict[str, str]:
     protocols: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, colon, protocol = (part.strip() for part in item.rpartition(":"))
-        if not colon or not name or protocol.upper() not in (*PROTOCOLS, MQTT):
+        if not colon or not name or protocol.upper() not in (*PROTOCOLS, *MQTT_PROTOCOLS):
             raise ValueError(f"{item!r} is not NAME:PROTOCOL with a protocol out of {', '.join(PROTOCOLS)}")
         protocols[name.upper()] = protocol.upper()
     return protocols

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.config.authorization import AUTHORIZERS
 from barnabas.config.faults import Fault
-from barnabas.config.listeners import MQTT, check_ports
+from barnabas.config.listeners import MQTT_PROTOCOLS, check_ports
 from barnabas.config.security_rules import security_rules
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _listeners(config: "BrokerConfig") -> Iterator[str]:
     except ValueError as fault:
         yield Fault("advertised.listeners", f"{fault}")
         return
-    names = [listener.name for listener in bound if listener.protocol != MQTT]
+    names = [listener.name for listener in bound if listener.protocol not in MQTT_PROTOCOLS]
     if not names:
         yield Fault("listeners", "at least one listener for clients is required")
         return
@@ -100,8 +100,6 @@ def _logs(config: "BrokerConfig") -> Iterator[str]:
 def _protection(config: "BrokerConfig") -> Iterator[str]:
     """Security settings that are not supported stop the startup, so that data is never left unprotected."""
     yield from security_rules(config)
-    if config.authorizer_class_name and "MQTT" in config.listeners.upper():
-        yield Fault("listeners", "an MQTT listener checks no ACLs yet, so it cannot be used with authorizer.class.name")
     if config.authorizer_class_name and config.authorizer_class_name not in AUTHORIZERS:
         yield f"authorizer.class.name: {config.authorizer_class_name} cannot be loaded, so nothing would be protected"
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from barnabas.config.faults import Fault
 from barnabas.config.inter_broker import inter_broker_rules
 from barnabas.config.jaas import JaasEntry, parse_entry
+from barnabas.config.listeners import MQTT_PROTOCOLS
 from barnabas.config.oauth import OAUTHBEARER, oauth_rules
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ def security_rules(config: "BrokerConfig") -> Iterator[str]:
     except ValueError:
         return
     for listener in bound:
-        if listener.protocol in ("SSL", "SASL_SSL"):
+        if listener.protocol in ("SSL", "SASL_SSL", "MQTTS"):
             yield from _tls(config.for_listener(listener.name), listener.name)
         if listener.protocol in ("SASL_PLAINTEXT", "SASL_SSL"):
             yield from _sasl(config, listener.name)
+        if listener.protocol in MQTT_PROTOCOLS:
+            yield from _mqtt(config, listener.name)
     yield from inter_broker_rules(config)
 
 
@@ -64,6 +67,14 @@ def _tls(config: "BrokerConfig", name: str) -> Iterator[str]:
         )
     if has_trust and config.ssl_truststore_type.upper() != "PEM":
         yield Fault("ssl.truststore.type", f"{where}{CONVERT.format('ssl.truststore.type')}")
+
+
+def _mqtt(config: "BrokerConfig", name: str) -> Iterator[str]:
+    """Users of PLAIN may log in with their passwords; there need not be any."""
+    try:
+        plain_users(config, name)
+    except ValueError as fault:
+        yield Fault(f"listener.name.{name.lower()}.plain.sasl.jaas.config", str(fault))
 
 
 def _sasl(config: "BrokerConfig", name: str) -> Iterator[str]:

@@ -72,6 +72,10 @@ class Ingest:
                 asyncio.get_running_loop().call_soon(self.flush)
             self._due[queue] = None
 
+    def is_busy(self, topic: str, partition: int) -> bool:
+        """Whether something is published that is not written yet."""
+        return (topic, partition) in self._queues
+
     def flush(self) -> None:
         """Write what was published so far."""
         due, self._due = self._due, {}

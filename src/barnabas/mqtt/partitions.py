@@ -76,6 +76,17 @@ class Partitions:
         else:
             self._wait(hosted, info[1], acks, on_appended)
 
+    async def append_and_wait(self, topic: str, partition: int, batch: bytes) -> ErrorCode:
+        """Once it is committed, or could not be. The bytes stay as they are, so they can be appended again."""
+        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+
+        def on_appended(error: ErrorCode) -> None:
+            if not done.done():
+                done.set_result(error)
+
+        self.append(topic, partition, bytearray(batch), -1, on_appended)
+        return await done
+
     async def _append_prepared(
         self, hosted: HostedPartition, batch: bytearray, acks: int, on_appended: OnAppended
     ) -> None:

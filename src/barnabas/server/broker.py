@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Sequence
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.faults import ConfigFaults
-from barnabas.config.listeners import MQTT
+from barnabas.config.listeners import MQTT, MQTT_PROTOCOLS
 from barnabas.errors import KafkaError, StorageError
 from barnabas.metadata.image import BrokerEndpoint, ClusterImage, Delta
 from barnabas.metadata.registry import UnknownStoreError
@@ -108,8 +108,14 @@ class Broker:
             if each.protocol != MQTT
         }
         self._listeners = [
-            Listener(name=each.name, host=each.host, port=each.port, connect=self._mqtt.connect)
-            if self._mqtt is not None and each.protocol == MQTT
+            Listener(
+                name=each.name,
+                host=each.host,
+                port=each.port,
+                connect=self._mqtt.connect,
+                security=self._security.get(each.name),
+            )
+            if self._mqtt is not None and each.protocol in MQTT_PROTOCOLS
             else Listener(
                 name=each.name,
                 host=each.host,

@@ -36,6 +36,8 @@ class LinkUse(Enum):
     """From a broker with MQTT clients to leaders."""
     MQTT_READS = auto()
     """The same for reads, which wait there."""
+    MQTT_GROUPS = auto()
+    """To coordinators of the groups behind shared subscriptions; also to this broker itself."""
     LIVENESS = auto()
     """From the controller to every broker."""
 

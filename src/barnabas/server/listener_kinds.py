@@ -6,7 +6,7 @@ They stand above the server, which therefore knows them by name: `barnabas.mqtt.
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from barnabas.config.listeners import MQTT
+from barnabas.config.listeners import MQTT_PROTOCOLS
 from barnabas.config.listeners import Listener as ConfiguredListener
 from barnabas.metadata.image import Delta
 from barnabas.net.context import ConnectionContext, ServedConnection
@@ -27,7 +27,7 @@ class Gateway(Protocol):
 
 
 def mqtt_gateway(broker: "Broker", listeners: tuple[ConfiguredListener, ...]) -> Gateway | None:
-    if not any(each.protocol == MQTT for each in listeners):
+    if not any(each.protocol in MQTT_PROTOCOLS for each in listeners):
         return None
     gateway: Gateway = import_module("barnabas.mqtt.gateway").Gateway(broker)
     return gateway

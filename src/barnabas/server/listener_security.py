@@ -12,7 +12,7 @@ from functools import partial
 
 from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
-from barnabas.config.listeners import Listener
+from barnabas.config.listeners import MQTTS, Listener
 from barnabas.config.oauth import OAUTHBEARER, OauthConfig, oauth_config
 from barnabas.config.security_rules import plain_users
 from barnabas.machines.sasl.mechanism import ServerMechanism
@@ -52,7 +52,8 @@ class ListenerSecurity:
         delegation_tokens: DelegationTokens,
     ) -> None:
         self.name = listener.name
-        self._uses_tls = listener.protocol in ("SSL", "SASL_SSL")
+        self._uses_tls = listener.protocol in ("SSL", "SASL_SSL", "MQTTS")
+        self._is_mqtt = listener.protocol == MQTTS
         self._uses_sasl = listener.protocol in ("SASL_PLAINTEXT", "SASL_SSL")
         self._dispatcher = dispatcher
         self._timers = timers
@@ -69,7 +70,9 @@ class ListenerSecurity:
     @property
     def needs_scram_users(self) -> bool:
         """Whether nobody can log in here without users in the metadata."""
-        return self._uses_sasl and not any(name in ("PLAIN", OAUTHBEARER) for name in self._sasl.mechanisms)
+        return self._is_mqtt or (
+            self._uses_sasl and not any(name in ("PLAIN", OAUTHBEARER) for name in self._sasl.mechanisms)
+        )
 
     @property
     def handshake_timeout_ms(self) -> int:
@@ -95,19 +98,21 @@ class ListenerSecurity:
     def tls_context(self) -> ssl.SSLContext | None:
         return self._tls.current() if self._uses_tls else None
 
-    def on_connected(self, connection: Connection, channel: Channel) -> None:
-        session = ANONYMOUS_SESSION
+    def session_of(self, channel: Channel) -> Session | None:
+        """As the client's certificate says; None if no rule of ssl.principal.mapping.rules matches it."""
         if isinstance(channel, TlsChannel) and not self._uses_sasl:
             certificate = channel.getpeercert()
             if certificate:
                 name = name_of(certificate, self._rules)
-                if name is None:
-                    logger.info(
-                        "%r: no rule of ssl.principal.mapping.rules matches its certificate: closing", connection
-                    )
-                    connection.close()
-                    return
-                session = Session(principal=Principal("User", name))
+                return None if name is None else Session(principal=Principal("User", name))
+        return ANONYMOUS_SESSION
+
+    def on_connected(self, connection: Connection, channel: Channel) -> None:
+        session = self.session_of(channel)
+        if session is None:
+            logger.info("%r: no rule of ssl.principal.mapping.rules matches its certificate: closing", connection)
+            connection.close()
+            return
         if self._uses_sasl:
             connection.handler = SaslGate(connection, self._dispatcher, self._sasl, self._timers, self._clock)
         else:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from barnabas.certificates import Authority
 from barnabas.config.jaas import quoted
-from barnabas.config.listeners import PROTOCOLS
+from barnabas.config.listeners import MQTT_PROTOCOLS, MQTTS, PROTOCOLS
 from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS
 from barnabas.machines.sasl.scram_server import ScramCredential
 from barnabas.metadata.image import ConfigResource
@@ -25,19 +25,21 @@ BROKER = "broker"
 
 
 class Security:
-    """`listeners` are Kafka's security protocols, `users` names with their passwords.
+    """`listeners` are Kafka's security protocols, MQTT and MQTTS, `users` names with their passwords.
 
-    The users may log in by PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. Raises ValueError, MissingToolsError.
+    The users may log in by PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, and to MQTT listeners by name and password.
+    Raises ValueError, MissingToolsError.
     """
 
     def __init__(self, listeners: Sequence[str], users: Mapping[str, str] | None = None) -> None:
-        unknown = [each for each in listeners if each not in PROTOCOLS]
+        possible = (*PROTOCOLS, *MQTT_PROTOCOLS)
+        unknown = [each for each in listeners if each not in possible]
         if unknown or not listeners:
-            raise ValueError(f"listeners: {', '.join(unknown) or 'none'}; each is one of {', '.join(PROTOCOLS)}")
+            raise ValueError(f"listeners: {', '.join(unknown) or 'none'}; each is one of {', '.join(possible)}")
         self.listeners = tuple(dict.fromkeys(listeners))
         self.users = dict(users or {})
         self.uses_sasl = any(each.startswith("SASL_") for each in self.listeners)
-        self.uses_tls = any(each.endswith("SSL") for each in self.listeners)
+        self.uses_tls = any(each.endswith("SSL") or each == MQTTS for each in self.listeners)
         if self.uses_sasl and not self.users:
             raise ValueError("users: missing, nobody could log in")
         self._broker_password = secrets.token_urlsafe(16)
@@ -84,7 +86,7 @@ class Security:
             self._add_users(tree)
 
     def _add_users(self, tree: MemoryTree) -> None:
-        for name, password in self.users.items() if self.uses_sasl else ():
+        for name, password in self.users.items():
             path = config_path(ConfigResource.user(name))
             if path not in tree.nodes:
                 credentials = {mechanism: _credential(mechanism, password) for mechanism in HASHES}
