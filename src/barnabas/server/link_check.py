@@ -67,7 +67,7 @@ def login_fault(
                 " metadata yet"
             )
         nonce, fake_key = secrets.token_urlsafe(24), secrets.token_bytes(32)
-        server = ScramServer(login.mechanism, lambda _: credential, nonce, fake_key)
+        server = ScramServer(login.mechanism, lambda _: credential, lambda _: None, nonce, fake_key)
     try:
         message: bytes | None = client.begin()
         while message is not None:
