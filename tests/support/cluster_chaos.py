@@ -72,7 +72,7 @@ class ClusterChaos:
     def matrix(self) -> list[Cell]:
         """All cells that there are with this engine and these networks."""
         faults = self._faults
-        for_two = [*faults.of_processes, *faults.of_disks]
+        for_two = [*faults.of_processes, *faults.of_disks, *faults.of_clocks]
         if self._has_networks:
             for_two += faults.of_networks
             for_two += faults.of_networks_with_engine if self._engine.numbers else []
