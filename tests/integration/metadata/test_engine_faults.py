@@ -290,7 +290,9 @@ def test_decisions_over_a_slow_engine_happen_once(ensemble: Ensemble, chroot: st
     """Slower than a write waits for: its outcome is unknown, looked up, and found."""
     with TcpProxy(ensemble.nodes[0].address) as proxy:
         location = f"{ensemble.scheme}://{proxy.address}{chroot}"
-        controller = LoneController(store_at(location, EngineOptions(session_timeout_ms=20_000, call_timeout_ms=9000)))
+        controller = LoneController(
+            store_at(location, EngineOptions(session_timeout_ms=60_000, call_timeout_ms=60_000))
+        )
         number = controller.machine.image.change_number
         proxy.delay_s = 0.8
         controller.run(create("slow", 3))
