@@ -55,7 +55,7 @@ def brokers(count: int, directory: Path) -> Iterator[tuple[str, int]]:
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            if " ready on " in line:
+            if "Ctrl-C stops it" in line:  # not before: the first broker of two is ready earlier
                 break
         yield ",".join(f"127.0.0.1:{port + number}" for number in range(count)), process.pid
     finally:
