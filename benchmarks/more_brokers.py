@@ -1,8 +1,9 @@
-"""`python -m benchmarks.more_brokers [--turns N] [--seconds N]`: what a second broker process on the same host gives.
+"""`python -m benchmarks.more_brokers [--turns N] [--share N]`: what a second broker process on the same host gives.
 
 `barnabas up --brokers 1` and `--brokers 2` in turns, a topic with four partitions and one replica, two connections to
 each partition's leader. The load generator sends ready bytes and counts what comes back, in this one process: its CPU
-is printed, since brokers and generator share the cores. Ideal is twice the rate, where there are cores for it.
+is printed, since brokers and generator share the cores. Ideal is twice the rate, where there are cores for it. With
+`--share 0.1` each broker has a tenth of a core and no more: as on a machine with cores to spare, ten times slower.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ from server_process import free_port
 from barnabas import Admin
 from barnabas.protocol import encode_request
 from barnabas.records import BatchBuilder
+from benchmarks.core_shares import core_shares
 from benchmarks.process_tree import tree_cpu
 from benchmarks.wire import answer_size, connect, produce_frame, read_answer
 
@@ -53,7 +55,7 @@ def brokers(count: int, directory: Path) -> Iterator[tuple[str, int]]:
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            if " ready on " in line:
+            if "Ctrl-C stops it" in line:  # not before: the first broker of two is ready earlier
                 break
         yield ",".join(f"127.0.0.1:{port + number}" for number in range(count)), process.pid
     finally:
@@ -125,6 +127,11 @@ def flood(work: list[Load], seconds: float) -> float:
     return answered / elapsed
 
 
+def brokers_of(directory: Path) -> list[int]:
+    """The process ids, as `barnabas up` has them in its folders."""
+    return [int(path.read_text().split()[0]) for path in sorted(directory.glob("**/barnabas.pid"))]
+
+
 def cpu_seconds(pid: int) -> float:
     return sum(seconds for _, seconds in tree_cpu(pid))
 
@@ -133,6 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.more_brokers", description=__doc__)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--share", type=float, help="so much of a core for each broker; needs root")
     options = parser.parse_args()
     rates: dict[tuple[str, int], list[float]] = {}
     for _ in range(options.turns):
@@ -143,9 +151,10 @@ def main() -> None:
             ):
                 for kind, work in loads(bootstrap).items():
                     flood(work, 1)
-                    own, theirs = time.process_time(), cpu_seconds(pid)
-                    rate = flood(work, options.seconds)
-                    own, theirs = time.process_time() - own, cpu_seconds(pid) - theirs
+                    with core_shares(brokers_of(Path(directory)), options.share) if options.share else nullcontext():
+                        own, theirs = time.process_time(), cpu_seconds(pid)
+                        rate = flood(work, options.seconds)
+                        own, theirs = time.process_time() - own, cpu_seconds(pid) - theirs
                     rates.setdefault((kind, count), []).append(rate)
                     print(
                         f"{kind}, {count} broker{'s' * (count > 1)}: {rate * RECORDS / 1000:.0f} k records/s;"

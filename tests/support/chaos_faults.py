@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from cluster_processes import BROKERS, ClusterProcesses
 from faulty_broker import DiskFault
 
+CLOCK_JUMPS_MS = (3_600_000, -3_600_000, 365 * 86_400_000, -365 * 86_400_000)
 BrokerFault = Callable[[int], Awaitable[None]]
 
 
@@ -32,6 +33,7 @@ class ChaosFaults:
             "full disk": self._full_disk,
             "EIO": self._break_disk,
         }
+        self.of_clocks: dict[str, BrokerFault] = {"clock jump": self._jump_clock}
         self.losing_a_disk: dict[str, BrokerFault] = {
             "wiped disk": self._wipe,
             "old disk put back": self._put_back_old_disk,
@@ -48,7 +50,8 @@ class ChaosFaults:
 
     @property
     def all(self) -> dict[str, BrokerFault]:
-        return self.of_processes | self.of_disks | self.losing_a_disk | self.of_networks | self.of_networks_with_engine
+        of_networks = self.of_networks | self.of_networks_with_engine
+        return self.of_processes | self.of_disks | self.of_clocks | self.losing_a_disk | of_networks
 
     async def _pause(self, least: float, most: float) -> None:
         await asyncio.sleep(self._chance.uniform(least, most))
@@ -76,22 +79,22 @@ class ChaosFaults:
     # --- disks ---
 
     async def _slow_disk(self, number: int) -> None:
-        self._cluster.disks[number].set(DiskFault.SLOW)
+        self._cluster.switches[number].set_disk(DiskFault.SLOW)
         await self._pause(2, 5)
-        self._cluster.disks[number].set(DiskFault.NONE)
+        self._cluster.switches[number].set_disk(DiskFault.NONE)
 
     async def _full_disk(self, number: int) -> None:
         """It must recover by itself once there is room."""
-        self._cluster.disks[number].set(DiskFault.FULL)
+        self._cluster.switches[number].set_disk(DiskFault.FULL)
         await self._pause(1, 4)
-        self._cluster.disks[number].set(DiskFault.NONE)
+        self._cluster.switches[number].set_disk(DiskFault.NONE)
 
     async def _break_disk(self, number: int) -> None:
         """The log directory goes offline, until somebody has seen to the disk and starts the broker again."""
         fault = self._chance.choice((DiskFault.FAILING_WRITES, DiskFault.FAILING_FLUSHES))
-        self._cluster.disks[number].set(fault)
+        self._cluster.switches[number].set_disk(fault)
         await self._pause(1, 4)
-        self._cluster.disks[number].set(DiskFault.NONE)
+        self._cluster.switches[number].set_disk(DiskFault.NONE)
         await self._kill(number)
 
     async def _wipe(self, number: int) -> None:
@@ -106,7 +109,13 @@ class ChaosFaults:
         await asyncio.to_thread(self._cluster.put_back_disk, number, copy)
         await asyncio.to_thread(self._cluster.restart, number)
 
-    # --- networks ---
+    # --- clocks, networks ---
+
+    async def _jump_clock(self, number: int) -> None:
+        """There and, later, back."""
+        self._cluster.switches[number].set_clock(self._chance.choice(CLOCK_JUMPS_MS))
+        await self._pause(1, 5)
+        self._cluster.switches[number].set_clock(0)
 
     async def _cut(self, number: int, others: Sequence[int], *, both_ways: bool = True) -> None:
         self._cluster.cut(number, others, both_ways=both_ways)

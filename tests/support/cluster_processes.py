@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
-from faulty_broker import DiskSwitch
+from faulty_broker import FaultSwitch
 from namespaces import Namespaces
 from server_process import ServerProcess, free_port
 
@@ -44,16 +44,16 @@ class ClusterProcesses:
         metadata: str | None = None,
         settings: dict[str, str] | None = None,
         namespaces: Namespaces | None = None,
-        faulty_disks: bool = False,
+        has_faults: bool = False,
     ) -> None:
-        """`faulty_disks`: the brokers' disks can be set to fail by `disks`."""
+        """`has_faults`: the brokers' disks can be set to fail, and their clocks to be wrong, by `switches`."""
         self._directory = directory
         self._metadata = metadata or f"sqlite:{directory / 'metadata.sqlite'}"
         self._settings = SETTINGS | (settings or {})
         self._namespaces = namespaces
-        self.disks = (
-            {number: DiskSwitch(directory / f"process-{number}" / "disk-fault") for number in BROKERS}
-            if faulty_disks
+        self.switches = (
+            {number: FaultSwitch(directory / f"process-{number}" / "faults") for number in BROKERS}
+            if has_faults
             else {}
         )
         self.brokers: dict[int, ServerProcess] = {number: self._broker(number) for number in BROKERS}
@@ -202,7 +202,7 @@ class ClusterProcesses:
         port = 9092 if self._namespaces is not None else free_port()
         host = self._namespaces.address(number) if self._namespaces is not None else "127.0.0.1"
         command = self._namespaces.command(number) if self._namespaces is not None else []
-        run = [str(FAULTY_BROKER), str(self.disks[number].path)] if self.disks else ["-m", "barnabas"]
+        run = [str(FAULTY_BROKER), str(self.switches[number].path)] if self.switches else ["-m", "barnabas"]
         command += [sys.executable, *run, "server", "--listen", f"{host}:{port}"]
         command += ["--data-dir", str(self.data(number)), "--metadata", self._metadata, "--node-id", str(number)]
         for key, value in self._settings.items():

@@ -1,7 +1,8 @@
-"""`faulty_broker.py SWITCH server ...` is `barnabas server ...` on a disk that fails as the file SWITCH says.
+"""`faulty_broker.py SWITCH server ...` is `barnabas server ...` whose disk and clock do what the file SWITCH says.
 
-The file is one byte, mapped by the broker, so that a fault begins and ends at once: `DiskSwitch` sets it. Reads go on,
-and what was written before a fault is there after it.
+The file is mapped by the broker, so that a fault begins and ends at once: `FaultSwitch` sets it. Its first byte is the
+disk's fault: reads go on, and what was written before is there after it. The next eight are how far the wall clock is
+off, in ms; the monotonic clock is nobody's to set.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import struct
 import sys
 import time
 from enum import IntEnum
 from pathlib import Path
 
+from barnabas.clock import SystemClock
 from barnabas.storage.files import Buffer, Files, OpenFile
 
 SLOW_WRITE_S, SLOW_FLUSH_S = 0.02, 0.3
+_OFFSET = struct.Struct("<q")
 
 
 class DiskFault(IntEnum):
@@ -28,18 +32,24 @@ class DiskFault(IntEnum):
     FAILING_FLUSHES = 4
 
 
-class DiskSwitch:
-    """The test's side."""
+class FaultSwitch:
+    """The test's side. Everything is written in place: the broker has the file mapped."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.set(DiskFault.NONE)
+        self.set_disk(DiskFault.NONE)
+        self.set_clock(0)
 
-    def set(self, fault: DiskFault) -> None:
-        """In place: the broker has the file mapped."""
+    def set_disk(self, fault: DiskFault) -> None:
+        self._write(bytes([fault]), 0)
+
+    def set_clock(self, offset_ms: int) -> None:
+        self._write(_OFFSET.pack(offset_ms), 1)
+
+    def _write(self, data: bytes, position: int) -> None:
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
-        os.pwrite(descriptor, bytes([fault]), 0)
+        os.pwrite(descriptor, data, position)
         os.close(descriptor)
 
 
@@ -71,21 +81,32 @@ class _SwitchedFile(OpenFile):
 
 
 class _SwitchedFiles(Files):
-    def __init__(self, path: Path) -> None:
-        descriptor = os.open(path, os.O_RDONLY)
-        self._switch = mmap.mmap(descriptor, 1, prot=mmap.PROT_READ)
-        os.close(descriptor)
+    def __init__(self, switch: mmap.mmap) -> None:
+        self._switch = switch
 
     def open(self, path: str, *, create: bool = False) -> OpenFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return _SwitchedFile(path, os.open(path, flags, 0o644), self._switch)
 
 
+class _SwitchedClock(SystemClock):
+    def __init__(self, switch: mmap.mmap) -> None:
+        self._switch = switch
+
+    def now_ms(self) -> int:
+        (offset_ms,) = _OFFSET.unpack_from(self._switch, 1)
+        return super().now_ms() + int(offset_ms)
+
+
 def serve(switch: Path, arguments: list[str]) -> int:
     import barnabas.server.broker_parts as parts
     from barnabas.cli.main import main
 
-    vars(parts)["Files"] = lambda: _SwitchedFiles(switch)
+    descriptor = os.open(switch, os.O_RDONLY)
+    mapped = mmap.mmap(descriptor, 1 + _OFFSET.size, prot=mmap.PROT_READ)
+    os.close(descriptor)
+    vars(parts)["Files"] = lambda: _SwitchedFiles(mapped)
+    vars(parts)["SystemClock"] = lambda: _SwitchedClock(mapped)
     return main(arguments)
 
 
