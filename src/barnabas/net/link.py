@@ -198,7 +198,10 @@ class Link:
             async with asyncio.timeout(self._timeout_ms / 1000):
                 channel = await self._open_channel()
                 connection = LinkConnection(self._loop, channel, self.address, self._client_id, self._on_closed)
-                await self._ask_versions(connection)
+                try:
+                    await self._ask_versions(connection)
+                except LinkError as error:
+                    raise self._after_handshake(channel, error) from error
                 if self._security is not None:
                     lifetime_ms = await self._log_in(self._security, connection)
         except (OSError, LinkError, ProtocolError) as error:
@@ -277,6 +280,13 @@ class Link:
                 if failure is None or isinstance(failure, ConnectionRefusedError):
                     failure = error
         raise failure or OSError("its name stands for no address")
+
+    def _after_handshake(self, channel: Channel, error: LinkError) -> LinkError:
+        """A peer that does not accept this broker's certificate closes the connection; its alert may be lost then."""
+        if error.denied or not channel.is_encrypted:
+            return error
+        why = f"{error} after the TLS handshake: does it accept this broker's certificate?"
+        return LinkError(why, denied=True)
 
     async def _ask_versions(self, connection: LinkConnection) -> None:
         asked: Deferred[memoryview] = Deferred()

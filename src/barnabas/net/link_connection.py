@@ -176,7 +176,8 @@ class LinkConnection:
             why = f"{self.address}: it ended the TLS connection: {error.reason}"
             self.close(LinkError(why, denied=True, maybe_sent=True))
             return
-        self._lost(error.strerror or str(error) or type(error).__name__)
+        ended = isinstance(error, ssl.SSLEOFError)
+        self._lost("it closed the connection" if ended else error.strerror or str(error) or type(error).__name__)
 
     def on_writable(self) -> None:
         if not self.closed:

@@ -61,7 +61,9 @@ class ControllerChannel:
                 try:
                     response = await self._links.to(controller_id, use).request(message, timeout_ms=left_ms)
                 except LinkError as error:
-                    logger.info("the controller could not be reached: %s", error)
+                    # What is denied has been reported once, by the link, and may go on for long.
+                    level = logging.DEBUG if error.denied else logging.INFO
+                    logger.log(level, "the controller could not be reached: %s", error)
                 else:
                     # CreateTopics has no code of its own: who is no longer controller passes it on.
                     if getattr(response, "error_code", ErrorCode.NONE) != ErrorCode.NOT_CONTROLLER:

@@ -10,7 +10,6 @@ from barnabas.config.inter_broker import broker_login
 from barnabas.metadata.image import ClusterImage
 from barnabas.server.broker_links import BrokerLinks
 from barnabas.server.link_check import login_fault, peers_fault
-from barnabas.server.link_security import client_mechanism
 
 
 async def why_not_to_join(links: BrokerLinks, config: BrokerConfig, image: ClusterImage) -> str:
@@ -21,8 +20,7 @@ async def why_not_to_join(links: BrokerLinks, config: BrokerConfig, image: Clust
     login = broker_login(config)
     if login is not None and security.is_chosen:
         loop = asyncio.get_running_loop()
-        client = client_mechanism(login)
-        fault = await loop.run_in_executor(None, login_fault, config, security.listener, login, client, image)
+        fault = await loop.run_in_executor(None, login_fault, config, security.listener, login, image)
         if fault:
             return fault
     probes = links.probes(image.brokers.values())

@@ -15,7 +15,7 @@ from barnabas.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from barnabas.machines.replica_fetch import FetchPlan, FollowedPartition, Key, Phase, Remedy, ReplicaFetch, remedy_for
 from barnabas.machines.replica_fetch import truncation_offset as cut_at
 from barnabas.net.deferred import Deferred
-from barnabas.net.link import Link
+from barnabas.net.link import Link, LinkError
 from barnabas.net.timers import Timers
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.messages.offset_for_leader_epoch import (
@@ -165,7 +165,8 @@ class LeaderFetcher:
         if self._stopped:
             return
         if response.failed:
-            self._on_lost(str(response.error))
+            denied = isinstance(response.error, LinkError) and response.error.denied
+            self._on_lost(str(response.error), logging.DEBUG if denied else logging.INFO)
             return
         try:
             self._take(plan, response.value)
@@ -324,8 +325,9 @@ class LeaderFetcher:
 
     # --- pauses ---
 
-    def _on_lost(self, why: str) -> None:
-        logger.info("fetching from broker %d: %s", self.leader_id, why)
+    def _on_lost(self, why: str, level: int = logging.INFO) -> None:
+        """What is denied has been reported once, by the link, and may go on for long: at a level that nobody reads."""
+        logger.log(level, "fetching from broker %d: %s", self.leader_id, why)
         self._machine.reset_session()
         if not self._in_flight:
             self._pause()

@@ -90,7 +90,8 @@ class BreakableNetwork(SystemNetwork):
             waiting, self._waiting = self._waiting, []
         for channel in lost:
             with contextlib.suppress(OSError):
-                channel.shutdown(socket.SHUT_RDWR)
+                # Not that of an SSLSocket, which forgets its encryption and would read on in plain text.
+                socket.socket.shutdown(channel, socket.SHUT_RDWR)
         for loop, future in waiting:
             with contextlib.suppress(RuntimeError):  # that broker was killed meanwhile
                 loop.call_soon_threadsafe(_complete, future)
