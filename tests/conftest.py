@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from kafka_process import why_no_kafka
+from secret_watch import SecretWatch
 
 # The same tests run against Barnabas and against Apache Kafka; of these folders the second half takes minutes.
 SLOW_WITH_KAFKA = (
@@ -41,3 +43,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
             if item.nodeid.startswith(SLOW_WITH_KAFKA) and not item.nodeid.startswith(QUICK_WITH_KAFKA):
                 item.add_marker(pytest.mark.soak)
+
+
+@pytest.fixture
+def secret_watch() -> Iterator[SecretWatch]:
+    """Fails a test that has let a secret out, into a log for instance."""
+    with SecretWatch() as watch:
+        yield watch
