@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from kafka_process import why_no_kafka
+from secret_watch import SecretWatch
 
 # The same tests run against Barnabas and against Apache Kafka; of these folders the second half takes minutes.
 SLOW_WITH_KAFKA = (
@@ -49,3 +51,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _rank(item: pytest.Item) -> int:
     ranks = (rank for rank, folder in enumerate(LONGEST_FIRST) if item.nodeid.startswith(folder))
     return next(ranks, len(LONGEST_FIRST))
+
+
+@pytest.fixture
+def secret_watch() -> Iterator[SecretWatch]:
+    """Fails a test that has let a secret out, into a log for instance."""
+    with SecretWatch() as watch:
+        yield watch

@@ -26,9 +26,11 @@ from documentation import (
 import barnabas
 from barnabas.cli.main import COMMANDS
 from barnabas.client.errors import ClientError
+from barnabas.config.properties import parse_properties
 from barnabas.testing import Broker, Cluster
 
 CLUSTER_PAGE = "docs/cluster.md"
+TOKENS_PAGE = "docs/tokens.md"
 PAGES = ["README.md", "docs/clients.md", "docs/commands.md", "docs/testing.md"]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
@@ -63,13 +65,23 @@ def test_the_commands_of_the_cluster_page_run(commands: Path, tmp_path: Path) ->
         )
 
 
+def test_the_examples_of_the_page_about_tokens_run(commands: Path, tmp_path: Path) -> None:
+    blocks = blocks_of(TOKENS_PAGE)
+    settings, client = (block.text for block in blocks if block.language == "properties")
+    users = {"alice": "alice-secret"}
+    (tmp_path / "alice.properties").write_text(client)
+    with Broker(parse_properties(settings), listeners=["SASL_PLAINTEXT"], users=users) as broker:
+        run_blocks(blocks, broker, commands, tmp_path, {})
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_no_example_is_passed_over(page: str) -> None:
     assert {block.language for block in blocks_of(page)} <= {*RUN, *NOT_RUN}
 
 
 @pytest.mark.parametrize(
-    "page", [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/operations.md", "docs/spark.md", CLUSTER_PAGE]
+    "page",
+    [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/operations.md", "docs/spark.md", CLUSTER_PAGE, TOKENS_PAGE],
 )
 def test_links_lead_somewhere(page: str) -> None:
     content = (ROOT / page).read_text(encoding="utf-8")

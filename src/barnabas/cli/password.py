@@ -1,6 +1,7 @@
 """Where a command gets a password from, for `options.user`: never printed, and not on the command line if avoidable."""
 
 import argparse
+import os
 import sys
 
 from barnabas.cli.command import UsageError
@@ -10,6 +11,7 @@ def add_password_options(parser: argparse.ArgumentParser) -> None:
     given = parser.add_mutually_exclusive_group()
     given.add_argument("--password", help="others can see it in the list of processes: rather use a file or stdin")
     given.add_argument("--password-file", metavar="FILE", help="its first line; - is stdin")
+    given.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
 
 
 def password_of(options: argparse.Namespace) -> str:
@@ -17,6 +19,8 @@ def password_of(options: argparse.Namespace) -> str:
     password: str
     if options.password is not None:
         password = options.password
+    elif options.password_env is not None:
+        password = os.environ.get(options.password_env, "")
     elif options.password_file not in (None, "-"):
         try:
             with open(options.password_file, encoding="utf-8") as file:

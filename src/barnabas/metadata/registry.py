@@ -14,12 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
+from barnabas.config.metadata_engine import MetadataEngineConfig
 from barnabas.metadata.engine_options import Address, EngineOptions, parse_addresses
 from barnabas.metadata.store import MetadataStore
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.metadata.stores.sqlite import SqliteStore
 
 SQLITE = "sqlite"
+METADATA_FILE = "barnabas-metadata.sqlite"
+"""In the first log directory of a broker that is told nothing else."""
 
 
 class UnknownStoreError(ValueError):
@@ -83,6 +86,11 @@ def parse_engine(
     except ValueError as error:
         raise UnknownStoreError(f"the metadata store {kind}: {error}") from error
     return addresses, (prefix or "").rstrip("/"), options
+
+
+def default_location(engine: MetadataEngineConfig, log_directory: str | Path) -> str | Path:
+    """Where a broker with these settings keeps its metadata."""
+    return engine.location or Path(log_directory, METADATA_FILE)
 
 
 def file_at(location: str | Path) -> Path | None:

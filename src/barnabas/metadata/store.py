@@ -19,6 +19,11 @@ from typing import NamedTuple, Protocol, TypeAlias
 ANY_VERSION = -1
 
 
+def _size(data: bytes) -> str:
+    """In place of the data, which may hold passwords."""
+    return f"{len(data)} bytes"
+
+
 class Node(NamedTuple):
     data: bytes
     version: int
@@ -27,6 +32,9 @@ class Node(NamedTuple):
     modified: int
     owner: int = 0
     """Session of an ephemeral node, else 0."""
+
+    def __repr__(self) -> str:
+        return f"Node({_size(self.data)}, version={self.version}, created={self.created}, owner={self.owner})"
 
 
 class Scan(NamedTuple):
@@ -44,11 +52,17 @@ class Create(NamedTuple):
     data: bytes = b""
     ephemeral: bool = False
 
+    def __repr__(self) -> str:
+        return f"Create({self.path}, {_size(self.data)}, ephemeral={self.ephemeral})"
+
 
 class Set(NamedTuple):
     path: str
     data: bytes
     version: int = ANY_VERSION
+
+    def __repr__(self) -> str:
+        return f"Set({self.path}, {_size(self.data)}, version={self.version})"
 
 
 class Delete(NamedTuple):

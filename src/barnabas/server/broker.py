@@ -47,9 +47,8 @@ STARTING, RUNNING, LEAVING = 1, 3, 6
 
 
 NO_USERS = (
-    "nobody could log in: all listeners demand SCRAM, and there are no users yet. Start once with another listener on"
-    " loopback, and create one there: kafka-configs.sh --bootstrap-server 127.0.0.1:PORT --alter --entity-type users"
-    " --entity-name NAME --add-config 'SCRAM-SHA-512=[password=...]'"
+    "nobody could log in: all listeners demand SCRAM, and there are no users yet. Make the first one while no broker"
+    " runs: barnabas user create NAME --data-dir DIR (or --config server.properties, or --metadata LOCATION)"
 )
 
 

@@ -16,7 +16,7 @@ from barnabas.errors import StorageError
 from barnabas.machines.controller.topics import TopicDefaults
 from barnabas.machines.fetch_session import FetchSessionCache
 from barnabas.metadata.engine_options import EngineOptions
-from barnabas.metadata.registry import file_at, store_at
+from barnabas.metadata.registry import default_location, file_at, store_at
 from barnabas.metadata.store import MetadataStore
 from barnabas.net.timers import Timers
 from barnabas.server.authorizer import Authorizer
@@ -61,7 +61,6 @@ from barnabas.types import NodeId
 
 logger = logging.getLogger(__name__)
 
-METADATA_FILE = "barnabas-metadata.sqlite"
 IO_THREADS = 4
 FETCH_SESSION_EVICTION_MS = 120_000
 
@@ -142,7 +141,7 @@ def make_parts(
         on_roll=on_roll,
     )
     engine = config.metadata_engine
-    metadata = metadata or engine.location or Path(log_directories.directories[0].path, METADATA_FILE)
+    metadata = metadata or default_location(engine, log_directories.directories[0].path)
     reserves = DiskReserves(node_id, log_directories, file_at(metadata) if store is None else None)
     replicas = Replicas(
         node_id,

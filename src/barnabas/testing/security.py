@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from barnabas.certificates import Authority
@@ -14,7 +15,7 @@ from barnabas.config.listeners import MQTT_PROTOCOLS, MQTTS, PROTOCOLS
 from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS
 from barnabas.machines.sasl.scram_server import ScramCredential
 from barnabas.metadata.image import ConfigResource
-from barnabas.metadata.store import Create
+from barnabas.metadata.store import Create, NodeExistsError
 from barnabas.metadata.stores.memory import MemoryTree
 from barnabas.metadata.tree import config_path, encode_config
 
@@ -90,7 +91,9 @@ class Security:
             path = config_path(ConfigResource.user(name))
             if path not in tree.nodes:
                 credentials = {mechanism: _credential(mechanism, password) for mechanism in HASHES}
-                tree.commit(0, [Create(path, encode_config(credentials))])
+                # Brokers of a cluster start side by side: another one may have been first.
+                with suppress(NodeExistsError):
+                    tree.commit(0, [Create(path, encode_config(credentials))])
 
     @property
     def authority_file(self) -> str:

@@ -31,7 +31,7 @@ def completed(*typed: str) -> list[str]:
 
 
 def test_nouns_verbs_and_options() -> None:
-    assert completed("to") == ["topic"]
+    assert completed("to") == ["token", "topic"]
     assert set(completed("")) == set(COMMANDS)
     assert completed("topic", "de") == ["describe", "delete", "delete-records"]
     assert completed("topic", "create", "--if") == ["--if-not-exists"]

@@ -15,6 +15,7 @@ from barnabas.cli.data.escapes import unescaped
 from barnabas.cli.data.short_options import getopt_words
 from barnabas.cli.kafka.flags import Flag, Options, Tool
 from barnabas.cli.main import main
+from barnabas.cli.password import password_of
 
 BYTE = os.fsdecode(b"\xff")
 
@@ -83,4 +84,4 @@ def test_stdin_that_is_closed(target: str, words: str, status: int) -> None:
 def test_a_password_from_stdin_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(UsageError, match="stdin is closed"):
-        user._password(parser_of("user", "", user.VERBS).parse(["create", "alice"]))
+        password_of(parser_of("user", "", user.VERBS).parse(["create", "alice"]))

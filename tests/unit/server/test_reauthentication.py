@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from sasl_peer import Peer
 
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.options.admin import AdminOptions
@@ -17,8 +16,6 @@ from barnabas.errors import ErrorCode
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from barnabas.server.sasl_gate import SessionGuard
 from barnabas.testing import Broker
@@ -36,42 +33,6 @@ SETTINGS = {
 def broker() -> Iterator[Broker]:
     with Broker(SETTINGS, listeners=["SASL_PLAINTEXT"], users=USERS) as started:
         yield started
-
-
-class Peer:
-    def __init__(self, broker: Broker) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", broker.port), timeout=60)
-        self.local_port = self._socket.getsockname()[1]
-
-    def __enter__(self) -> Peer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def send(self, api_key: ApiKey, version: int, body: bytes) -> bytes:
-        """The body of the response; empty where the broker closed the connection instead."""
-        content = struct.pack(">hhih", api_key, version, 7, -1) + body
-        self._socket.sendall(struct.pack(">i", len(content)) + content)
-        data = b""
-        while len(data) < 4 or len(data) < 4 + struct.unpack_from(">i", data)[0]:
-            received = self._socket.recv(65536)
-            if not received:
-                return b""
-            data += received
-        return data[8:]
-
-    def is_closed(self) -> bool:
-        return self._socket.recv(1) == b""
-
-    def log_in(self, user: str, password: str, mechanism: str = "PLAIN") -> SaslAuthenticateResponse:
-        asked = self.send(ApiKey.SASL_HANDSHAKE, 1, encode(SaslHandshakeRequest(mechanism=mechanism), 1))
-        assert decode(SaslHandshakeResponse, 1, asked)[0].error_code == ErrorCode.NONE
-        request = SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{password}".encode())
-        return decode(SaslAuthenticateResponse, 1, self.send(ApiKey.SASL_AUTHENTICATE, 1, encode(request, 1)))[0]
-
-    def metadata(self) -> bytes:
-        return self.send(ApiKey.METADATA, 1, encode(MetadataRequest(topics=[]), 1))
 
 
 def with_guard(broker: Broker, peer: Peer, work: Callable[[SessionGuard], Any]) -> Any:
@@ -92,7 +53,7 @@ def end_session(guard: SessionGuard) -> None:
 
 
 def test_a_session_has_a_lifetime_and_is_renewed_on_the_same_connection(broker: Broker) -> None:
-    with Peer(broker) as peer:
+    with Peer(broker.bootstrap) as peer:
         assert peer.log_in("alice", USERS["alice"]).session_lifetime_ms == SESSION_MS
         assert peer.metadata()
         first = with_guard(broker, peer, lambda guard: guard._session)
@@ -103,7 +64,7 @@ def test_a_session_has_a_lifetime_and_is_renewed_on_the_same_connection(broker: 
 
 
 def test_after_its_end_a_session_may_only_log_in_again(broker: Broker) -> None:
-    with Peer(broker) as peer:
+    with Peer(broker.bootstrap) as peer:
         peer.log_in("alice", USERS["alice"])
         with_guard(broker, peer, end_session)
         assert peer.log_in("alice", USERS["alice"]).error_code == ErrorCode.NONE
@@ -113,13 +74,13 @@ def test_after_its_end_a_session_may_only_log_in_again(broker: Broker) -> None:
 
 
 def test_the_user_and_the_mechanism_cannot_change(broker: Broker) -> None:
-    with Peer(broker) as peer:
+    with Peer(broker.bootstrap) as peer:
         peer.log_in("alice", USERS["alice"])
         refused = peer.log_in("bob", USERS["bob"])
         assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert refused.error_message == "Cannot change principals during re-authentication from User.alice: User.bob"
         assert peer.is_closed()
-    with Peer(broker) as peer:
+    with Peer(broker.bootstrap) as peer:
         peer.log_in("alice", USERS["alice"])
         refused = peer.log_in("alice", USERS["alice"], "SCRAM-SHA-512")
         assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
@@ -128,14 +89,14 @@ def test_the_user_and_the_mechanism_cannot_change(broker: Broker) -> None:
 
 
 def test_a_wrong_password_ends_the_connection_then_too(broker: Broker) -> None:
-    with Peer(broker) as peer:
+    with Peer(broker.bootstrap) as peer:
         peer.log_in("alice", USERS["alice"])
         assert peer.log_in("alice", "wrong").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert peer.is_closed()
 
 
 def test_other_requests_in_the_middle_close_the_connection(broker: Broker) -> None:
-    with Peer(broker) as peer:
+    with Peer(broker.bootstrap) as peer:
         peer.log_in("alice", USERS["alice"])
         peer.send(ApiKey.SASL_HANDSHAKE, 1, encode(SaslHandshakeRequest(mechanism="PLAIN"), 1))
         assert peer.metadata() == b""
@@ -143,7 +104,7 @@ def test_other_requests_in_the_middle_close_the_connection(broker: Broker) -> No
 
 def test_logging_in_again_all_the_time_is_refused(broker: Broker) -> None:
     """The third exchange would begin within a second of the second: it is a request like others, and refused."""
-    with Peer(broker) as peer:
+    with Peer(broker.bootstrap) as peer:
         peer.log_in("alice", USERS["alice"])
         peer.log_in("alice", USERS["alice"])
         # However slow this machine is: it began just now.

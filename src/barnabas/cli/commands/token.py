@@ -10,7 +10,7 @@ A token is named by its id, which is no secret: its HMAC, which is, is never typ
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from barnabas.client.admin import Admin
     from barnabas.client.admin.types import DelegationToken
 
-MECHANISM = "SCRAM-SHA-512"
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256")
+COPIED = (
+    *("bootstrap.servers", "security.protocol", "ssl.truststore.location", "ssl.truststore.type"),
+    "ssl.endpoint.identification.algorithm",
+)
+"""Options of this client that one with the token needs as well."""
 HEADERS = ("TOKEN", "OWNER", "REQUESTER", "RENEWERS", "ISSUED", "EXPIRES", "LATEST")
 
 
@@ -32,6 +37,9 @@ def create_arguments(parser: argparse.ArgumentParser) -> None:
         "--renewer", metavar="NAME", action="append", default=[], help="who else may renew and end it; repeatable"
     )
     parser.add_argument("--max-life", metavar="TIME", help="like 12h or 7d; the brokers' limit where left out")
+    parser.add_argument(
+        "--mechanism", choices=MECHANISMS, type=str.upper, help="for --to; yours if it is SCRAM, or else SCRAM-SHA-512"
+    )
     parser.add_argument(
         "--to", metavar="FILE", help="write options of a client that logs in with it there, and print no secret"
     )
@@ -43,7 +51,9 @@ def create(admin: "Admin", options: argparse.Namespace) -> "DelegationToken":
     max_life_ms = None if options.max_life is None else _positive(options.max_life, "--max-life")
     token = admin.create_delegation_token(owner=options.owner, renewers=options.renewer, max_lifetime_ms=max_life_ms)
     if options.to is not None:
-        _write(options.to, token)
+        from barnabas.cli.connection import client_config
+
+        _write(options.to, token, client_config(options), options.mechanism)
     return token
 
 
@@ -128,12 +138,15 @@ def _positive(text: str, option: str) -> int:
     return period_ms
 
 
-def _write(path: str, token: "DelegationToken") -> None:
+def _write(path: str, token: "DelegationToken", own: Mapping[str, str], mechanism: str | None) -> None:
     """Readable by its owner alone."""
+    if mechanism is None:
+        mechanism = own["sasl.mechanism"] if own.get("sasl.mechanism") in MECHANISMS else MECHANISMS[0]
+    copied = "".join(f"{name}={own[name]}\n" for name in COPIED if name in own)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(
-            f"sasl.mechanism={MECHANISM}\n"
+            f"{copied}sasl.mechanism={mechanism}\n"
             "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required"
             f' username="{token.token_id}" password="{token.password}" tokenauth="true";\n'
         )

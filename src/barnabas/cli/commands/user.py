@@ -1,14 +1,16 @@
 """`barnabas user`: who can log in with a password (SCRAM), and how much clients may use up (quotas).
 
     barnabas user create alice                       # asks for the password, or reads it from stdin
-    barnabas user alter alice --password-file FILE
+    barnabas user create admin --data-dir DIR        # before the broker with that directory starts for the first time
+    barnabas user password alice --password-file FILE
     barnabas user quota --user alice --set producer_byte_rate=1048576
 
-A password is salted and hashed in this process; the brokers never see it, and nothing here prints it.
+A password is salted and hashed in this process; the brokers never see it, and nothing here prints it. With --data-dir,
+--config or --metadata no broker is asked: the user is written into the metadata, where brokers find it at their start.
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, Refused, UsageError, key_values, noun_main, with_admin
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from barnabas.client.admin.types import QuotaEntity, ScramCredential, ScramMechanism
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-DEFAULT_ITERATIONS = 4096
+DEFAULT_ITERATIONS = LEAST_ITERATIONS = 4096
+MOST_ITERATIONS = 16_384
 DEFAULT_TEXT = "(default)"
 
 
@@ -61,7 +64,52 @@ def _password_arguments(parser: argparse.ArgumentParser) -> None:
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:
     _password_arguments(parser)
-    _mechanism_argument(parser, MECHANISMS[0])
+    _offline_arguments(parser)
+    _mechanism_argument(parser, f"{MECHANISMS[0]}; both while no broker runs")
+
+
+def _offline_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("while no broker runs (instead of a connection)")
+    group.add_argument("--data-dir", metavar="DIR", help="the data directory of the broker, as of `barnabas server`")
+    group.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    group.add_argument("--metadata", metavar="LOCATION", help="where the cluster keeps its metadata, if not there")
+
+
+def online_or_offline(
+    online: "Callable[[Admin, argparse.Namespace], Sequence[ScramMechanism]]", *, is_new: bool
+) -> "Callable[[argparse.Namespace], Sequence[ScramMechanism]]":
+    """By the brokers, or in the metadata while there are none."""
+
+    def call(options: argparse.Namespace) -> "Sequence[ScramMechanism]":
+        if not (options.data_dir or options.config or options.metadata):
+            return with_admin(online)(options)
+        if options.bootstrap_server is not None:
+            raise UsageError("--bootstrap-server is for brokers that run, --data-dir, --config and --metadata are not")
+        return _write_offline(options, is_new=is_new)
+
+    return call
+
+
+def _write_offline(options: argparse.Namespace, *, is_new: bool) -> "Sequence[ScramMechanism]":
+    from barnabas.cli.first_users import credential_text, open_users
+    from barnabas.cli.server_config import config_of
+
+    if not LEAST_ITERATIONS <= options.iterations <= MOST_ITERATIONS:
+        raise UsageError(f"--iterations {options.iterations}: expected {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
+    given = argparse.Namespace(
+        config=options.config, listen=None, data_dir=options.data_dir, node_id=None, set=[], metadata=options.metadata
+    )
+    with open_users(config_of(given, f"{options.config} cannot be used"), options.metadata) as users:
+        known = [each for each in users.credentials_of(options.user) if each in MECHANISMS]
+        if is_new and known:
+            raise Refused(f"user {options.user} has {', '.join(known)} already; `barnabas user password` changes it")
+        if not is_new and not known:
+            raise Refused(f"there is no user {options.user}; `barnabas user create` makes one")
+        # Which mechanisms the listeners will have is not known here.
+        chosen = list(dict.fromkeys(options.mechanism)) or known or list(MECHANISMS)
+        password = password_of(options)
+        users.put(options.user, {each: credential_text(each, password, options.iterations) for each in chosen})
+    return _mechanisms(chosen)
 
 
 def create(admin: "Admin", options: argparse.Namespace) -> "Sequence[ScramMechanism]":
@@ -69,7 +117,7 @@ def create(admin: "Admin", options: argparse.Namespace) -> "Sequence[ScramMechan
     existing = {each.mechanism for each in _credentials(admin, options.user)}.intersection(mechanisms)
     if existing:
         words = ", ".join(sorted(map(_mechanism_text, existing)))
-        raise Refused(f"user {options.user} has {words} already; `barnabas user alter` changes it")
+        raise Refused(f"user {options.user} has {words} already; `barnabas user password` changes it")
     _set_password(admin, options, mechanisms)
     return mechanisms
 
@@ -83,6 +131,7 @@ def render_set(options: argparse.Namespace, mechanisms: "Sequence[ScramMechanism
 
 def alter_arguments(parser: argparse.ArgumentParser) -> None:
     _password_arguments(parser)
+    _offline_arguments(parser)
     _mechanism_argument(parser, "all that the user has")
 
 
@@ -218,8 +267,17 @@ def _mechanism_text(mechanism: "ScramMechanism") -> str:
 
 VERBS = (
     Command("list", "users that can log in with a password", list_arguments, with_admin(list_users), render_users),
-    Command("create", "add a user with a password", create_arguments, with_admin(create), render_set),
-    Command("alter", "give a user another password", alter_arguments, with_admin(alter), render_set),
+    Command(
+        "create", "add a user with a password", create_arguments, online_or_offline(create, is_new=True), render_set
+    ),
+    Command(
+        "password",
+        "give a user another password",
+        alter_arguments,
+        online_or_offline(alter, is_new=False),
+        render_set,
+    ),
+    Command("alter", "the same as password", alter_arguments, online_or_offline(alter, is_new=False), render_set),
     Command("delete", "remove users", delete_arguments, with_admin(delete), render_deleted, partial=True),
     Command(
         "quota",

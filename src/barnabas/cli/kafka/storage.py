@@ -1,7 +1,7 @@
-"""`kafka-storage.sh`: ids, and what log directories are. Never writes to a directory.
+"""`kafka-storage.sh`: ids, what log directories are, and users that are there before the first start.
 
 Kafka's brokers need their directories formatted before the first start. A broker of Barnabas does that by itself, so
-`format` only says so: scripts that call it first go on.
+`format` only says so, and writes the users of --add-scram into the metadata: scripts that call it first go on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from barnabas.cli.command import Command, Refused, no_arguments
 from barnabas.cli.exit_status import FAILED
+from barnabas.cli.kafka.add_scram import ScramUser, parse_users
 from barnabas.cli.kafka.releases import print_dependencies, print_mapping
 from barnabas.cli.kafka.subcommands import tool_main
 
@@ -31,7 +32,15 @@ def config_argument(parser: argparse.ArgumentParser) -> None:
 def format_arguments(parser: argparse.ArgumentParser) -> None:
     config_argument(parser)
     parser.add_argument("--cluster-id", "-t", metavar="ID", required=True)
-    for flag in ("--add-scram", "-S", "--release-version", "-r", "--feature", "-f", "--initial-controllers", "-I"):
+    parser.add_argument(
+        "--add-scram",
+        "-S",
+        metavar="SCRAM",
+        action="append",
+        default=[],
+        help="a user, as 'SCRAM-SHA-256=[name=alice,password=alice-secret]' (repeatable)",
+    )
+    for flag in ("--release-version", "-r", "--feature", "-f", "--initial-controllers", "-I"):
         parser.add_argument(flag, action="append", help=argparse.SUPPRESS)
     for flag in ("--ignore-formatted", "-g", "--standalone", "-s", "--no-initial-controllers", "-N"):
         parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
@@ -47,7 +56,25 @@ def dependency_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _format(options: argparse.Namespace) -> None:
     _directories(options.config)
+    users = parse_users(options.add_scram)
     print(NO_FORMAT)
+    if users:
+        _add(users, options.config)
+
+
+def _add(users: list[ScramUser], path: str) -> None:
+    """A user that is there keeps the password: `format` may run before each start."""
+    from barnabas.cli.first_users import open_users
+    from barnabas.cli.server_config import config_of
+
+    given = argparse.Namespace(config=path, listen=None, data_dir=None, node_id=None, set=[])
+    with open_users(config_of(given, f"{path} cannot be used")) as known:
+        for user in users:
+            if user.mechanism in known.credentials_of(user.name):
+                print(f"User {user.name} has a {user.mechanism} credential already: it stays as it is.")
+                continue
+            known.put(user.name, {user.mechanism: user.credential})
+            print(f"Added user {user.name} ({user.mechanism}).")
 
 
 def random_uuid() -> str:
@@ -106,7 +133,7 @@ main = tool_main(
             config_argument,
             lambda options: _info(_directories(options.config)),
         ),
-        Command("format", "Not needed: accepted, and does nothing.", format_arguments, _format),
+        Command("format", "Needed only for --add-scram: users before the first start.", format_arguments, _format),
         Command(
             "version-mapping",
             "Features that go with a release.",

@@ -112,6 +112,9 @@ class ConfigChange(NamedTuple):
     operation: ConfigOperation
     value: str | None = None
 
+    def __repr__(self) -> str:
+        return f"ConfigChange({self.name}, {self.operation.name})"  # the value may be a password
+
 
 @dataclass(frozen=True, slots=True)
 class IncrementalAlterConfigs:
@@ -123,7 +126,7 @@ class IncrementalAlterConfigs:
 class AlterConfigs:
     """Replaces all settings of each resource."""
 
-    resources: tuple[tuple[ConfigResource, tuple[tuple[str, str | None], ...]], ...]
+    resources: tuple[tuple[ConfigResource, tuple[tuple[str, str | None], ...]], ...] = field(repr=False)
     validate_only: bool = False
 
 

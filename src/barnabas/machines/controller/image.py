@@ -154,7 +154,8 @@ class ClusterImage:
     """Those that are known, but away; forgotten by UnregisterBroker only."""
     topics: Mapping[str, TopicImage] = field(default_factory=dict)
     topic_names: Mapping[TopicId, str] = field(default_factory=dict)
-    configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
+    configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    """Values may be passwords."""
     acls: Mapping[ResourcePattern, tuple[AclEntry, ...]] = field(default_factory=dict)
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)

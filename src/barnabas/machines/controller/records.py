@@ -37,6 +37,9 @@ class ConfigSet(NamedTuple):
     resource: ConfigResource
     config: Mapping[str, str]
 
+    def __repr__(self) -> str:
+        return f"ConfigSet({self.resource}, {', '.join(self.config)})"  # values may be passwords
+
 
 class AclsSet(NamedTuple):
     """All access rules of a resource pattern; without any the entry is removed."""
