@@ -68,8 +68,6 @@ class FakeCluster:
         self.throttled: list[tuple[int, int]] = []
         self.followed: Collection[str] | None = ()
         self.meters = NetworkMeters()
-        self.requests_in_flight = 0
-        self.metadata_age_ms: int | None = None
         self.closed = False
         self.disconnected = False
         self._sent = asyncio.Event()
@@ -83,6 +81,12 @@ class FakeCluster:
         for name, partitions in (topics or {}).items():
             self.add_topic(name, partitions)
         self.publish()
+
+    def requests_in_flight(self) -> int:
+        return sum(self._in_flight.values())
+
+    def metadata_age_ms(self) -> int | None:
+        return None
 
     def connected_node(self) -> int | None:
         """Nobody's metrics are pushed here."""

@@ -59,8 +59,10 @@ class ClusterClient:
         self._features_epoch = -1
         self._bootstrap: dict[int, Node] = {}
         self._network: Network = network or environment().network
-        self._connector = Connector(options, self._network)
-        self._connections = NodeConnections(options, self.clock, self._find_node, self._connector)
+        connector = Connector(options, self._network)
+        self.meters: NetworkMeters = connector.meters
+        """Requests, bytes and latencies of all connections."""
+        self._connections = NodeConnections(options, self.clock, self._find_node, connector)
         self._updates = MetadataUpdates(
             options, self.clock, self.metadata, self._candidates, self._send_metadata, self._on_updated, topic_expiry_ms
         )
@@ -120,18 +122,13 @@ class ClusterClient:
 
     # --- what is measured ---
 
-    @property
-    def meters(self) -> NetworkMeters:
-        """Requests, bytes and latencies of all connections."""
-        return self._connector.meters
-
-    @property
     def metadata_age_ms(self) -> int | None:
+        """None before there was any."""
         updated_ms = self._updates.last_update_ms
         return None if updated_ms is None else self.clock.monotonic_ms() - updated_ms
 
-    @property
     def requests_in_flight(self) -> int:
+        """Of all connections. Any thread."""
         return sum(connection.in_flight_count for _, connection in self._connections.connected())
 
     def connected_node(self) -> int | None:

@@ -50,7 +50,7 @@ def produce(options: argparse.Namespace) -> int:
     except KafkaError as error:
         if isinstance(error, ValueError):  # wrong options: there was no load
             raise
-        _report_produced(options, statistics.totals(), {}, error.message)
+        _report_produced(options, statistics.totals(), None, error.message)
         return FAILED
     _report_produced(options, totals, metrics)
     return FAILED if totals.failed else 0

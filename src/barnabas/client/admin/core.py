@@ -53,7 +53,7 @@ class AdminCore:
     def metrics(self) -> Metrics:
         """What this client measures, by Kafka's names: connections, requests, bytes and latencies."""
         out = Collecting(self._snapshots, self._clock.monotonic_ms())
-        out.network("admin-client-metrics", self._cluster.meters, in_flight=self._cluster.requests_in_flight)
+        out.network("admin-client-metrics", self._cluster.meters, in_flight=self._cluster.requests_in_flight())
         return out.finish(self._client_id)
 
     async def close(self) -> None:

@@ -164,7 +164,7 @@ class ConsumerRuntime:
 
     def metrics(self) -> Metrics:
         out = Collecting(self._snapshots, self._clock.monotonic_ms())
-        out.network(GROUP, self.cluster.meters, in_flight=self.cluster.requests_in_flight)
+        out.network(GROUP, self.cluster.meters, in_flight=self.cluster.requests_in_flight())
         with self._subscription.lock:
             states = list(self._subscription.states())
         add_consumer(

@@ -196,7 +196,7 @@ class ProducerCore:
 
     def metrics(self) -> Metrics:
         out = Collecting(self._snapshots, self.clock.monotonic_ms())
-        out.network(GROUP, self.cluster.meters, in_flight=self.cluster.requests_in_flight)
+        out.network(GROUP, self.cluster.meters, in_flight=self.cluster.requests_in_flight())
         add_producer(out, self)
         return out.finish(self.options.client_id)
 

@@ -93,7 +93,7 @@ def add_producer(out: Collecting, core: "ProducerCore") -> None:
     out.average(GROUP, "records-per-request-avg", records, meters.requests)
     out.average(GROUP, "record-size-avg", size, records)
     out.average(GROUP, "compression-rate-avg", sum(topic.wire_bytes for _, topic in topics), size)
-    age_ms = cluster.metadata_age_ms
+    age_ms = cluster.metadata_age_ms()
     out.value(GROUP, "metadata-age", math.nan if age_ms is None else age_ms / 1000)
     out.value(GROUP, "buffer-total-bytes", pool.total_bytes)
     out.value(GROUP, "buffer-available-bytes", pool.available_bytes)
