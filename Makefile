@@ -66,6 +66,7 @@ docs: $(INSTALLED)
 	$(PY) -m barnabas.config.docs docs/
 	$(PY) -m barnabas.client.options.docs docs/
 	$(PY) -m barnabas.server.metrics.docs docs/
+	$(PY) -m barnabas.client.metrics.docs docs/
 
 format: $(INSTALLED)
 	$(VENV)/bin/ruff format src tests benchmarks

@@ -62,6 +62,8 @@ if TYPE_CHECKING:
         UnsupportedVersionError,
         WakeupError,
     )
+    from barnabas.client.metrics import MetricName, Metrics
+    from barnabas.client.metrics.prometheus import PrometheusCollector
     from barnabas.client.producer import Producer
     from barnabas.client.producer._fast_pure import Delivery
     from barnabas.client.producer.delivery import RecordMetadata
@@ -105,6 +107,8 @@ __all__ = [
     "KafkaStorageError",
     "LeaderNotAvailableError",
     "LogTruncationError",
+    "MetricName",
+    "Metrics",
     "NewTopic",
     "NoOffsetForPartitionError",
     "NotControllerError",
@@ -116,6 +120,7 @@ __all__ = [
     "OutOfOrderSequenceError",
     "PolicyViolationError",
     "Producer",
+    "PrometheusCollector",
     "QuotaExceededError",
     "RebalanceInProgressError",
     "RebalanceListener",
@@ -145,10 +150,13 @@ _HOMES = {
     "Delivery": "barnabas.client.producer.fast_path",
     "ErrorCode": "barnabas.errors",
     "KafkaError": "barnabas.errors",
+    "MetricName": "barnabas.client.metrics",
+    "Metrics": "barnabas.client.metrics",
     "NewTopic": "barnabas.client.admin.types",
     "OffsetAndMetadata": "barnabas.client.consumer",
     "OffsetSpec": "barnabas.client.admin.types",
     "Producer": "barnabas.client.producer",
+    "PrometheusCollector": "barnabas.client.metrics.prometheus",
     "RebalanceListener": "barnabas.client.consumer",
     "RecordMetadata": "barnabas.client.producer.delivery",
     "TopicPartition": "barnabas.types",

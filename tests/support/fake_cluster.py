@@ -22,6 +22,7 @@ from typing import Any
 from barnabas.client.coordinators import CoordinatorKind
 from barnabas.client.errors import UnknownTopicError, UnreachableError, UnsupportedVersionError, error_for
 from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
+from barnabas.client.metrics.meters import NetworkMeters
 from barnabas.client.node_connections import coordinator_id
 from barnabas.client.options import AdminOptions, CommonOptions
 from barnabas.client.retry import Backoff, Deadline
@@ -66,6 +67,7 @@ class FakeCluster:
         """Node by kind and key; node 0 where there is none."""
         self.throttled: list[tuple[int, int]] = []
         self.followed: Collection[str] | None = ()
+        self.meters = NetworkMeters()
         self.closed = False
         self.disconnected = False
         self._sent = asyncio.Event()
@@ -79,6 +81,16 @@ class FakeCluster:
         for name, partitions in (topics or {}).items():
             self.add_topic(name, partitions)
         self.publish()
+
+    def requests_in_flight(self) -> int:
+        return sum(self._in_flight.values())
+
+    def metadata_age_ms(self) -> int | None:
+        return None
+
+    def connected_node(self) -> int | None:
+        """Nobody's metrics are pushed here."""
+        return None
 
     # --- the script ---
 

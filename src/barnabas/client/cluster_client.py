@@ -18,6 +18,7 @@ from barnabas.client.environment import environment
 from barnabas.client.errors import ClientTimeoutError, ClosedError, UnreachableError
 from barnabas.client.metadata import MetadataCache, Node, NodeAndEpoch, TopicMetadata
 from barnabas.client.metadata_updates import MetadataUpdates
+from barnabas.client.metrics.meters import NetworkMeters
 from barnabas.client.node_connections import NodeConnections, coordinator_id, is_coordinator_id, retrieve
 from barnabas.client.options.common import CommonOptions, parse_address
 from barnabas.client.retry import Backoff, Deadline, retrying
@@ -59,6 +60,8 @@ class ClusterClient:
         self._bootstrap: dict[int, Node] = {}
         self._network: Network = network or environment().network
         connector = Connector(options, self._network)
+        self.meters: NetworkMeters = connector.meters
+        """Requests, bytes and latencies of all connections."""
         self._connections = NodeConnections(options, self.clock, self._find_node, connector)
         self._updates = MetadataUpdates(
             options, self.clock, self.metadata, self._candidates, self._send_metadata, self._on_updated, topic_expiry_ms
@@ -116,6 +119,26 @@ class ClusterClient:
                     raise UnreachableError(text, f"the name {host} is not known ({error})") from error
             addresses += [(name, port) for name in hosts]
         return {-1 - number: Node(-1 - number, host, port) for number, (host, port) in enumerate(addresses)}
+
+    # --- what is measured ---
+
+    def metadata_age_ms(self) -> int | None:
+        """None before there was any."""
+        updated_ms = self._updates.last_update_ms
+        return None if updated_ms is None else self.clock.monotonic_ms() - updated_ms
+
+    def requests_in_flight(self) -> int:
+        """Of all connections. Any thread."""
+        return sum(connection.in_flight_count for _, connection in self._connections.connected())
+
+    def connected_node(self) -> int | None:
+        """A node that is connected and takes requests, the least busy one, by its own id."""
+        ready = [
+            (connection.in_flight_count, node_id)
+            for node_id, connection in self._connections.connected()
+            if node_id >= 0 and not is_coordinator_id(node_id) and connection.takes_requests
+        ]
+        return min(ready)[1] if ready else None
 
     # --- requests ---
 

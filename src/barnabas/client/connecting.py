@@ -13,6 +13,7 @@ from barnabas.client.connection import Connection, reason
 from barnabas.client.environment import environment
 from barnabas.client.errors import AuthenticationError, ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
+from barnabas.client.metrics.meters import NetworkMeters
 from barnabas.client.options.common import CommonOptions
 from barnabas.client.sasl.authentication import authenticate
 from barnabas.client.sasl.tokens import TokenSource
@@ -39,6 +40,7 @@ class Connector:
         )
         self._tls: ssl.SSLContext | None = None
         self._tokens = TokenSource(options)
+        self.meters = NetworkMeters()
 
     async def connect(self, node: Node, failures: int = 0) -> Connection:
         """Raises UnreachableError, AuthenticationError. More `failures` so far mean a longer time-out."""
@@ -54,6 +56,7 @@ class Connector:
             client_id=options.client_id,
             request_timeout_ms=options.request_timeout_ms,
             max_idle_ms=options.connections_max_idle_ms,
+            meter=self.meters.node(node.id),
         )
         try:
             versions = await ask_versions(connection)

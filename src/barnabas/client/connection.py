@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from barnabas.client.api_versions import BrokerVersions
 from barnabas.client.errors import ClientTimeoutError, UnreachableError
+from barnabas.client.metrics.meters import NodeMeter
 from barnabas.errors import KafkaError
 from barnabas.protocol.api import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, ApiKey
 from barnabas.protocol.primitives import skip_tagged_fields
@@ -69,6 +70,7 @@ class Connection:
         "_last_used",
         "_loop",
         "_max_idle_s",
+        "_meter",
         "_soonest_deadline",
         "_stream",
         "_throttled_until",
@@ -84,12 +86,20 @@ class Connection:
     )
 
     def __init__(
-        self, channel: Channel, address: str, *, client_id: str, request_timeout_ms: int, max_idle_ms: int
+        self,
+        channel: Channel,
+        address: str,
+        *,
+        client_id: str,
+        request_timeout_ms: int,
+        max_idle_ms: int,
+        meter: NodeMeter | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self.address = address
         self._client_id = _nullable_string(client_id)
         self._timeout_s = request_timeout_ms / 1000
+        self._meter = NodeMeter({}) if meter is None else meter
         self._in_flight: deque[InFlight] = deque()
         self._without_response: list[asyncio.Future[memoryview]] = []
         """Requests that get no response, until their bytes are out."""
@@ -181,6 +191,7 @@ class Connection:
         client_id = self._client_id + b"\0" if flexible else self._client_id
         size = 8 + len(client_id) + sum(map(len, parts))
         now = self._last_used = self._loop.time()
+        self._meter.request_size.add(size + 4)
         if expect_response:
             tagged = flexible and api_key != ApiKey.API_VERSIONS
             self._in_flight.append(InFlight(response, api_key, correlation_id, tagged, now + timeout_s, timeout_s))
@@ -217,7 +228,9 @@ class Connection:
             self.close("the header of a response is cut short")
             return
         self._in_flight.popleft()
-        self._last_used = self._loop.time()
+        now = self._last_used = self._loop.time()
+        took_ms = (now - waiting.deadline + waiting.timeout_s) * 1000
+        self._meter.responded(waiting.api_key, len(frame) + 4, took_ms, int(now * 1000))
         if waiting.response.done():
             return
         self._is_proven = bool(self.versions.ranges)

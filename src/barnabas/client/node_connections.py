@@ -114,7 +114,7 @@ class NodeConnections:
         return link is not None and link.connection is None and self._clock.monotonic_ms() < link.not_before_ms
 
     def connected(self) -> Iterator[tuple[int, Connection]]:
-        for node_id, link in self._links.items():
+        for node_id, link in list(self._links.items()):  # also read by the user's thread
             if link.connection is not None:
                 yield node_id, link.connection
 
@@ -197,11 +197,13 @@ class NodeConnections:
         link.backoff.reset()
         link.failure = None
         link.connection = connection
+        self._connector.meters.opened += 1
         connection.on_closed = lambda _: self._on_closed(link)
         return connection
 
     def _on_closed(self, link: NodeLink) -> None:
         link.connection = None
+        self._connector.meters.closed += 1
         link.not_before_ms = self._clock.monotonic_ms() + int(link.backoff.next_ms())
         # A connection that worked once and then closed is no failure: only failures to open one add up.
         link.backoff.reset()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from barnabas.cli.data.payloads import Blocks
     from barnabas.cli.data.produce_load import Load
     from barnabas.cli.data.produce_statistics import ProduceStatistics, Totals
+    from barnabas.client.metrics import Metrics
 
 
 def produce_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,12 +45,12 @@ def produce(options: argparse.Namespace) -> int:
     try:
         totals, metrics = _produce_load(options, load, blocks, statistics)
     except KeyboardInterrupt:
-        _report_produced(options, statistics.totals(), {}, "interrupted")
+        _report_produced(options, statistics.totals(), None, "interrupted")
         return INTERRUPTED
     except KafkaError as error:
         if isinstance(error, ValueError):  # wrong options: there was no load
             raise
-        _report_produced(options, statistics.totals(), {}, error.message)
+        _report_produced(options, statistics.totals(), None, error.message)
         return FAILED
     _report_produced(options, totals, metrics)
     return FAILED if totals.failed else 0
@@ -57,7 +58,7 @@ def produce(options: argparse.Namespace) -> int:
 
 def _produce_load(
     options: argparse.Namespace, load: "Load", blocks: "Blocks", statistics: "ProduceStatistics"
-) -> "tuple[Totals, dict[str, float]]":
+) -> "tuple[Totals, Metrics]":
     from barnabas.cli.data.clients import producer_client
     from barnabas.cli.data.produce_load import run_load
     from barnabas.cli.outages import outage_line, report_outages
@@ -77,7 +78,7 @@ def _produce_load(
 
 
 def _report_produced(
-    options: argparse.Namespace, totals: "Totals", metrics: dict[str, float], ended_by: str | None = None
+    options: argparse.Namespace, totals: "Totals", metrics: "Metrics | None", ended_by: str | None = None
 ) -> None:
     """What was measured, also where it ended early: then with the number of records that no broker has."""
     from barnabas.cli.data.metric_lines import metric_lines
@@ -89,7 +90,7 @@ def _report_produced(
     elif totals.records or ended_by is None:
         print(total_line(totals))
     if metrics and options.print_metrics and not options.json:
-        print("\n".join(metric_lines("producer-metrics", "barnabas-producer", metrics)))
+        print("\n".join(metric_lines("barnabas-producer", metrics)))
     if ended_by is not None or totals.failed:
         why = "" if ended_by is None else f": {ended_by}"
         print(f"barnabas perf produce: {failure_line(totals, options.records)}{why}", file=sys.stderr)
@@ -161,7 +162,7 @@ def consume(options: argparse.Namespace) -> int:
     if not load.detailed:
         print(total_line(load, totals))
     if options.print_metrics:
-        print("\n".join(metric_lines("consumer-metrics", "barnabas-consumer", metrics)))
+        print("\n".join(metric_lines("barnabas-consumer", metrics)))
     return 0 if totals.complete else FAILED
 
 

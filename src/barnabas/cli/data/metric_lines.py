@@ -1,13 +1,20 @@
 """`--print-metrics`: a client's counters as Kafka's performance tools list them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from barnabas.cli.data.java_text import fixed
 
+if TYPE_CHECKING:
+    from barnabas.client.metrics import Metrics
 
-def metric_lines(group: str, client_id: str, metrics: Mapping[str, float]) -> Iterator[str]:
-    """An empty line, a header, and a line for each metric, by name."""
-    named = {f"{group}:{name}:{{client-id={client_id}}}": value for name, value in metrics.items()}
+
+def metric_lines(client_id: str, metrics: "Metrics") -> Iterator[str]:
+    """An empty line, a header, and a line for each metric, by group and name."""
+    named = {}
+    for key, value in metrics.items():
+        tags = ", ".join(f"{tag}={text}" for tag, text in (("client-id", client_id), *key.tags))
+        named[f"{key.group}:{key.name}:{{{tags}}}"] = value
     width = max(map(len, named), default=0)
     yield ""
     yield f"{'Metric Name':<{width}}   Value"

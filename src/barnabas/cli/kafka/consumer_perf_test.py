@@ -59,7 +59,7 @@ def consume(options: Options) -> None:
     if not load.detailed:
         print(total_line(load, totals))
     if options.has("print-metrics"):
-        print("\n".join(metric_lines("consumer-metrics", config["client.id"], metrics)))
+        print("\n".join(metric_lines(config["client.id"], metrics)))
 
 
 def _config(options: Options) -> dict[str, str]:

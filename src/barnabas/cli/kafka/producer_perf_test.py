@@ -79,7 +79,7 @@ def produce(options: Options) -> int | None:
             producer.flush()
             print(total_line(statistics.totals()))
             if options.has("print-metrics"):
-                print("\n".join(metric_lines("producer-metrics", config["client.id"], producer.metrics())))
+                print("\n".join(metric_lines(config["client.id"], producer.metrics())))
     except KeyboardInterrupt:
         print(failure_line(statistics.totals(), options.value("num-records")), file=sys.stderr)
         return INTERRUPTED

@@ -15,7 +15,7 @@ from typing import Unpack
 from barnabas.client.admin.acls import AclAdmin
 from barnabas.client.admin.cluster import ClusterAdmin
 from barnabas.client.admin.configs import ConfigAdmin
-from barnabas.client.admin.core import AdminCalls
+from barnabas.client.admin.core import AdminCalls, AdminCore
 from barnabas.client.admin.group_offsets import GroupOffsetAdmin
 from barnabas.client.admin.groups import GroupAdmin
 from barnabas.client.admin.hanging import HangingTransactionAdmin
@@ -26,7 +26,7 @@ from barnabas.client.admin.tokens import TokenAdmin
 from barnabas.client.admin.topics import TopicAdmin
 from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.users import UserAdmin
-from barnabas.client.facade import BlockingFacade, on_io, waiting
+from barnabas.client.facade import BlockingFacade, on_io, plain, waiting
 from barnabas.client.options import AdminKwargs, AdminOptions
 from barnabas.client.user_side import BlockingSide
 
@@ -44,6 +44,7 @@ class Admin(BlockingFacade):
         self._core = AdminCalls(options, self._side)
         self._core.end_with(self)
 
+    metrics = plain(AdminCore.metrics, part="core")
     close = waiting(AdminCalls.close)
 
     create_topic = waiting(on_io(TopicAdmin.create_topic, part="topics"))

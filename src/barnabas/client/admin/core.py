@@ -20,6 +20,8 @@ from barnabas.client.admin.transactions import TransactionAdmin
 from barnabas.client.admin.users import UserAdmin
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.environment import environment
+from barnabas.client.metrics.push import MetricsPush
+from barnabas.client.metrics.values import Collecting, Metrics, Snapshots
 from barnabas.client.options import AdminOptions
 from barnabas.client.unclosed import end_when_collected
 from barnabas.client.user_side import UserSide
@@ -45,8 +47,19 @@ class AdminCore:
         self.users = UserAdmin(requests)
         self.tokens = TokenAdmin(requests)
         self._cluster = cluster
+        self._client_id = options.client_id
+        self._clock: Clock = clock or environment().clock
+        self._snapshots = Snapshots(self._clock.monotonic_ms())
+        self._push = MetricsPush(cluster, options, self.metrics)
+
+    def metrics(self) -> Metrics:
+        """What this client measures, by Kafka's names: connections, requests, bytes and latencies."""
+        out = Collecting(self._snapshots, self._clock.monotonic_ms())
+        out.network("admin-client-metrics", self._cluster.meters, in_flight=self._cluster.requests_in_flight())
+        return out.finish(self._client_id)
 
     async def close(self) -> None:
+        await self._push.close()
         await self._cluster.close()
 
 

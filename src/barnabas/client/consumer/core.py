@@ -29,6 +29,7 @@ from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.consumer.subscription_calls import SubscriptionCalls
 from barnabas.client.consumer.user_calls import UserCalls
 from barnabas.client.environment import environment
+from barnabas.client.metrics.values import Metrics
 from barnabas.client.options import ConsumerOptions
 from barnabas.client.plugins import close_plugins, configure_plugins
 from barnabas.client.retry import Deadline
@@ -90,8 +91,8 @@ class ConsumerCore:
             calls, subscription, buffer, runtime, collector, self._commits, self._rebalances, interceptors
         )
 
-    def metrics(self) -> dict[str, float]:
-        """Current figures, by names like Kafka's: assigned partitions, buffered bytes, fetches, lag."""
+    def metrics(self) -> Metrics:
+        """What this consumer measures, by Kafka's names: a name without tags is enough, `metrics()["fetch-total"]`."""
         return self._runtime.metrics()
 
     async def close(self, timeout: float | None = CLOSE_TIMEOUT_S, *, commit: bool = True) -> None:

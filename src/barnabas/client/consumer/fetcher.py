@@ -19,6 +19,7 @@ from barnabas.client.consumer.fetch_errors import FetchErrors
 from barnabas.client.consumer.fetch_request import LARGEST_BYTES, ResponseSize, fetch_request, session_partition
 from barnabas.client.consumer.fetch_response import DecodedFetch, FetchedPartition, read_fetch_response
 from barnabas.client.consumer.fetch_session import FetchSession
+from barnabas.client.consumer.meters import ConsumerMeters
 from barnabas.client.consumer.partition_state import FetchState, PartitionState
 from barnabas.client.consumer.rows import RowsAhead
 from barnabas.client.consumer.subscription import SubscriptionState
@@ -83,8 +84,7 @@ class Fetcher:
         """What came in the last response, until the next request is sent."""
         self._background = Background()
         self._closing = False
-        self.fetch_count = 0
-        self.bytes_fetched = 0
+        self.meters = ConsumerMeters()
 
     def kick(self) -> None:
         """Starts a request to each broker that serves a fetchable partition and has no request in flight."""
@@ -165,14 +165,14 @@ class Fetcher:
         self._hand_over()
         body = await pending
         size.on_response(len(body), self._clock.monotonic_ms() - sent_ms)
-        self.fetch_count += 1
-        self.bytes_fetched += len(body)
+        self.meters.fetch_size.add(len(body))
         try:
             response = read_fetch_response(body, version)
         except ProtocolError as error:
             raise KafkaError(
                 ErrorCode.CORRUPT_MESSAGE, f"node {node_id} sent an unreadable response: {error}"
             ) from error
+        self.meters.throttle.add(response.throttle_time_ms)
         if response.throttle_time_ms:
             self._cluster.throttle(node_id, response.throttle_time_ms)
         self._take(node_id, session, wanted, response)
@@ -271,6 +271,7 @@ class Fetcher:
         next_offset, leader_epoch = span
         self._arrived.append(CompletedFetch(state, fetched.records, next_offset, aborted))
         state.on_fetched(next_offset, leader_epoch, len(fetched.records))
+        self.meters.topic(state.topic_partition.topic).bytes += len(fetched.records)
 
     def _hand_over(self) -> None:
         """Passes what has arrived to the user's thread, in order."""

@@ -48,6 +48,7 @@ class Polling:
         self._subscription = subscription
         self._buffer = buffer
         self._runtime = runtime
+        self._meters = runtime.meters
         self._collector = collector
         self._commits = commits
         self._rebalances = rebalances
@@ -112,6 +113,7 @@ class Polling:
             while True:
                 await self._take_turn()
                 rows = self._in_hand(lambda: self._collector.take_arrow(limit, max_bytes))
+                self._count_rows(rows)
                 self._kick_fetcher()
                 if rows.num_rows or deadline.expired:
                     self.given_out = rows.num_rows > 0
@@ -136,6 +138,7 @@ class Polling:
         if self._subscription.kind is SubscriptionKind.NONE:
             raise IllegalStateError("nothing to poll: subscribe to topics or assign partitions first")
         self.given_out = False
+        self._meters.polled(self._calls.clock.monotonic_ms())
         given = seconds_of(timeout)
         return Deadline(None if given is None else given * 1000, self._calls.clock)
 
@@ -174,9 +177,21 @@ class Polling:
 
     def _take_chunks(self, limit: int) -> list[Chunk]:
         try:
-            return self._collector.take(limit)
+            chunks = self._collector.take(limit)
         finally:
             self._kick_fetcher()
+        for chunk in chunks:
+            self._meters.topic(chunk.state.topic_partition.topic).records += len(chunk.records)
+        return chunks
+
+    def _count_rows(self, rows: Any) -> None:
+        """By topic; what has one topic is not looked at."""
+        topics = self._meters.topics
+        if len(topics) == 1:
+            next(iter(topics.values())).records += rows.num_rows
+        elif rows.num_rows:
+            for each in rows.column("topic").value_counts().to_pylist():
+                self._meters.topic(each["values"]).records += each["counts"]
 
     def _intercepted(self, chunks: list[Chunk]) -> list[Chunk]:
         """Per partition, so that each record that is iterated over still moves its own position."""

@@ -15,11 +15,14 @@ from barnabas.client.consumer.fetch_buffer import FetchBuffer
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.group import GroupOptions, OffsetCommitter, RebalanceEvent, make_membership
 from barnabas.client.consumer.group.driver import MembershipDriver
+from barnabas.client.consumer.meters import GROUP, ConsumerMeters, add_consumer
 from barnabas.client.consumer.offset_lookup import OffsetLookup
 from barnabas.client.consumer.partition_state import PartitionState
 from barnabas.client.consumer.positions import PositionKeeper
 from barnabas.client.consumer.subscription import SubscriptionState
 from barnabas.client.io_thread import IoThread
+from barnabas.client.metrics.push import MetricsPush
+from barnabas.client.metrics.values import Collecting, Metrics, Snapshots
 from barnabas.client.options import ConsumerOptions
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
@@ -42,6 +45,8 @@ class ConsumerRuntime:
         notify: Callable[[], None],
     ) -> None:
         self._clock = clock
+        self._client_id = options.client_id
+        self._snapshots = Snapshots(clock.monotonic_ms())
         self._io = io
         self.cluster = cluster
         self._subscription = subscription
@@ -67,6 +72,7 @@ class ConsumerRuntime:
         if options.group_id is not None:
             group_options = group_options_of(options, options.group_id)
             self.membership = make_membership(cluster, group_options, on_event=notify, clock=clock)
+            self.membership.rebalance = self.fetcher.meters.rebalance
             self.committer = OffsetCommitter(cluster, group_options, self.membership)
             io.submit(self.membership.start())
         self._positions = PositionKeeper(
@@ -80,6 +86,14 @@ class ConsumerRuntime:
             on_error=self._on_error,
         )
         cluster.on_metadata(lambda _: self._positions.kick())
+        self._push = MetricsPush(
+            cluster,
+            options,
+            self.metrics,
+            client_rack=options.client_rack,
+            group_id=options.group_id or "",
+            group_instance_id=options.group_instance_id or "",
+        )
 
     def kick(self) -> None:
         """From any thread: positions or assignment have changed, or there is room for more. Cheap when repeated."""
@@ -144,17 +158,24 @@ class ConsumerRuntime:
                 logger.info("metadata could not be refreshed: %s", error)
         self._positions.kick()
 
-    def metrics(self) -> dict[str, float]:
-        """Current figures, by names like Kafka's."""
-        states = self._subscription.states()
-        lags = [lag for state in states if (lag := state.lag(self._read_committed)) is not None]
-        return {
-            "assigned-partitions": len(states),
-            "buffered-bytes": self._buffer.size,
-            "bytes-consumed-total": self.fetcher.bytes_fetched,
-            "fetch-total": self.fetcher.fetch_count,
-            "records-lag-max": max(lags, default=0),
-        }
+    @property
+    def meters(self) -> ConsumerMeters:
+        return self.fetcher.meters
+
+    def metrics(self) -> Metrics:
+        out = Collecting(self._snapshots, self._clock.monotonic_ms())
+        out.network(GROUP, self.cluster.meters, in_flight=self.cluster.requests_in_flight())
+        with self._subscription.lock:
+            states = list(self._subscription.states())
+        add_consumer(
+            out,
+            self.meters,
+            self.cluster,
+            states,
+            read_committed=self._read_committed,
+            buffered_bytes=self._buffer.size,
+        )
+        return out.finish(self._client_id)
 
     async def close(self, *, leave: bool) -> None:
         await self._background.close()
@@ -162,6 +183,7 @@ class ConsumerRuntime:
         await self.fetcher.close()
         if self.membership is not None:
             await self.membership.close(leave)
+        await self._push.close(wait=False)  # a fetch may keep responses waiting
         await self.fetcher.end_sessions()
         await self.cluster.close()
 

@@ -4,7 +4,7 @@ import re
 
 from barnabas.client.options.option import HIGH, LOW, choice, flag, int32, int64, text, texts
 from barnabas.client.options.security import SecurityOptions
-from barnabas.config.checks import Check, at_least
+from barnabas.config.checks import at_least
 from barnabas.config.table import settings_area
 
 INT32_MAX = (1 << 31) - 1
@@ -76,9 +76,8 @@ class CommonOptions(SecurityOptions):
         importance=LOW,
     )
     enable_metrics_push: bool = flag(
-        False,
-        "Whether to push metrics to the brokers; that is not offered.",
-        Check("False: this client does not push metrics", lambda value: not value),
+        True,
+        "Whether to push this client's metrics to a broker that has subscribed to them (KIP-714).",
         importance=LOW,
     )
 

@@ -59,11 +59,15 @@ class MemoryWaiter:
 class BufferPool:
     """How much of buffer.memory is left, and who waits for it."""
 
-    __slots__ = ("_waiters", "available_bytes", "total_bytes")
+    __slots__ = ("_waiters", "available_bytes", "refused_count", "total_bytes", "waited_ms")
 
     def __init__(self, total_bytes: int) -> None:
         self.total_bytes = total_bytes
         self.available_bytes = total_bytes
+        self.waited_ms = 0
+        """By all callers together, for `metrics()`."""
+        self.refused_count = 0
+        """Callers that got no memory in time."""
         self._waiters: deque[MemoryWaiter] = deque()
 
     @property

@@ -16,6 +16,8 @@ from barnabas.client.environment import environment
 from barnabas.client.errors import ClientTimeoutError, ClosedError, IllegalStateError, UnknownTopicError
 from barnabas.client.io_thread import IoThread
 from barnabas.client.metadata import MetadataCache, PartitionMetadata
+from barnabas.client.metrics.push import MetricsPush
+from barnabas.client.metrics.values import Collecting, Metrics, Snapshots
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.plugins import close_plugins
 from barnabas.client.producer import at_exit
@@ -26,7 +28,7 @@ from barnabas.client.producer.delayed import DelayedTopics
 from barnabas.client.producer.gates import Gate, IdempotenceGate, OpenGate
 from barnabas.client.producer.identity import ProducerIdentity
 from barnabas.client.producer.intake import Intake, closed_error
-from barnabas.client.producer.meters import ProducerMeters
+from barnabas.client.producer.meters import GROUP, ProducerMeters, add_producer
 from barnabas.client.producer.outcomes import Outcomes
 from barnabas.client.producer.produce_client import ProduceClient
 from barnabas.client.producer.sender import Sender
@@ -58,6 +60,8 @@ class ProducerCore:
         self.intake = Intake(options, self.accumulator)
         self.delayed_topics = DelayedTopics(self.cluster, options.metadata_max_age_ms)
         self.meters = ProducerMeters()
+        self._snapshots = Snapshots(self.clock.monotonic_ms())
+        self._push = MetricsPush(self.cluster, options, self.metrics, transactional_id=options.transactional_id or "")
         self.io = io
         self._identity = (
             ProducerIdentity(transactional=options.transactional_id is not None) if options.enable_idempotence else None
@@ -108,7 +112,7 @@ class ProducerCore:
         await self._flush(timeout)
 
     async def _flush(self, timeout: float | None = None) -> None:
-        flushed = asyncio.Event()
+        flushed, since_ms = asyncio.Event(), self.clock.monotonic_ms()
         waiting = self.accumulator.begin_flush(flushed.set)
         try:
             self._sender.wake()
@@ -121,6 +125,7 @@ class ProducerCore:
             ) from None
         finally:
             self.accumulator.end_flush()
+            self.meters.flushes_ns += (self.clock.monotonic_ms() - since_ms) * 1_000_000
 
     async def partitions_for(self, topic: str) -> list[PartitionMetadata]:
         """The partitions of a topic with their leaders and replicas; waits up to max.block.ms for them."""
@@ -189,15 +194,11 @@ class ProducerCore:
             self._closing = asyncio.ensure_future(self._close(Deadline(0, self.clock)))
         self.io.stop_after(self.close)
 
-    def metrics(self) -> dict[str, float]:
-        pool = self.accumulator.batches.pool
-        return {
-            **self.meters.totals(),
-            "buffer-total-bytes": pool.total_bytes,
-            "buffer-available-bytes": pool.available_bytes,
-            "waiting-threads": pool.waiting_count,
-            "incomplete-batches": len(self.accumulator.batches.incomplete),
-        }
+    def metrics(self) -> Metrics:
+        out = Collecting(self._snapshots, self.clock.monotonic_ms())
+        out.network(GROUP, self.cluster.meters, in_flight=self.cluster.requests_in_flight())
+        add_producer(out, self)
+        return out.finish(self.options.client_id)
 
     def unacknowledged(self) -> int:
         """How many records are neither acknowledged nor given up. Any thread."""
@@ -215,6 +216,7 @@ class ProducerCore:
             await self._sender.stop()
             self._fail_all(ClosedError("the producer was closed before the record was acknowledged"))
             close_plugins(self.options)
+            await self._push.close(last=not deadline.expired)
             await self.cluster.close()
 
     async def _finish(self, deadline: Deadline) -> None:

@@ -161,6 +161,8 @@ class Sender:
             if not batches:
                 break
             self._in_flight.update(dict.fromkeys(batches))
+            for batch in batches:
+                self._meters.queue_time.add(now_ms - batch.created_ms)
             state.in_flight += 1
             state.starved_since_ms = None
             self._background.start(
@@ -203,7 +205,9 @@ class Sender:
             if isinstance(posted, Exception):
                 raise posted
             produced = await self._client.response_to(posted)
-            self._meters.sent(len(batches), produced.size)
+            self._meters.sent(len(batches))
+            if produced.response is not None:
+                self._meters.throttle.add(produced.response.throttle_time_ms)
             state.failure = ""
         except Exception as error:
             failure = error if isinstance(error, KafkaError) else _unreadable(error)

@@ -14,6 +14,7 @@ from barnabas.client.consumer.arguments import topic_of
 from barnabas.client.environment import environment
 from barnabas.client.errors import AbortableTransactionError, BufferFullError, ClosedError
 from barnabas.client.facade import NothingToAwait, on_io
+from barnabas.client.metrics.values import Metrics
 from barnabas.client.options.producer import ProducerOptions
 from barnabas.client.plugins import configure_plugins
 from barnabas.client.producer.accumulator import Accumulator
@@ -169,8 +170,8 @@ class ProducerCalls:
             source = source.consumed()
         await self.side.on_io(self.io, self.core.send_offsets(source, group_metadata))
 
-    def metrics(self) -> dict[str, float]:
-        """What this producer has counted since it was made, by Kafka's names."""
+    def metrics(self) -> Metrics:
+        """What this producer measures, by Kafka's names: a name without tags is enough, `metrics()["byte-total"]`."""
         return self.core.metrics()
 
     def close(self, timeout: float | None = None) -> Coroutine[Any, Any, None]:
@@ -218,16 +219,20 @@ async def wait_for_memory(accumulator: Accumulator, side: UserSide, needed: int,
             accumulator.batches.pool.withdraw(waiter)
 
     waiter = MemoryWaiter(needed, wake)
+    since_ms, pool = accumulator.clock.monotonic_ms(), accumulator.batches.pool
     accumulator.queue_for_memory(waiter)
     try:
         await side.wait(deadline.remaining_s)
     except BaseException:
         accumulator.withdraw(waiter)
         raise
+    finally:
+        pool.waited_ms += accumulator.clock.monotonic_ms() - since_ms
     granted = accumulator.take_grant(waiter)
     if granted:
         return granted
-    total_bytes = accumulator.batches.pool.total_bytes
+    pool.refused_count += 1
+    total_bytes = pool.total_bytes
     raise BufferFullError(
         f"buffer.memory ({total_bytes} bytes) was full for max.block.ms: the brokers take records more slowly than they"
         " are sent; send less, raise buffer_memory or max_block_ms, or check the brokers"

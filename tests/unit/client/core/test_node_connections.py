@@ -10,6 +10,7 @@ import pytest
 
 from barnabas.client.errors import ClientTimeoutError, UnreachableError
 from barnabas.client.metadata import Node
+from barnabas.client.metrics.meters import NetworkMeters
 from barnabas.client.node_connections import NodeConnections
 from barnabas.client.options import AdminOptions
 from barnabas.client.retry import Deadline
@@ -34,6 +35,7 @@ class StubConnector:
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures
+        self.meters = NetworkMeters()
         self.asked_at: list[float] = []
         self.patience: list[int] = []
         self.proceed = asyncio.Event()

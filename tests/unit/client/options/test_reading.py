@@ -109,7 +109,7 @@ def test_an_option_of_another_client_is_unknown() -> None:
         ("security_protocol", 3, "one of"),
         ("transactional_id", "", "not empty"),
         ("acks", True, "all, 0 or 1"),
-        ("enable_metrics_push", True, "does not push"),
+        ("enable_metrics_push", "maybe", "True or False"),
         ("ssl_truststore_type", "JKS", "PEM"),
     ],
 )

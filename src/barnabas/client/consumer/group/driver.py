@@ -32,6 +32,7 @@ from barnabas.client.consumer.group.subscription import Subscription
 from barnabas.client.consumer.offsets import SubscriptionPattern
 from barnabas.client.environment import environment
 from barnabas.client.metadata import MetadataCache
+from barnabas.client.metrics.meters import Timing
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
@@ -69,6 +70,9 @@ class MembershipDriver:
         self._view = TopicView()
         self._view_version = -1
         self._is_closed = False
+        self.rebalance = Timing()
+        """How long rebalances took, as this member sees them."""
+        self._rebalancing_since_ms: int | None = None
 
     # For the consumer, from any thread
 
@@ -205,7 +209,18 @@ class MembershipDriver:
             for action in actions:
                 self._do(action)
         self._take_identity()
+        self._time_rebalance()
         self._set_timer()
+
+    def _time_rebalance(self) -> None:
+        since_ms, now_ms = self._rebalancing_since_ms, self._clock.monotonic_ms()
+        if self._machine.is_rebalancing or self._machine.is_waiting:
+            if since_ms is None:
+                self._rebalancing_since_ms = now_ms
+        elif since_ms is not None:
+            self._rebalancing_since_ms = None
+            self.rebalance.add(now_ms - since_ms)
+            self.rebalance.last_ms = now_ms
 
     def _take_identity(self) -> None:
         # One that was thrown out must not pass for somebody without a group, whose offsets a transaction may commit at
