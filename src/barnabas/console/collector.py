@@ -64,7 +64,7 @@ class Collector:
     def start(self) -> None:
         for work, seconds in (
             (self._look_at_metadata, METADATA_SECONDS),
-            (self._look_at_disks, DISK_SECONDS),
+            (self.look_at_disks, DISK_SECONDS),
             (self._look_at_offsets, OFFSETS_SECONDS),
             (self._look_at_groups, GROUPS_SECONDS),
         ):
@@ -218,7 +218,8 @@ class Collector:
         found = await _some(self._clients.admin().list_offsets(wanted, timeout=CALL_SECONDS))
         return {partition: each.offset for partition, each in found.items()}
 
-    async def _look_at_disks(self) -> None:
+    async def look_at_disks(self) -> None:
+        """Sizes on disk, and where the partitions begin."""
         try:
             log_dirs = await _some(self._clients.admin().describe_log_dirs(timeout=CALL_SECONDS))
         except KafkaError as error:

@@ -27,11 +27,12 @@ from barnabas.client.admin.types import OffsetSpec
 from barnabas.errors import KafkaError
 from barnabas.pipeline.demo_check import TopicCheck, check, expected_rows, found_rows
 from barnabas.pipeline.demo_reading import ReadingError, RecordCounter
-from barnabas.pipeline.demo_table import Board, table
+from barnabas.pipeline.demo_table import Board
 from barnabas.pipeline.java import why_no_java
 from barnabas.pipeline.routing import Routing, parse_routing
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
 from barnabas.pipeline.warehouse import DEFAULT_ROUTING, ODS_PARTITIONS, topics
+from barnabas.terminal import table
 from barnabas.types import TopicPartition
 
 HOST: Final = "127.0.0.1"
