@@ -112,7 +112,7 @@ def _age(each: TopicView | GroupView) -> float | None:
 
 
 def _brokers(view: ClusterView) -> list[Row]:
-    rows = {
+    rows: dict[int, Row] = {
         broker: {"name": broker, "address": node.address, "leaders": 0, "replicas": 0, "size_bytes": 0, "used": None}
         for broker, node in view.brokers.items()
     }
