@@ -1,9 +1,9 @@
 """`make demo`: a broker, its web console, sample traffic and the pipeline on Spark, live in one terminal and a browser.
 
 Runs `barnabas server`, `console`, `pipeline run` and `pipeline generate` as a user would, says first where the console
-is, shows topics, rates and lag until Ctrl-C, and then stops and removes everything. With `--duration` the generator stops
-after that time, the pipeline processes the rest, and the output is checked against the input (`demo_check`): exit status
-0 if it is exact, else 1.
+is, shows topics, rates and lag until Ctrl-C, and then stops and removes everything. With `--duration` the generator
+stops after that time, the pipeline processes the rest, and the output is checked against the input (`demo_check`):
+exit status 0 if it is exact, else 1.
 """
 
 import argparse
