@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +30,7 @@ class Demo:
         self._word = f"BARNABAS_DEMO_TEST={os.urandom(8).hex()}"
         self.place = place
         self._output = place / "demo.out"
-        environment = dict([self._word.split("=")], TMPDIR=str(place), PYTHONPATH=str(ROOT / "src"), **more)
+        environment = {"PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(place), **dict([self._word.split("=")]), **more}
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
                 command,
@@ -78,11 +80,26 @@ def demos(tmp_path: Path) -> Iterator[list[Demo]]:
         demo.process.wait()
 
 
+CONSOLE = re.compile(r"console on (http://127\.0\.0\.1:\d+): open it in a browser\n")
+
+
+def wait_for_console(demo: Demo) -> str:
+    while "\n" not in demo.printed:
+        assert demo.process.poll() is None, demo.printed
+        time.sleep(0.05)
+    found = CONSOLE.match(demo.printed)
+    assert found is not None, "the first line says where the console is"
+    return found[1]
+
+
 @pytest.mark.timeout(900)
 def test_it_ends_by_itself_with_a_check(tmp_path: Path, demos: list[Demo]) -> None:
     make = ["make", "--no-print-directory", "-o", ".venv/.installed", f"PY={sys.executable}", "demo", "DURATION=30"]
     demo = Demo(make, tmp_path)
     demos.append(demo)
+    address = wait_for_console(demo)
+    with urllib.request.urlopen(f"{address}/api/session", timeout=60) as response:
+        assert json.load(response)["needsLogin"] is False
     assert demo.process.wait() == 0, demo.printed
     rows = dict(re.findall(r"^(\w+) +([\d,]+ +[\d,]+ +\w+)$", demo.printed, re.MULTILINE))
     for topic in ("dwd_page_log", "dwd_display_log", "dwd_order_info", "dim_user_info", "ods_dirty", "all"):
@@ -95,11 +112,29 @@ def test_it_ends_by_itself_with_a_check(tmp_path: Path, demos: list[Demo]) -> No
 def test_ctrl_c_while_spark_starts_leaves_nothing(tmp_path: Path, demos: list[Demo]) -> None:
     demo = Demo(MODULE, tmp_path)
     demos.append(demo)
+    wait_for_console(demo)
+    os.kill(demo.wait_for("barnabas console"), signal.SIGKILL)  # the demo goes on without
     demo.wait_for("org.apache.spark")
     demo.process.send_signal(signal.SIGINT)
     assert demo.process.wait() == 0, demo.printed
     assert "is removed" in demo.printed and "was killed" not in demo.printed
     assert (demo.alive(), demo.left_files) == ({}, [])
+
+
+def test_without_the_extra_it_says_what_is_missing_and_goes_on(tmp_path: Path, demos: list[Demo]) -> None:
+    """A module of that name that cannot be imported stands in for one that is not installed."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "uvicorn.py").write_text("raise ModuleNotFoundError(\"No module named 'uvicorn'\", name='uvicorn')\n")
+    demo = Demo(MODULE, tmp_path, PYTHONPATH=f"{ROOT / 'src'}{os.pathsep}{hidden}")
+    demos.append(demo)
+    while "\n" not in demo.printed:
+        assert demo.process.poll() is None
+        time.sleep(0.05)
+    assert demo.printed.startswith("no console: the console needs uvicorn: pip install 'barnabas[console]'\n")
+    demo.process.send_signal(signal.SIGINT)
+    assert demo.process.wait() == 0, demo.printed
+    assert demo.alive() == {}
 
 
 def test_a_broker_that_dies_ends_it_with_its_last_words(tmp_path: Path, demos: list[Demo]) -> None:

@@ -11,6 +11,8 @@ COMMANDS = {
     "server": ("barnabas.cli.server", "run a broker"),
     "up": ("barnabas.cli.up", "run the brokers of one machine: one, or a replicated cluster"),
     "console": ("barnabas.cli.commands.console", "serve the web page of a cluster"),
+    "monitor": ("barnabas.cli.monitor.command", "watch a cluster in the terminal"),
+    "plan": ("barnabas.cli.plan.command", "how many machines, partitions, disk and memory a load needs"),
     "topic": ("barnabas.cli.commands.topic", "create, list, describe, alter, delete topics; offsets; records"),
     "group": ("barnabas.cli.commands.group", "groups, their members, offsets and lag; reset offsets"),
     "config": ("barnabas.cli.commands.config", "settings of topics, brokers and groups"),

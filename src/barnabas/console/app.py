@@ -19,6 +19,11 @@ from barnabas.console.guarded import Guarded
 from barnabas.console.security import LOGIN_PAGE, PUBLIC
 
 PAGES = ("/", "/topics", "/topics/{name}", "/groups", "/group", "/brokers", "/alarms")
+SHARED = (
+    *("/overview", "/topics", "/topics/{name}", "/groups", "/group", "/brokers", "/partitions", "/history", "/alarms"),
+    *("/pipeline", "/capacity"),
+)
+"""What open tabs ask again and again, and is the same for all of them; never a stream."""
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 
 
@@ -28,7 +33,8 @@ def make_app(console: Console) -> ASGIApp:
     routes += [Route(f"/static/{name}", _static(name, body), methods=["GET"]) for name, body in static_files().items()]
     for module in (overview, topics, topic_actions, groups, group_actions, messages, alarms):
         for method, path, handler in module.ROUTES:
-            routes.append(Route(f"/api{path}", endpoint(console, handler, method), methods=[method]))
+            served = endpoint(console, handler, method, is_shared=method == "GET" and path in SHARED)
+            routes.append(Route(f"/api{path}", served, methods=[method]))
     for method, path, handler in login.ROUTES:
         routes.append(Route(f"/api{path}", endpoint(console, handler, method, is_change=False), methods=[method]))
 

@@ -32,6 +32,7 @@ SHARE = 40.0
 FRESH_SECONDS = 1.5
 CALL_SECONDS = 8.0
 RETRY_SECONDS = 1.0
+LONG_SECONDS = 3.0
 CHUNK = 200
 """Groups per request."""
 _log = logging.getLogger("barnabas.console")
@@ -64,7 +65,7 @@ class Collector:
     def start(self) -> None:
         for work, seconds in (
             (self._look_at_metadata, METADATA_SECONDS),
-            (self._look_at_disks, DISK_SECONDS),
+            (self.look_at_disks, DISK_SECONDS),
             (self._look_at_offsets, OFFSETS_SECONDS),
             (self._look_at_groups, GROUPS_SECONDS),
         ):
@@ -111,7 +112,7 @@ class Collector:
             try:
                 await work()
             except KafkaError as error:
-                self._on_outcome(work.__name__, error.message)
+                self._on_outcome(work.__name__, error.message, time.monotonic() - started)
             except Exception as error:
                 # A bug in one question must not end the others, nor this one.
                 _log.exception("%s failed", work.__name__)
@@ -122,14 +123,15 @@ class Collector:
             is_failing = work.__name__ in self._failures
             await asyncio.sleep(RETRY_SECONDS if is_failing else max(seconds - took, took * SHARE))
 
-    def _on_outcome(self, question: str, fault: str | None) -> None:
-        """A question that fails once is asked again before anybody is told; before the first answer, at once."""
+    def _on_outcome(self, question: str, fault: str | None, took: float = 0.0) -> None:
+        """A question that fails at once is asked again before anybody is told; before the first answer it is not, nor
+        where the cluster has kept silent for long."""
         if fault is None:
             self._failures.pop(question, None)
         else:
             known = self._failures.get(question)
             count, since = (known.count, known.since) if known else (0, time.time())
-            self._failures[question] = _Failure(count + 1, since, fault)
+            self._failures[question] = _Failure(count + (2 if took >= LONG_SECONDS else 1), since, fault)
         needed = 2 if self.first_look.is_set() else 1
         lasting = [each for each in self._failures.values() if each.count >= needed]
         worst = min(lasting, key=lambda each: each.since, default=None)
@@ -218,7 +220,8 @@ class Collector:
         found = await _some(self._clients.admin().list_offsets(wanted, timeout=CALL_SECONDS))
         return {partition: each.offset for partition, each in found.items()}
 
-    async def _look_at_disks(self) -> None:
+    async def look_at_disks(self) -> None:
+        """Sizes on disk, and where the partitions begin."""
         try:
             log_dirs = await _some(self._clients.admin().describe_log_dirs(timeout=CALL_SECONDS))
         except KafkaError as error:

@@ -21,8 +21,10 @@ from barnabas.console.login.password_file import PasswordFile
 from barnabas.console.login.visible import NOTHING as NOTHING_VISIBLE
 from barnabas.console.login.visible import VisibleCollector
 from barnabas.console.recent import RecentHistory, values_of
+from barnabas.console.searches import Searches
 from barnabas.console.security import Guard
 from barnabas.console.settings import ConsoleSettings
+from barnabas.console.shared_answers import SharedAnswers
 from barnabas.console.view import ClusterView
 
 ALARM_SECONDS = 2.0
@@ -48,6 +50,8 @@ class Console:
             file=PasswordFile(settings.users) if settings.users else None,
             mechanism=mechanism if settings.cluster_login else None,
         )
+        self.searches = Searches()
+        self.shared = SharedAnswers()
         self.recent = RecentHistory()
         self.notifier = Notifier([Channel(each) for each in settings.alarms.channels])
         self.alarms = Alarms(settings.alarms.rules, self.notifier.tell)
@@ -89,6 +93,7 @@ class Console:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.searches.close()
         await self.notifier.close()
         if self._collector is not None:
             await self._collector.close()

@@ -22,8 +22,10 @@ _FORBIDDEN = {code for code in ErrorCode if code.name.endswith("AUTHORIZATION_FA
 _DENIED = (401, 403)
 
 
-def endpoint(console: Console, handler: Handler, method: str, *, is_change: bool | None = None) -> Endpoint:
-    """A POST is a change unless it says otherwise."""
+def endpoint(
+    console: Console, handler: Handler, method: str, *, is_change: bool | None = None, is_shared: bool = False
+) -> Endpoint:
+    """A POST is a change unless it says otherwise. Of a shared one the response is that of everybody who asks now."""
     changes = method == "POST" if is_change is None else is_change
 
     async def serve(request: Request) -> Response:
@@ -31,7 +33,13 @@ def endpoint(console: Console, handler: Handler, method: str, *, is_change: bool
         try:
             if changes:
                 console.check_writable()
-            answer = await handler(console, request)
+            if changes:
+                answer = await handler(console, request)
+                console.shared.forget()
+            elif is_shared:
+                answer = await console.shared.get(_key(request), lambda: handler(console, request))
+            else:
+                answer = await handler(console, request)
             outcome = "done"
             return answer if isinstance(answer, Response) else _document(answer)
         except Exception as error:
@@ -48,6 +56,12 @@ def endpoint(console: Console, handler: Handler, method: str, *, is_change: bool
                 console.audit(method, request.url.path, outcome)
 
     return serve
+
+
+def _key(request: Request) -> Any:
+    """A user of the cluster sees what only that user may see; all others see the same."""
+    actor = current_actor()
+    return (actor.credentials if actor else None, request.url.path, request.scope["query_string"])
 
 
 def _document(answer: Any) -> Response:

@@ -1,8 +1,9 @@
-"""`make demo`: a broker, sample traffic and the pipeline on Spark, live in one terminal.
+"""`make demo`: a broker, its web console, sample traffic and the pipeline on Spark, live in one terminal and a browser.
 
-Runs `barnabas server`, `pipeline run` and `pipeline generate` as a user would, shows topics, rates and lag until
-Ctrl-C, and then stops and removes everything. With `--duration` the generator stops after that time, the pipeline
-processes the rest, and the output is checked against the input (`demo_check`): exit status 0 if it is exact, else 1.
+Runs `barnabas server`, `console`, `pipeline run` and `pipeline generate` as a user would, says first where the console
+is, shows topics, rates and lag until Ctrl-C, and then stops and removes everything. With `--duration` the generator
+stops after that time, the pipeline processes the rest, and the output is checked against the input (`demo_check`):
+exit status 0 if it is exact, else 1.
 """
 
 import argparse
@@ -27,22 +28,26 @@ from barnabas.client.admin.types import OffsetSpec
 from barnabas.errors import KafkaError
 from barnabas.pipeline.demo_check import TopicCheck, check, expected_rows, found_rows
 from barnabas.pipeline.demo_reading import ReadingError, RecordCounter
-from barnabas.pipeline.demo_table import Board, table
+from barnabas.pipeline.demo_table import Board
 from barnabas.pipeline.java import why_no_java
 from barnabas.pipeline.routing import Routing, parse_routing
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
 from barnabas.pipeline.warehouse import DEFAULT_ROUTING, ODS_PARTITIONS, topics
+from barnabas.terminal import table
 from barnabas.types import TopicPartition
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 9092
 _NAME: Final = "barnabas-demo"
 _READY: Final = re.compile(r" ready on (\S+) \(")
+_CONSOLE_READY: Final = re.compile(r"console on (\S+)")
+_CONSOLE_PORT: Final = 9080
 _RUNS: Final = re.compile(f"pipeline {_NAME} runs")
 _LOOK_S: Final = 0.1
 _STUCK_S: Final = 180
 """Maximum time without progress while the pipeline is behind."""
-_PATIENCE_S: Final = {"generator": 10.0, "pipeline": 60.0, "broker": 30.0}
+_PATIENCE_S: Final = {"generator": 10.0, "pipeline": 60.0, "broker": 30.0, "console": 10.0}
+_IN_USE: Final = os.strerror(errno.EADDRINUSE)
 OK, FAILED, INTERRUPTED = 0, 1, 130
 
 
@@ -109,7 +114,11 @@ class Demo:
             self._stop(self._processes[-1])
 
     def run(self) -> int:
-        broker = self._start_broker()
+        broker, taken = self._start_broker()
+        _say(self._start_console())
+        if taken:
+            _say(f"{HOST}:{PORT} is in use: this broker uses another port")
+        _say(f"broker on {self._bootstrap}, data in {self._folder / 'broker'}")
         pipeline = self._start_pipeline()
         generator = self._start_generator()
         admin = Admin(self._bootstrap)
@@ -122,19 +131,20 @@ class Demo:
         self._stop(pipeline)
         return self._check()
 
-    def _start_broker(self) -> ChildProcess:
-        """On 9092, unless that is taken: the demo never touches another broker.
+    def _start_broker(self) -> tuple[ChildProcess, bool]:
+        """On 9092, unless that is taken, and whether it is: the demo never touches another broker.
+
+        Nothing is said yet, because the first line is where the console is.
 
         The broker itself finds out whether the port is free: a check before its start would be a race.
         """
         try:
-            return self._start_broker_on(PORT)
+            return self._start_broker_on(PORT), False
         except ProcessError as error:
-            if os.strerror(errno.EADDRINUSE) not in str(error):
+            if _IN_USE not in str(error):
                 raise
-        _say(f"{HOST}:{PORT} is in use: this broker uses another port")
         self._stop(self._processes[-1])
-        return self._start_broker_on(0)
+        return self._start_broker_on(0), True
 
     def _start_broker_on(self, port: int) -> ChildProcess:
         """0: any free port."""
@@ -143,10 +153,34 @@ class Demo:
         settings = ("--set", "log.cleaner.enable=false")
         arguments = ["server", "--listen", f"{HOST}:{port}", "--data-dir", str(data), *settings]
         broker = self._start("broker", arguments, signal.SIGTERM)
-        self._wait("starting the broker", lambda: broker.has_printed(_READY))
+        self._wait_quietly(lambda: broker.has_printed(_READY))
         self._bootstrap = _READY.findall(broker.printed)[0]
-        _say(f"broker on {self._bootstrap}, data in {data}")
         return broker
+
+    def _start_console(self) -> str:
+        """Where it is, or why there is none: the demo goes on without."""
+        try:
+            return self._start_console_on(_CONSOLE_PORT)
+        except ProcessError as error:
+            if _IN_USE not in str(error):
+                return self._without_console()
+        self._stop(self._processes[-1])
+        try:
+            return self._start_console_on(0)
+        except ProcessError:
+            return self._without_console()
+
+    def _start_console_on(self, port: int) -> str:
+        words = ["console", "-b", self._bootstrap, "--listen", f"{HOST}:{port}", "--until-stdin-ends"]
+        console = self._start("console", words, signal.SIGTERM, holds_stdin=True)
+        self._wait_quietly(lambda: console.has_printed(_CONSOLE_READY))
+        return f"console on {_CONSOLE_READY.findall(console.printed)[0]}: open it in a browser"
+
+    def _without_console(self) -> str:
+        console = self._processes[-1]
+        reason = console.printed.strip().rpartition("\n")[2].removeprefix("barnabas console: ")
+        self._stop(console)
+        return f"no console: {reason}"
 
     def _start_pipeline(self) -> ChildProcess:
         arguments = ["pipeline", "run", "-b", self._bootstrap, "--name", _NAME, "--master", self._options.master]
@@ -219,8 +253,10 @@ class Demo:
             _say(line)
         return OK if all(each.is_ok for each in results) else FAILED
 
-    def _start(self, name: str, arguments: list[str], stop_signal: signal.Signals) -> ChildProcess:
-        process = ChildProcess(name, arguments, self._folder, stop_signal)
+    def _start(
+        self, name: str, arguments: list[str], stop_signal: signal.Signals, *, holds_stdin: bool = False
+    ) -> ChildProcess:
+        process = ChildProcess(name, arguments, self._folder, stop_signal, holds_stdin=holds_stdin)
         self._processes.append(process)
         return process
 
@@ -231,13 +267,18 @@ class Demo:
             _say(f"the {process.name} did not stop in time and was killed")
         self._processes.remove(process)
 
+    def _wait_quietly(self, is_so: Callable[[], bool]) -> None:
+        while not is_so():
+            time.sleep(_LOOK_S)
+
     def _wait(self, what: str, is_so: Callable[[], bool]) -> None:
         """Prints every few seconds that it is still waiting."""
         started, reported = time.monotonic(), 0
         _say(f"{what} ...")
         while not is_so():
             for process in self._processes:
-                process.check_running(may_be_done=False)
+                if process.name != "console":  # the demo goes on without
+                    process.check_running(may_be_done=False)
             time.sleep(_LOOK_S)
             seconds = int(time.monotonic() - started)
             if seconds >= reported + 5:

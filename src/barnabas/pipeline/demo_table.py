@@ -1,20 +1,18 @@
 """What the demo shows while it runs: a table that is updated in place on a terminal, otherwise a line now and then."""
 
 import os
-import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, TextIO
 
 from barnabas.pipeline.ods_records import DIRTY_TOPIC
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
+from barnabas.terminal import Screen, table
 
 _WINDOW_S: Final = 5.0
 """Rates are averaged over some seconds, because a batch becomes readable all at once."""
-_UP: Final = "\x1b[{}A\r\x1b[J"
-_GAP: Final = "  "
 
 
 class Line(NamedTuple):
@@ -62,22 +60,21 @@ class Board:
         self._rates = Rates()
         self._line_every_s = line_every_s
         self._shown_at = -line_every_s
-        self._drawn = 0
+        self._screen = Screen(self._stream)
 
     def show(self, counts: Mapping[str, int], lags: Mapping[str, int], title: str, now: float | None = None) -> None:
         now = time.monotonic() if now is None else now
         self._rates.add(counts, now)
         if self._is_terminal:
-            self._draw([title, "", *table(["TOPIC", "RECORDS", "RECORDS/S", "LAG"], self._rows(counts, lags))])
+            self._screen.draw([title, "", *table(["TOPIC", "RECORDS", "RECORDS/S", "LAG"], self._rows(counts, lags))])
         elif now - self._shown_at >= self._line_every_s:
             self._shown_at = now
             self._say(f"{title}: {self._in_one_line(counts, lags)}")
 
     def finish(self) -> None:
         """The table stays; further output comes below it."""
-        if self._drawn:
+        if self._screen.finish():
             self._say("")
-        self._drawn = 0
 
     def _rows(self, counts: Mapping[str, int], lags: Mapping[str, int]) -> list[list[str]]:
         return [
@@ -99,26 +96,8 @@ class Board:
             f" {counts.get(DIRTY_TOPIC, 0):,} dirty, lag {_sum(lags, sources):,}"
         )
 
-    def _draw(self, lines: Sequence[str]) -> None:
-        size = shutil.get_terminal_size()
-        # One line less than the terminal has: the cursor is below the last. A line that wraps would count twice.
-        shown = [line[: size.columns - 1] for line in lines[: size.lines - 1]]
-        self._stream.write(_UP.format(self._drawn) if self._drawn else "")
-        self._stream.write("".join(f"{line}\n" for line in shown))
-        self._stream.flush()
-        self._drawn = len(shown)
-
     def _say(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
-
-
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with aligned columns: the first to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in (headers, *rows)) for column in range(len(headers))]
-    return [
-        _GAP.join([row[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(row[1:], widths[1:]))]).rstrip()
-        for row in (headers, *rows)
-    ]
 
 
 def _sum(numbers: Mapping[str, int], topics: Iterable[str]) -> int:

@@ -95,7 +95,7 @@ def broker() -> Any:
                 producer.send("orders", value, key=str(number).encode(), partition=number % 2, headers=[("by", SCRIPT)])
             producer.send("orders", b"\xff\xfe" * 5_000, key=SCRIPT, partition=0)
             producer.flush()
-        with Consumer(broker.bootstrap, group_id=GROUP) as consumer:
+        with Consumer(broker.bootstrap, group_id=GROUP, enable_auto_commit=False) as consumer:
             consumer.assign([("orders", 0), ("orders", 1)])
             consumer.commit({("orders", 0): 21, ("orders", 1): 50})
         yield broker
@@ -321,7 +321,7 @@ def test_clone_produce_and_empty(broker: Broker) -> None:
 
 
 def test_reset_and_delete_a_group(broker: Broker) -> None:
-    with Consumer(broker.bootstrap, group_id="resets") as consumer:
+    with Consumer(broker.bootstrap, group_id="resets", enable_auto_commit=False) as consumer:
         consumer.assign([("orders", 0), ("orders", 1)])
         consumer.commit({("orders", 0): 10, ("orders", 1): 20})
 

@@ -6,9 +6,10 @@ import io
 
 import pytest
 
-from barnabas.pipeline.demo_table import Board, Rates, lines_of, table
+from barnabas.pipeline.demo_table import Board, Rates, lines_of
 from barnabas.pipeline.routing import parse_routing
 from barnabas.pipeline.warehouse import DEFAULT_ROUTING, topics
+from barnabas.terminal import table
 
 NAMES = [plan.name for plan in topics(parse_routing(DEFAULT_ROUTING), with_sources=True)]
 
@@ -52,8 +53,9 @@ def test_a_table_is_drawn_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     height = first.count("\n")
     assert height <= 23
     board.show({"ods_base_log": 1500}, {"ods_base_log": 0}, "2 s", 2.0)
-    assert stream.getvalue()[len(first) :].startswith(f"\x1b[{height}A\r\x1b[J2 s\n")
-    assert " 500 " in stream.getvalue()
+    second = stream.getvalue()[len(first) :]
+    assert second.startswith(f"\x1b[{height}A\r2 s\x1b[K")
+    assert " 500 " in second and "ods_base_db" not in second, "only what has changed"
 
 
 def test_a_small_terminal_gets_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import CancelledError
 from typing import Any
@@ -14,13 +15,17 @@ from starlette.responses import StreamingResponse
 from barnabas.console.api.topics import find
 from barnabas.console.console import Console
 from barnabas.console.filters import parse_filter
+from barnabas.console.login.actor import current_actor
 from barnabas.console.paging import BadQuery, number
 from barnabas.console.records import DECODERS, FULL, row_of
 from barnabas.console.scan import Scan, ScanRequest
+from barnabas.console.searches import TooManySearches
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
 STARTS = ("newest", "oldest", "live", "offset", "time")
+SLOWEST_SECONDS = 60.0
+"""A browser that takes nothing for so long has lost its search."""
 EVENTS_AHEAD = 8
 """What the browser has not taken yet; then the search waits for it."""
 
@@ -57,7 +62,8 @@ async def _events(console: Console, wanted: ScanRequest) -> AsyncIterator[str]:
             return False
         with contextlib.suppress(CancelledError, RuntimeError):
             waiting = asyncio.run_coroutine_threadsafe(queue.put((kind, content)), loop)
-            while not stop.is_set():
+            patience = time.monotonic() + SLOWEST_SECONDS
+            while not stop.is_set() and time.monotonic() < patience:
                 with contextlib.suppress(TimeoutError):
                     waiting.result(0.2)
                     return True
@@ -71,16 +77,25 @@ async def _events(console: Console, wanted: ScanRequest) -> AsyncIterator[str]:
         except KafkaError as error:
             emit("fault", {"message": error.message})
 
-    work = asyncio.create_task(asyncio.to_thread(run))
+    actor = current_actor()
+    try:
+        work = asyncio.create_task(console.searches.begin(actor.session_id if actor else "", run))
+    except TooManySearches as error:
+        yield _event("fault", {"message": str(error)})
+        return
     try:
         while True:
             kind, content = await queue.get()
-            yield f"event: {kind}\ndata: {json.dumps(content)}\n\n"
+            yield _event(kind, content)
             if kind in ("done", "fault"):
                 return
     finally:
         stop.set()
         await asyncio.shield(work)
+
+
+def _event(kind: str, content: Mapping[str, Any]) -> str:
+    return f"event: {kind}\ndata: {json.dumps(content)}\n\n"
 
 
 async def get_message(console: Console, request: Request) -> Any:

@@ -1,0 +1,1 @@
+"""`barnabas monitor`: the console's overview in a terminal, of any Kafka, without a console process."""

@@ -1,0 +1,1 @@
+"""`barnabas plan`: how many machines, partitions, and how much disk, memory and network a load needs."""
