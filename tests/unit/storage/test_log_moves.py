@@ -180,14 +180,19 @@ def test_a_log_moves(tmp_path: Path) -> None:
     check(tmp_path, acknowledged.end, acknowledged)
 
 
-def test_crash_at_every_write(tmp_path: Path) -> None:
-    for point in steps_of_the_move(tmp_path / "count"):
+EVERY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.soak)])
+
+
+@EVERY
+def test_crash_at_every_write(tmp_path: Path, every: int) -> None:
+    for point in steps_of_the_move(tmp_path / "count")[::every]:
         _, acknowledged = crashed(tmp_path / f"{point}", point)
         check(tmp_path / f"{point}", acknowledged.end, acknowledged)
 
 
-def test_power_loss_at_every_write(tmp_path: Path) -> None:
-    for point in steps_of_the_move(tmp_path / "count"):
+@EVERY
+def test_power_loss_at_every_write(tmp_path: Path, every: int) -> None:
+    for point in steps_of_the_move(tmp_path / "count")[every // 2 :: every]:
         folder = tmp_path / f"{point}"
         files, acknowledged = crashed(folder, point)
         files.lose_power(str(folder), point)
