@@ -162,6 +162,8 @@ def _load_leader_epochs(log: Log) -> bool:
 
 
 def _rebuild_leader_epochs(log: Log) -> None:
+    """From all batches: recovery has noted only those above the recovery point."""
+    log.leader_epochs.clear()
     for segment in log.segments:
         for _, header in walk_headers(segment.file, 0, segment.size):
             if header.partition_leader_epoch > log.leader_epochs.latest:

@@ -1,0 +1,199 @@
+"""A log moves to another log directory, and the process dies, or the power fails, at every single write of it.
+
+After a crash everything that was appended is there once, in one directory; after a power loss everything that was
+flushed. A move that was not done goes on to its end.
+"""
+
+import gc
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from faulty_files import CrashError, FaultyFiles
+from storage_logs import NOW, make_batch, make_marker, read_all, small_config
+
+from barnabas.storage.files import Files
+from barnabas.storage.log import AppendOrigin, Log
+from barnabas.storage.log_copy import LogCopy
+from barnabas.storage.log_directories import LogDirectories
+from barnabas.types import TopicId, TopicPartition
+
+CONFIG = small_config(segment_bytes=500, index_interval_bytes=100, file_delete_delay_ms=0)
+T0 = TopicPartition("t", 0)
+TOPIC = TopicId(b"t" * 16)
+LATER = NOW + 10**9
+
+
+@dataclass
+class Acknowledged:
+    end: int = 0
+    flushed: int = 0
+
+
+@pytest.fixture(autouse=True)
+def _without_log() -> Iterator[None]:
+    """Each start after a fault has a lot to say."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def opened(folder: Path, files: Files | None = None) -> LogDirectories:
+    # One that fails nothing does not wait for the disk either.
+    directories = LogDirectories([str(folder / "a"), str(folder / "b")], files=files or FaultyFiles())
+    directories.acquire()
+    directories.identify(1, "cluster")
+    directories.load(lambda _: CONFIG, NOW)
+    return directories
+
+
+def write(log: Log, count: int, acknowledged: Acknowledged, epoch: int) -> None:
+    for _ in range(count):
+        sequence = log.producers.producers[1].last_sequence + 1 if 1 in log.producers.producers else 0
+        log.append_as_leader(make_batch(2, size=30, producer_id=1, epoch=0, sequence=sequence), epoch, NOW)
+        log.update_high_watermark(log.log_end_offset)
+        acknowledged.end = log.log_end_offset
+
+
+def flush(log: Log, acknowledged: Acknowledged) -> None:
+    log.flush()
+    acknowledged.flushed = log.recovery_point
+
+
+def begin(directories: LogDirectories, acknowledged: Acknowledged) -> None:
+    log = directories.create_log(T0, TOPIC, CONFIG, NOW)
+    write(log, 6, acknowledged, 0)
+    log.append_as_leader(make_batch(producer_id=2, epoch=0, sequence=0, transactional=True), 1, NOW)
+    log.append_as_leader(make_marker(abort=True, producer_id=2), 1, NOW, AppendOrigin.COORDINATOR)
+    acknowledged.end = log.log_end_offset
+    write(log, 3, acknowledged, 2)
+    flush(log, acknowledged)
+    source = directories.directory_of(log)
+    target = next(each for each in directories.directories if each is not source)
+    directories.moves.begin(log, target, NOW)
+
+
+def carry_out(directories: LogDirectories, acknowledged: Acknowledged) -> None:
+    """What `server/directory_move` does, with records that come in between."""
+    log = directories.get(T0)
+    found = directories.moves.find(T0)
+    assert log is not None and found is not None
+    source, (target, future) = directories.directory_of(log), found
+    copy = LogCopy(log, future, target)
+    copy.cut(copy.plan(), NOW)
+    fill(copy)
+    write(log, 2, acknowledged, 3)
+    directories.moves.prepare(log, future, source, target)
+    write(log, 2, acknowledged, 3)
+    flush(log, acknowledged)
+    fill(copy)
+    copy.take_state()
+    new = directories.moves.take_over(T0, source, target)
+    write(new, 2, acknowledged, 3)
+    directories.moves.finish(log, new, source, target, NOW)
+    write(new, 2, acknowledged, 4)
+    flush(new, acknowledged)
+    directories.delete_due_files(LATER)
+
+
+def fill(copy: LogCopy) -> None:
+    while not copy.is_complete:
+        assert copy.is_valid
+        piece, _ = copy.read(200)
+        assert piece is not None
+        copy.append(piece, NOW)
+
+
+def work(files: FaultyFiles, folder: Path, acknowledged: Acknowledged) -> None:
+    directories = opened(folder, files)
+    begin(directories, acknowledged)
+    carry_out(directories, acknowledged)
+
+
+def check(folder: Path, at_least: int, acknowledged: Acknowledged) -> None:
+    directories = opened(folder)
+    log = directories.get(T0)
+    if log is None:
+        assert not at_least
+        directories.release()
+        return
+    assert not directories.damaged
+    assert log.log_end_offset >= at_least
+    assert_whole(log)
+    if directories.moves.find(T0) is not None:
+        carry_out(directories, acknowledged)
+        log = directories.get(T0)
+        assert log is not None and log.log_end_offset == acknowledged.end
+        assert_whole(log)
+    log.update_high_watermark(log.log_end_offset)
+    end = log.log_end_offset
+    write(log, 1, acknowledged, 9)
+    directories.shutdown()
+    directories = opened(folder)
+    again = directories.get(T0)
+    assert again is not None and again.log_end_offset == end + 2
+    directories.delete_due_files(LATER)
+    (left,) = folder.glob("*/t-0*")
+    assert left == Path(again.directory) and not (left / "barnabas-move").exists()
+    directories.release()
+
+
+def assert_whole(log: Log) -> None:
+    headers = read_all(log)
+    assert all(before.next_offset == after.base_offset for before, after in pairwise(headers))
+    if headers:
+        assert headers[0].base_offset == 0 and headers[-1].next_offset == log.log_end_offset
+    assert not log.log_end_offset or log.producers.end_offset == log.log_end_offset
+    epochs = list(dict.fromkeys(header.partition_leader_epoch for header in headers))
+    assert [epoch for epoch, _ in log.leader_epochs.entries()] == epochs, log.directory
+    if log.log_end_offset > 14:
+        assert len(log.aborted_transactions(0, log.log_end_offset)) == 1
+
+
+def crashed(folder: Path, point: int, keep_fraction: float = 0.5) -> tuple[FaultyFiles, Acknowledged]:
+    files, acknowledged = FaultyFiles(), Acknowledged()
+    files.crash_at, files.keep_fraction = point, keep_fraction
+    with pytest.raises(CrashError):
+        work(files, folder, acknowledged)
+    gc.collect()
+    return files, acknowledged
+
+
+def steps_of_the_move(folder: Path) -> range:
+    """All writes from the creation of the copy on; what comes before is `test_crash`'s."""
+    files, acknowledged = FaultyFiles(), Acknowledged()
+    directories = opened(folder, files)
+    begin(directories, acknowledged)
+    first = files.steps - 5
+    carry_out(directories, acknowledged)
+    directories.release()
+    return range(first, files.steps + 1)
+
+
+def test_a_log_moves(tmp_path: Path) -> None:
+    acknowledged = Acknowledged()
+    work(FaultyFiles(), tmp_path, acknowledged)
+    gc.collect()
+    check(tmp_path, acknowledged.end, acknowledged)
+
+
+EVERY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.soak)])
+
+
+@EVERY
+def test_crash_at_every_write(tmp_path: Path, every: int) -> None:
+    for point in steps_of_the_move(tmp_path / "count")[::every]:
+        _, acknowledged = crashed(tmp_path / f"{point}", point)
+        check(tmp_path / f"{point}", acknowledged.end, acknowledged)
+
+
+@EVERY
+def test_power_loss_at_every_write(tmp_path: Path, every: int) -> None:
+    for point in steps_of_the_move(tmp_path / "count")[every // 2 :: every]:
+        folder = tmp_path / f"{point}"
+        files, acknowledged = crashed(folder, point)
+        files.lose_power(str(folder), point)
+        check(folder, acknowledged.flushed, acknowledged)
