@@ -9,10 +9,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from barnabas.errors import KafkaError
-from barnabas.machines.mqtt.session import StoredWill
 from barnabas.mqtt.codec import decode, encode, encode_publish
 from barnabas.mqtt.egress import Egress
-from barnabas.mqtt.establishing import Established, establish
+from barnabas.mqtt.establishing import Established, establish, message_of, stored_will
 from barnabas.mqtt.packet_reader import PacketReader, packet_bytes
 from barnabas.mqtt.packets import (
     V5,
@@ -28,7 +27,6 @@ from barnabas.mqtt.packets import (
     Subscribe,
     SubscriptionAck,
     Unsubscribe,
-    Will,
 )
 from barnabas.mqtt.properties import Properties, Property
 from barnabas.mqtt.publishing import Publishing
@@ -180,10 +178,11 @@ class MqttConnection:
     def _end_session(self, established: Established) -> None:
         live, will = established.live, None if self._connect is None else self._connect.will
         message = None if will is None else message_of(will)
-        delay = 0 if will is None else will.properties.get(Property.WILL_DELAY_INTERVAL, 0)
-        later = None
-        if message is not None and delay and live.is_durable and not live.is_lost:
-            later, message = StoredWill(encode_publish(message, V5), delay), None
+        later = stored_will(will)
+        if later is not None and later.delay_seconds and live.is_durable and not live.is_lost:
+            message = None
+        else:
+            later = None
         live.end(later)
         if self.egress is not None:
             self.egress.close()
@@ -385,17 +384,3 @@ class MqttConnection:
             return
         wait_ms = max(1000, self._keep_alive_ms - silent_ms)
         self._timer = self._context.timers.call_after(wait_ms, self._on_keep_alive)
-
-
-def message_of(will: Will) -> Publish:
-    properties: Properties = {
-        name: value for name, value in will.properties.items() if name is not Property.WILL_DELAY_INTERVAL
-    }
-    return Publish(
-        topic=will.topic,
-        payload=will.payload,
-        qos=will.qos,
-        retain=will.retain,
-        packet_id=1 if will.qos else 0,
-        properties=properties,
-    )
