@@ -88,7 +88,8 @@ class Ingest:
             queue.in_flight = True
             self._send(queue, batch, self._clock.monotonic_ms() + GIVE_UP_AFTER_MS)
         if not queue.messages and not queue.in_flight:
-            self._queues.pop((queue.topic, queue.partition), None)
+            if self._queues.get((queue.topic, queue.partition)) is queue:
+                del self._queues[queue.topic, queue.partition]
 
     def _take(self, queue: PartitionQueue) -> list[Message]:
         limit = min(BATCH_BYTES, self._max_message_bytes(queue.topic))
@@ -114,7 +115,10 @@ class Ingest:
             queue.in_flight = False
             for message in messages:
                 message.on_published(error)
-            if queue.messages and queue not in self._due:
+            if not queue.messages:
+                if self._queues.get((queue.topic, queue.partition)) is queue:
+                    del self._queues[queue.topic, queue.partition]
+            elif queue not in self._due:
                 if not self._due:
                     asyncio.get_running_loop().call_soon(self.flush)
                 self._due[queue] = None

@@ -34,8 +34,7 @@ class RemoteReads:
         found: asyncio.Future[PartitionData | None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(leader, {}).setdefault((topic, partition), []).append((offset, found))
         if leader not in self._loops:
-            task = self._loops[leader] = asyncio.get_running_loop().create_task(self._fetch_from(leader))
-            task.add_done_callback(lambda _: self._loops.pop(leader, None))
+            self._loops[leader] = asyncio.get_running_loop().create_task(self._fetch_from(leader))
         return await found
 
     async def _fetch_from(self, leader: int) -> None:
@@ -51,6 +50,7 @@ class RemoteReads:
                 continue
             _hand_out(response, asked)
             await asyncio.sleep(0)  # those who want more say so now
+        del self._loops[leader]
 
     def _next(self, leader: int) -> "dict[Place, tuple[int, list[asyncio.Future[PartitionData | None]]]]":
         """Of each partition one offset, with all who wait for that; the others have their turn next."""
