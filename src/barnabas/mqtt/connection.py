@@ -31,6 +31,7 @@ from barnabas.mqtt.packets import (
 from barnabas.mqtt.properties import Properties, Property
 from barnabas.mqtt.publishing import Publishing
 from barnabas.mqtt.reason_codes import CONNACK_311, MqttError, ReasonCode, malformed, reason_of
+from barnabas.mqtt.routes import QOS_0, QOS_1
 from barnabas.net.context import ConnectionContext
 from barnabas.net.settings import Listener
 from barnabas.server.request import ANONYMOUS, Principal
@@ -44,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_MS = 10_000
 PACKETS_PER_TURN = 256
+PLAIN_PER_TURN = 1024
 FIRST_PACKET_BYTES = 64 * 1024
 """Until a client is known."""
 UNREAD_BYTES = 1024 * 1024
@@ -223,7 +225,12 @@ class MqttConnection:
     def _on_packets(self, view: memoryview) -> int:
         """Whole packets at the front, up to a turn's worth; where it stopped."""
         position, end, left = 0, len(view), PACKETS_PER_TURN
-        stream = self._stream
+        stream, publishing = self._stream, self._publishing
+        if publishing is not None and end and view[0] in (QOS_0, QOS_1) and not stream.pauses:
+            position, taken = publishing.take_run(bytes(view), 0, PLAIN_PER_TURN)
+            if taken == PLAIN_PER_TURN:
+                stream.give_way()
+                return position
         while end - position >= 2 and not stream.pauses:
             size = packet_bytes(view[position : position + 5])
             if not size:
