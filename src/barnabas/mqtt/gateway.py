@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CREATION_TIMEOUT_MS = 5_000
+
 
 class Gateway:
     def __init__(self, broker: "Broker") -> None:
@@ -249,8 +251,16 @@ class Gateway:
         else:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "topics are not created on demand")
         await self.broker.auto_topic_creation.create(wanted)
-        if not self.is_known(topic):
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the topic could not be created")
+        deadline_ms = self.monotonic_ms() + CREATION_TIMEOUT_MS
+        while not self._has_leaders(topic):
+            # Another broker is the controller: what it has decided comes here a moment later.
+            if self.monotonic_ms() > deadline_ms:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the topic could not be created")
+            await asyncio.sleep(0.01)
+
+    def _has_leaders(self, topic: str) -> bool:
+        found = self.broker.cluster.image.topics.get(topic)
+        return found is not None and all(each.leader >= 0 for each in found.partitions)
 
     async def start_offset(self, topic: str, partition: int) -> int:
         """Where to go on after records that were deleted before they were read."""

@@ -215,9 +215,10 @@ class Publishing:
         connection = self._connection
         if connection.closed or (not qos and error is ErrorCode.NONE):
             return
-        if error is not ErrorCode.NONE and (not qos or connection.version == V311):
+        if error is not ErrorCode.NONE and (not qos or connection.version == V311 or error.retriable):
+            # A reason would make the client give up the message; after a reconnect it sends it again.
             logger.info("%r: a message was not stored: %s: closing", connection, error.name)
-            connection.disconnect(reason_of(error))
+            connection.disconnect(ReasonCode.SERVER_BUSY if error.retriable else reason_of(error))
             return
         ack[1] = ReasonCode.SUCCESS if error is ErrorCode.NONE else reason_of(error)
         ack[3] = "" if error is ErrorCode.NONE else error.text
