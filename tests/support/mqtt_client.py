@@ -56,6 +56,15 @@ class MqttClient:
         self.send(Ping(PacketType.PINGREQ))
         assert self.receive() == Ping(PacketType.PINGRESP)
 
+    def drain(self) -> list[bytes]:
+        """The payloads that have come by now."""
+        self.send(Ping(PacketType.PINGREQ))
+        payloads: list[bytes] = []
+        while isinstance(packet := self.receive(), Publish):
+            payloads.append(packet.payload)
+        assert packet == Ping(PacketType.PINGRESP), packet
+        return payloads
+
     def connect(self, client_id: str, *, expiry: int | None = None, clean: bool = True, **fields: Any) -> Connack:
         properties = {} if expiry is None else {Property.SESSION_EXPIRY_INTERVAL: expiry}
         properties |= fields.pop("properties", {})

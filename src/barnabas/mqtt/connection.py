@@ -9,10 +9,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from barnabas.errors import KafkaError
-from barnabas.machines.mqtt.session import StoredWill
 from barnabas.mqtt.codec import decode, encode, encode_publish
 from barnabas.mqtt.egress import Egress
-from barnabas.mqtt.establishing import Established, establish
+from barnabas.mqtt.establishing import Established, establish, message_of, stored_will
 from barnabas.mqtt.packet_reader import PacketReader, packet_bytes
 from barnabas.mqtt.packets import (
     V5,
@@ -28,11 +27,11 @@ from barnabas.mqtt.packets import (
     Subscribe,
     SubscriptionAck,
     Unsubscribe,
-    Will,
 )
 from barnabas.mqtt.properties import Properties, Property
 from barnabas.mqtt.publishing import Publishing
 from barnabas.mqtt.reason_codes import CONNACK_311, MqttError, ReasonCode, malformed, reason_of
+from barnabas.mqtt.routes import QOS_0, QOS_1
 from barnabas.net.context import ConnectionContext
 from barnabas.net.settings import Listener
 from barnabas.server.request import ANONYMOUS, Principal
@@ -46,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_MS = 10_000
 PACKETS_PER_TURN = 256
+PLAIN_PER_TURN = 1024
 FIRST_PACKET_BYTES = 64 * 1024
 """Until a client is known."""
 UNREAD_BYTES = 1024 * 1024
@@ -180,10 +180,11 @@ class MqttConnection:
     def _end_session(self, established: Established) -> None:
         live, will = established.live, None if self._connect is None else self._connect.will
         message = None if will is None else message_of(will)
-        delay = 0 if will is None else will.properties.get(Property.WILL_DELAY_INTERVAL, 0)
-        later = None
-        if message is not None and delay and live.is_durable and not live.is_lost:
-            later, message = StoredWill(encode_publish(message, V5), delay), None
+        later = stored_will(will)
+        if later is not None and later.delay_seconds and live.is_durable and not live.is_lost:
+            message = None
+        else:
+            later = None
         live.end(later)
         if self.egress is not None:
             self.egress.close()
@@ -224,7 +225,12 @@ class MqttConnection:
     def _on_packets(self, view: memoryview) -> int:
         """Whole packets at the front, up to a turn's worth; where it stopped."""
         position, end, left = 0, len(view), PACKETS_PER_TURN
-        stream = self._stream
+        stream, publishing = self._stream, self._publishing
+        if publishing is not None and end and view[0] in (QOS_0, QOS_1) and not stream.pauses:
+            position, taken = publishing.take_run(bytes(view), 0, PLAIN_PER_TURN)
+            if taken == PLAIN_PER_TURN:
+                stream.give_way()
+                return position
         while end - position >= 2 and not stream.pauses:
             size = packet_bytes(view[position : position + 5])
             if not size:
@@ -385,17 +391,3 @@ class MqttConnection:
             return
         wait_ms = max(1000, self._keep_alive_ms - silent_ms)
         self._timer = self._context.timers.call_after(wait_ms, self._on_keep_alive)
-
-
-def message_of(will: Will) -> Publish:
-    properties: Properties = {
-        name: value for name, value in will.properties.items() if name is not Property.WILL_DELAY_INTERVAL
-    }
-    return Publish(
-        topic=will.topic,
-        payload=will.payload,
-        qos=will.qos,
-        retain=will.retain,
-        packet_id=1 if will.qos else 0,
-        properties=properties,
-    )

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.machines.mqtt.session import NEVER, Session, intent_key
+from barnabas.machines.mqtt.session import NEVER, Session, StoredWill, intent_key
 from barnabas.mqtt.access import Access
+from barnabas.mqtt.codec import encode_publish
 from barnabas.mqtt.egress import Egress
 from barnabas.mqtt.exactly_once import ExactlyOnce
 from barnabas.mqtt.live_session import LiveSession, ended
-from barnabas.mqtt.packets import V5, V311, Connect
+from barnabas.mqtt.packets import V5, V311, Connect, Publish, Will
 from barnabas.mqtt.properties import Properties, Property
 from barnabas.mqtt.reason_codes import MqttError, ReasonCode
 from barnabas.mqtt.session_store import SESSIONS, SessionPartition
@@ -109,6 +110,7 @@ async def _session_for(gateway: "Gateway", connect: Connect, access: Access, exp
             node_id=node_id,
             broker_epoch=broker_epoch,
             expiry_seconds=expiry,
+            will=stored_will(connect.will),
         )
         if before is not None and is_present:
             session = dataclasses.replace(
@@ -121,7 +123,7 @@ async def _session_for(gateway: "Gateway", connect: Connect, access: Access, exp
                 expiry_seconds=expiry,
                 connected=True,
                 ended_ms=0,
-                will=None,
+                will=session.will,
             )
         if partition is None:
             return LiveSession(gateway, session, None), False
@@ -152,3 +154,23 @@ def _may_resume(gateway: "Gateway", session: Session, connect: Connect, principa
         return False
     # An owner whose broker is gone has ended too, when the keeper has not seen to it yet.
     return session.expiry_seconds > 0
+
+
+def message_of(will: Will) -> Publish:
+    properties: Properties = {
+        name: value for name, value in will.properties.items() if name is not Property.WILL_DELAY_INTERVAL
+    }
+    return Publish(
+        topic=will.topic,
+        payload=will.payload,
+        qos=will.qos,
+        retain=will.retain,
+        packet_id=1 if will.qos else 0,
+        properties=properties,
+    )
+
+
+def stored_will(will: Will | None) -> StoredWill | None:
+    if will is None:
+        return None
+    return StoredWill(encode_publish(message_of(will), V5), will.properties.get(Property.WILL_DELAY_INTERVAL, 0))

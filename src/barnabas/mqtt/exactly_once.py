@@ -116,7 +116,7 @@ class ExactlyOnce:
         if not messages:
             return []
         if self._producer_id < 0:
-            self._producer_id = await self._gateway.next_producer_id()
+            self._producer_id = await self._new_producer_id()
             self._sequences.clear()
         self._group += 1
         intents: list[Intent] = []
@@ -134,6 +134,17 @@ class ExactlyOnce:
             self._live.is_lost = True
             raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, "another connection has the session")
         return intents
+
+    async def _new_producer_id(self) -> int:
+        """From the controller, which may just be another one. Raises KafkaError."""
+        deadline_ms = self._gateway.monotonic_ms() + GIVE_UP_MS
+        while True:
+            try:
+                return await self._gateway.next_producer_id()
+            except KafkaError as error:
+                if not error.code.retriable or self._gateway.monotonic_ms() >= deadline_ms:
+                    raise
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _append(self, message: Waiting, intent: Intent) -> ErrorCode:
         builder = BatchBuilder()

@@ -26,6 +26,7 @@ from barnabas.mqtt.partitions import Partitions
 from barnabas.mqtt.reason_codes import MqttError, ReasonCode
 from barnabas.mqtt.record_headers import headers_of
 from barnabas.mqtt.retained import RETAINED, Retained, retained_topic
+from barnabas.mqtt.routes import Route
 from barnabas.mqtt.session_keeper import SessionKeeper
 from barnabas.mqtt.session_store import SESSIONS, SessionStore, sessions_topic
 from barnabas.mqtt.shared import SharedReader
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CREATION_TIMEOUT_MS = 5_000
+
 
 class Gateway:
     def __init__(self, broker: "Broker") -> None:
@@ -50,7 +53,7 @@ class Gateway:
         self.buffers = PacketBuffers()
         self.mapping = Mapping(parse_rules(self.config.mqtt_topic_rules))
         self.partitions = Partitions(broker)
-        self._ingest = Ingest(self.partitions, broker.timers, broker.clock, self._max_message_bytes)
+        self.ingest = self._ingest = Ingest(self.partitions, broker.timers, broker.clock, self._max_message_bytes)
         self.retained = Retained(self.partitions, self.is_known, self.run)
         self.store = SessionStore(self, self._on_session_taken)
         self._keeper = SessionKeeper(self, self.store)
@@ -173,6 +176,9 @@ class Gateway:
     def monotonic_ms(self) -> int:
         return self.broker.clock.monotonic_ms()
 
+    def call_soon(self, work: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_soon(work)
+
     def call_after(self, delay_ms: int, work: Callable[[], None]) -> None:
         self.broker.timers.call_after(delay_ms, work)
 
@@ -245,8 +251,16 @@ class Gateway:
         else:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "topics are not created on demand")
         await self.broker.auto_topic_creation.create(wanted)
-        if not self.is_known(topic):
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the topic could not be created")
+        deadline_ms = self.monotonic_ms() + CREATION_TIMEOUT_MS
+        while not self._has_leaders(topic):
+            # Another broker is the controller: what it has decided comes here a moment later.
+            if self.monotonic_ms() > deadline_ms:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the topic could not be created")
+            await asyncio.sleep(0.01)
+
+    def _has_leaders(self, topic: str) -> bool:
+        found = self.broker.cluster.image.topics.get(topic)
+        return found is not None and all(each.leader >= 0 for each in found.partitions)
 
     async def start_offset(self, topic: str, partition: int) -> int:
         """Where to go on after records that were deleted before they were read."""
@@ -264,7 +278,8 @@ class Gateway:
         key, partition = self._place(topic, client_id, packet)
         headers = headers_of(packet, client_id)
         if packet.retain:
-            on_published = when_both(on_published)
+            # Of a message with QoS 0 only failures are told.
+            on_published = when_both(on_published) if packet.qos else on_published
             self._retain(packet, headers, on_published)
         self._ingest.publish(topic, partition, Message(key, packet.payload, headers, packet.qos, on_published))
 
@@ -278,6 +293,19 @@ class Gateway:
             on_published = when_both(on_published)
             self._retain(packet, headers, on_published)
         exactly_once.publish(Waiting(packet.packet_id, topic, partition, key, packet.payload, headers, on_published))
+
+    @property
+    def route_token(self) -> tuple[object, int]:
+        """While it is the same, so are topics, rights and settings of topics."""
+        authorizer = self.broker.authorizer
+        return self.broker.cluster.image, 0 if authorizer is None else authorizer.version
+
+    def route(self, topic: str, client_id: str, name: str) -> Route | None:
+        """For messages without properties to that MQTT topic; None if each of them has to be looked at."""
+        if self.broker.client_quotas.enabled:
+            return None
+        key, partition = self._place(topic, client_id, Publish(topic=name, payload=b""))
+        return Route(name, client_id, key, topic, partition, self._max_message_bytes(topic))
 
     def _place(self, topic: str, client_id: str, packet: Publish) -> tuple[bytes, int]:
         key = (packet.topic if self.config.mqtt_key == "topic" else client_id).encode()

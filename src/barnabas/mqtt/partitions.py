@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.errors import ErrorCode, KafkaError, StorageError
 from barnabas.machines.fetch_context import FetchPartition
+from barnabas.mqtt.remote_reads import READ_BYTES, RemoteReads
 from barnabas.net.deferred import Deferred
 from barnabas.net.link import LinkError
-from barnabas.protocol.messages.fetch import FetchPartition as WantedPartition
-from barnabas.protocol.messages.fetch import FetchRequest, FetchResponse, FetchTopic
 from barnabas.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from barnabas.protocol.messages.produce import (
     PartitionProduceData,
@@ -33,9 +32,7 @@ if TYPE_CHECKING:
     from barnabas.server.broker import Broker
 
 APPEND_TIMEOUT_MS = 30_000
-READ_BYTES = 256 * 1024
 LOCAL_WAIT_MS = 60_000
-REMOTE_WAIT_MS = 500
 RETRY_MS = 100
 LATEST = -1
 EARLIEST = -2
@@ -55,6 +52,7 @@ class ReadResult(NamedTuple):
 class Partitions:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
+        self._remote = RemoteReads(broker.links)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def append(self, topic: str, partition: int, batch: bytearray, acks: int, on_appended: OnAppended) -> None:
@@ -210,27 +208,9 @@ class Partitions:
             self._broker.fetch_purgatory.finish(fetch)
 
     async def _read_there(self, topic: str, partition: int, offset: int) -> ReadResult | None:
-        request = FetchRequest(
-            replica_id=-1,
-            max_wait_ms=REMOTE_WAIT_MS,
-            min_bytes=1,
-            max_bytes=READ_BYTES,
-            isolation_level=READ_COMMITTED,
-            topics=[
-                FetchTopic(
-                    topic=topic,
-                    partitions=[
-                        WantedPartition(partition=partition, fetch_offset=offset, partition_max_bytes=READ_BYTES)
-                    ],
-                )
-            ],
-        )
-        try:
-            link = self._broker.links.to(self._leader(topic, partition), LinkUse.MQTT_READS)
-            response: FetchResponse = await link.request(request, FETCH_VERSION)
-        except LinkError as error:
-            raise KafkaError(ErrorCode.NETWORK_EXCEPTION, str(error)) from error
-        data = response.responses[0].partitions[0]
+        data = await self._remote.read(self._leader(topic, partition), topic, partition, offset)
+        if data is None:
+            return None
         if data.error_code:
             raise KafkaError(CODES.get(data.error_code, ErrorCode.UNKNOWN_SERVER_ERROR))
         if not data.records:

@@ -14,6 +14,7 @@ from barnabas.mqtt.exactly_once import ExactlyOnce
 from barnabas.mqtt.packets import V311, PacketType, Publish
 from barnabas.mqtt.properties import Properties, Property
 from barnabas.mqtt.reason_codes import MqttError, ReasonCode, reason_of
+from barnabas.mqtt.routes import Route, take_run
 from barnabas.transport.stream import FIRST_FREE_REASON
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ROUTES_KEPT: Final = 1000
+SUCCESS: Final = {kind: bytes((kind << 4, 2)) for kind in (PacketType.PUBACK, PacketType.PUBREC)}
 UNACKNOWLEDGED: Final = FIRST_FREE_REASON
 TOPIC_IN_CREATION: Final = FIRST_FREE_REASON << 1
 THROTTLED: Final = FIRST_FREE_REASON << 5
@@ -37,6 +40,9 @@ class Publishing:
         self._access = access
         self._exactly_once = exactly_once
         self._limit = gateway.config.mqtt_receive_maximum
+        self._routes: dict[bytes, Route] = {}
+        self._token: tuple[object, int] = (None, 0)
+        self._will_acknowledge = False
         self._aliases: dict[int, str] = {}
         self._acks: deque[list[Any]] = deque()
         """[packet id, outcome or None, PUBACK or PUBREC, why], in the order of the messages."""
@@ -83,11 +89,58 @@ class Publishing:
         def on_published(error: ErrorCode) -> None:
             self._on_published(ack, qos, error)
 
+        if qos < 2 and not packet.retain and not packet.properties:
+            self._learn(topic, client_id, packet.topic)
         if qos == 2 and self._exactly_once is not None:
             gateway.publish_once(topic, client_id, packet, self._exactly_once, on_published)
         else:
             gateway.publish(topic, client_id, packet, on_published)
         return False
+
+    def take_run(self, data: bytes, position: int, count: int) -> tuple[int, int]:
+        """Plain messages at the front, on the short way; (where they end, how many)."""
+        gateway = self._gateway
+        token = gateway.route_token
+        if token != self._token:
+            self._token = token
+            self._routes.clear()
+        if not self._routes:
+            return position, 0
+        position, taken = take_run(
+            data,
+            position,
+            count,
+            self._connection.version,
+            self._routes,
+            gateway.ingest,
+            self._acks,
+            self._limit,
+            self._on_failed,
+            self._on_stored,
+        )
+        gateway.publish_count += taken
+        return position, taken
+
+    def _learn(self, topic: str, client_id: str, name: str) -> None:
+        token = self._gateway.route_token
+        if token != self._token or len(self._routes) >= ROUTES_KEPT:
+            self._token = token
+            self._routes.clear()
+        route = self._gateway.route(topic, client_id, name)
+        if route is not None:
+            self._routes[name.encode()] = route
+
+    def _on_failed(self, error: ErrorCode) -> None:
+        self._on_published([], 0, error)
+
+    def _on_stored(self, ack: list[Any], error: ErrorCode) -> None:
+        if error is not ErrorCode.NONE:
+            self._on_published(ack, 1, error)
+            return
+        ack[1] = 0
+        if not self._will_acknowledge:
+            self._will_acknowledge = True
+            self._gateway.call_soon(self._send_acks)
 
     def on_release(self, packet_id: int) -> None:
         if self._exactly_once is not None and packet_id in self._received:
@@ -162,9 +215,10 @@ class Publishing:
         connection = self._connection
         if connection.closed or (not qos and error is ErrorCode.NONE):
             return
-        if error is not ErrorCode.NONE and (not qos or connection.version == V311):
+        if error is not ErrorCode.NONE and (not qos or connection.version == V311 or error.retriable):
+            # A reason would make the client give up the message; after a reconnect it sends it again.
             logger.info("%r: a message was not stored: %s: closing", connection, error.name)
-            connection.disconnect(reason_of(error))
+            connection.disconnect(ReasonCode.SERVER_BUSY if error.retriable else reason_of(error))
             return
         ack[1] = ReasonCode.SUCCESS if error is ErrorCode.NONE else reason_of(error)
         ack[3] = "" if error is ErrorCode.NONE else error.text
@@ -172,13 +226,23 @@ class Publishing:
 
     def _send_acks(self) -> None:
         acks, connection = self._acks, self._connection
+        self._will_acknowledge = False
+        plain: list[bytes] = []
         while acks and acks[0][1] is not None:
             packet_id, code, kind, why = acks.popleft()
+            if not code:
+                plain.append(SUCCESS[kind] + packet_id.to_bytes(2, "big"))
+                continue
+            if plain:
+                connection.send(b"".join(plain))
+                plain.clear()
             if code >= ReasonCode.UNSPECIFIED_ERROR and kind is PacketType.PUBREC:
                 # The client gives up this message, and may use the id again.
                 self._received.discard(packet_id)
                 self._known.discard(packet_id)
             properties: Properties = {Property.REASON_STRING: why} if why and connection.wants_reasons else {}
             connection.send(encode_ack(kind, packet_id, code, properties, connection.version))
+        if plain:
+            connection.send(b"".join(plain))
         if len(acks) * 2 <= self._limit:
             connection.resume(UNACKNOWLEDGED)

@@ -141,6 +141,26 @@ def assemble(header: BatchHeader, block: bytes) -> bytearray:
     return batch
 
 
+def batch_of_encoded(block: bytes, record_count: int, timestamp: int) -> bytearray:
+    """Of records that are encoded already, all of one time, with offsets from 0 on."""
+    header = BatchHeader(
+        base_offset=0,
+        batch_length=0,
+        partition_leader_epoch=NO_LEADER_EPOCH,
+        magic=CURRENT_MAGIC,
+        crc=0,
+        attributes=0,
+        last_offset_delta=record_count - 1,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        producer_id=NO_PRODUCER_ID,
+        producer_epoch=NO_PRODUCER_EPOCH,
+        base_sequence=NO_SEQUENCE,
+        record_count=record_count,
+    )
+    return assemble(header, block)
+
+
 def empty_batch(header: BatchHeader) -> bytearray:
     """What the cleaner keeps of a batch without records: offsets, producer and sequences (Kafka's empty header)."""
     kept = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_MASK | CONTROL_MASK
@@ -163,12 +183,13 @@ def encode_body(
             parts.append(_NULL)
         else:
             parts += (encode_varint(len(data)), data)
-    encoded_headers = _encode_headers(headers) if headers else _NO_HEADERS
+    encoded_headers = encode_headers(headers) if headers else _NO_HEADERS
     parts.append(encoded_headers)
     return b"".join(parts)
 
 
-def _encode_headers(headers: Iterable[tuple[str, bytes | None]]) -> bytes:
+def encode_headers(headers: Iterable[tuple[str, bytes | None]]) -> bytes:
+    """As they stand at the end of a record."""
     parts: list[bytes] = []
     count = 0
     for name, value in headers:
