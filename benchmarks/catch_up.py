@@ -48,7 +48,7 @@ def disk_rate(directory: Path, megabytes: int) -> float:
 
 
 def measure(cluster: ClusterProcesses, megabytes: int) -> tuple[float, float, float]:
-    """MB/s, seconds from the start of its process until it is in sync, and CPU seconds of both brokers per GB copied."""
+    """MB/s, seconds from the start of its process until it is in sync, CPU seconds of both brokers per GB copied."""
     leader = cluster.who_is("leader", TOPIC)
     away = next(number for number in cluster.brokers if number != leader)
     cluster.kill(away)
