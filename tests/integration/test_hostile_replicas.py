@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from eventually import eventually
 from raw_client import batch, fetch_request
-from secured_cluster import USERS, LoggedInClient, secured_cluster
+from secured_cluster import AUTHORIZER, USERS, LoggedInClient, secured_cluster
 
 from barnabas import Admin
+from barnabas.client.admin.types import AclBinding, AclOperation, AclPermission, ResourceType
 from barnabas.errors import ErrorCode
 from barnabas.protocol import encode_request
 from barnabas.protocol.messages import (
@@ -184,6 +186,30 @@ def test_a_client_on_another_listener_where_nobody_has_rights(between: str, door
             assert attack.create_topic_as("admin") is DENIED
             assert attack.verify_transaction() is DENIED
             assert attack.shut_down() is DENIED
+
+
+def test_a_right_counts_on_the_listener_of_brokers_only() -> None:
+    settings = {
+        "authorizer.class.name": AUTHORIZER,
+        "super.users": "User:admin",
+        "inter.broker.listener.name": "SASL_PLAINTEXT",
+    }
+    with Cluster(3, settings, listeners=["SASL_PLAINTEXT", "PLAINTEXT"], users=USERS) as cluster:
+        make_topic(cluster)
+        for user in ("User:ANONYMOUS", "User:alice"):
+            right = AclBinding(
+                resource_type=ResourceType.CLUSTER,
+                resource_name="kafka-cluster",
+                principal=user,
+                operation=AclOperation.CLUSTER_ACTION,
+                permission=AclPermission.ALLOW,
+            )
+            with Admin(cluster.bootstrap, **writer(cluster)) as admin:
+                admin.create_acls([right])
+        door = Attack(cluster, {"security_protocol": "PLAINTEXT"}, "PLAINTEXT")
+        inside = Attack(cluster, cluster.client_options("alice", mechanism="PLAIN"), "SASL_PLAINTEXT")
+        eventually(lambda: inside.take_producer_ids() is ErrorCode.NONE, timeout=60)
+        assert door.take_producer_ids() is DENIED
 
 
 def test_an_envelope_holds_only_what_the_controller_must_decide() -> None:

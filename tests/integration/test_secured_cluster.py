@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from eventually import eventually
-from secured_cluster import KINDS, LoggedInClient, librdkafka, secured_cluster
+from raw_client import RawClient
+from secured_cluster import AUTHORIZER, KINDS, LoggedInClient, librdkafka, secured_cluster
 from transactions import transaction, transactional_producer
 
 from barnabas import Admin, Producer
@@ -45,7 +46,32 @@ def test_replication_transactions_forwarding_and_failover(kind: str) -> None:
         cluster.restart(before)
         eventually(lambda: in_sync(cluster, "orders"), lambda found: found == [{0, 1, 2}] * 3, timeout=60)
         transaction(producer, "orders", [b"last"])
-        found = all_records(cluster.bootstrap, "orders", committed=True, options=options)
-        assert [record.value for record in found] == [b"committed", b"after", b"last"]
+
+        def committed() -> list[bytes | None]:
+            found = all_records(cluster.bootstrap, "orders", committed=True, options=options)
+            return [record.value for record in found]
+
+        eventually(committed, lambda found: found == [b"committed", b"after", b"last"], timeout=60)
         topics = {name for each in cluster.brokers for name in each._running().cluster.image.topics}
         assert "forwarded" in topics
+
+
+def test_a_cluster_that_runs_is_secured_broker_by_broker() -> None:
+    given = {
+        "authorizer.class.name": AUTHORIZER,
+        "super.users": "User:ANONYMOUS",  # the brokers that are still on the old listener
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+    with Cluster(3, given, listeners=["SASL_SSL", "PLAINTEXT"], users={"alice": "secret"}) as cluster:
+        bootstrap = ",".join(broker.address_of("PLAINTEXT") for broker in cluster.brokers)
+        with Admin(bootstrap) as admin:
+            admin.create_topic("orders", partitions=1, replication_factor=3, config={"min.insync.replicas": "3"})
+        for number, broker in enumerate(cluster.brokers):
+            broker._settings["inter.broker.listener.name"] = "SASL_SSL"
+            cluster.restart(number)
+            eventually(lambda: in_sync(cluster, "orders"), lambda found: found == [{0, 1, 2}] * 3, timeout=60)
+            with Producer(bootstrap, acks="all") as producer:  # old and new listeners are in use
+                assert producer.send("orders", b"%d" % number).result(60).offset == number
+            follower = cluster.brokers[(cluster.controller + 1) % 3]
+            with RawClient(follower.address_of("PLAINTEXT")) as client:
+                client.create_topic(f"forwarded-{number}")

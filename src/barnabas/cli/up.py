@@ -28,6 +28,7 @@ PROGRAM = "barnabas up"
 METADATA_FILE = "barnabas-metadata.sqlite"
 HISTORY_FILE = "console-history.sqlite"
 LARGEST_CLUSTER = 32
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 READY = re.compile(r" ready on (\S+) \(")
 CONSOLE_READY = re.compile(r"console on \S+")
 CONSOLE_ADDRESS = "127.0.0.1:9080"
@@ -40,6 +41,7 @@ EXAMPLES = """\
 examples:
   barnabas up                             one broker on 127.0.0.1:9092, until Ctrl-C
   barnabas up --brokers 3                 three brokers, every topic with three replicas
+  barnabas up --brokers 3 --protocol SASL_SSL --config secure.properties     see docs/cluster.md
   barnabas up --brokers 2 --listen 127.0.0.1:19092 --data-dir /var/lib/barnabas
 """
 
@@ -64,6 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=CONSOLE_ADDRESS,
         help=f"address of the web console; '' is none (default {CONSOLE_ADDRESS})",
     )
+    parser.add_argument("--config", metavar="FILE", help="settings of every broker, Kafka's keys and format")
+    parser.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        default=PROTOCOLS[0],
+        help="how clients and brokers reach a broker; certificates and users are in --config (default PLAINTEXT)",
+    )
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of every broker")
 
 
@@ -85,7 +94,7 @@ def _run(options: argparse.Namespace, host: str, port: int) -> int:
     console: _Console | None = None
     with StopRequest() as stop:
         brokers = [
-            _Broker(number, _arguments(options, folder, number, host, port), folder)
+            _Broker(number, _arguments(options, folder, number, host, port), folder, _listener(options))
             for number in range(options.brokers)
         ]
         try:
@@ -117,7 +126,9 @@ def _arguments(options: argparse.Namespace, folder: Path, number: int, host: str
     count: int = options.brokers
     address = f"{host}:{port + number if port else 0}"
     alone = count == 1
-    words = ["server", "--listen", address, "--node-id", str(number)]
+    words = ["server", "--node-id", str(number)]
+    if options.config:
+        words += ["--config", str(Path(options.config).absolute())]
     words += ["--data-dir", str(folder if alone else folder / f"broker-{number}")]
     if not alone:
         words += ["--metadata", f"sqlite:{folder / METADATA_FILE}"]
@@ -127,7 +138,14 @@ def _arguments(options: argparse.Namespace, folder: Path, number: int, host: str
         pairs = []
     for pair in [*pairs, *options.set]:
         words += ["--set", pair]
-    return words
+    if options.protocol == PROTOCOLS[0]:
+        return [*words, "--listen", address]
+    return [*words, "--set", f"{_listener(options)}{address}"]
+
+
+def _listener(options: argparse.Namespace) -> str:
+    """What stands in front of the address, which is a broker's last argument."""
+    return "" if options.protocol == PROTOCOLS[0] else f"listeners={options.protocol}://"
 
 
 def _wait_until_ready(brokers: "Sequence[_Broker]", stop: "StopRequest") -> bool:
@@ -156,12 +174,13 @@ def _stop(brokers: "Sequence[_Broker]") -> None:
 class _Broker:
     """One broker process and its successors."""
 
-    def __init__(self, number: int, arguments: list[str], folder: Path) -> None:
+    def __init__(self, number: int, arguments: list[str], folder: Path, listener: str) -> None:
         from barnabas.child_process import ChildProcess
 
         self.number = number
         self.address = ""
         self._arguments = arguments
+        self._listener = listener
         self._folder = folder
         self._restarts = 0
         self._restart_at: float | None = None
@@ -183,7 +202,7 @@ class _Broker:
         assert found is not None
         self.address = found.group(1)
         # A port that the system chose stays the broker's: its clients come back to it.
-        self._arguments[self._arguments.index("--listen") + 1] = self.address
+        self._arguments[-1] = f"{self._listener}{self.address}"
         return True
 
     def keep_running(self) -> None:

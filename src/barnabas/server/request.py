@@ -202,14 +202,14 @@ class RequestContext:
     def may_act_as_broker(self) -> bool:
         """Whether this is a broker, so that what it claims about itself and its replicas is believed.
 
-        Without an authorizer whoever comes in on the listener of brokers is one. With one a broker has cluster rights;
-        if it has authenticated the listener may be another one, so that brokers can be moved to another, one by one.
+        Without an authorizer whoever comes in on the listener of brokers is one. With one a broker has cluster rights,
+        too; a super user may use any listener, so that brokers can be moved from one listener to another, one by one.
         """
         broker = self.broker
         is_own_listener = self.connection.listener.name == broker.inter_broker_listener
         if broker.authorizer is None:
             return is_own_listener
-        return self.may(Operation.CLUSTER_ACTION, CLUSTER) and (is_own_listener or self.principal != ANONYMOUS)
+        return self.may(Operation.CLUSTER_ACTION, CLUSTER) and (is_own_listener or self.is_super_user)
 
     @property
     def is_super_user(self) -> bool:

@@ -13,9 +13,12 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from documentation import blocks_of
 from eventually import eventually
 
 from barnabas import Admin
+from barnabas.cli.commands import certificate
 from barnabas.errors import KafkaError
 
 READY = re.compile(r"cluster of 2 brokers ready on (\S+) ")
@@ -138,3 +141,37 @@ def test_wrong_use() -> None:
             [sys.executable, "-m", "barnabas", "up", *words], capture_output=True, text=True, check=False
         )
         assert done.returncode == 2 and words[0] in done.stderr, (words, done)
+
+
+def test_a_cluster_is_secured_as_the_documentation_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (settings,) = [each for each in blocks_of("docs/cluster.md") if "inter.broker.listener.name" in each.text]
+    folder = tmp_path / "certificates"
+    Path("secure.properties").write_text(settings.text.replace("certificates/", f"{folder}/"))
+    assert certificate.main(["create", str(folder)]) == 0
+    command = ["up", "--brokers", "2", "--protocol", "SASL_SSL", "--listen", "127.0.0.1:0", "--console", ""]
+    command += ["--config", "secure.properties", "--data-dir", "data"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "barnabas", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        found = READY.search(next_line(process, lambda line: READY.search(line) is not None))
+        assert found is not None
+        with Admin(
+            found.group(1),
+            security_protocol="SASL_SSL",
+            ssl_truststore_location=str(folder / "authority.pem"),
+            sasl_mechanism="PLAIN",
+            sasl_username="admin",
+            sasl_password="admin-secret",
+        ) as admin:
+            eventually(lambda: len(admin.describe_cluster().brokers) == 2, timeout=60)
+            admin.create_topic("orders", partitions=1, replication_factor=2)
+        process.send_signal(signal.SIGTERM)
+        next_line(process, lambda line: line == "stopped\n")
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
