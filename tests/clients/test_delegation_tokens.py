@@ -325,3 +325,31 @@ def test_javas_clients_log_in_with_a_token(
         "delegation-tokens", *("--bootstrap-server", barnabas.address), *("--command-config", str(path), "--describe")
     )
     assert refused.status == 1 and "UnsupportedByAuthenticationException" in refused.err
+
+
+@pytest.mark.parametrize("name", ["apache", "barnabas"])
+def test_rules_about_tokens_and_users(
+    name: str, request: pytest.FixtureRequest, kafka_tools: KafkaTools, tmp_path: Path
+) -> None:
+    """`kafka-acls.sh` prints the same; what has been added twice is there once."""
+    cluster: Cluster = request.getfixturevalue(name)
+    connection = ("--bootstrap-server", cluster.address, "--command-config", cluster.properties(tmp_path, "root"))
+    of_users = ["--operation", "CreateTokens", "--operation", "DescribeTokens", "--user-principal", "User:alice"]
+    of_tokens = ["--operation", "Describe", "--delegation-token", "token-1"]
+    with cluster.admin("root") as root:
+        for words, count in (
+            (["--add", "--allow-principal", "User:bob", *of_users], 2),
+            (["--add", "--deny-principal", "User:bob", *of_tokens], 3),
+            (["--add", "--allow-principal", "User:bob", "--operation", "Read", "--delegation-token", "token-1"], 3),
+            (["--add", "--allow-principal", "User:bob", "--operation", "Alter", "--user-principal", "User:x"], 3),
+            (["--list", "--delegation-token", "token-1"], 3),
+            (["--list", "--user-principal", "User:alice"], 3),
+            (["--remove", "--force", "--allow-principal", "User:bob", *of_users], 1),
+            (["--remove", "--force", "--delegation-token", "token-1"], 0),
+        ):
+            printed = []
+            for run in (lambda *given: kafka_tools.run("acls", *given), lambda *given: run_ours("acls", *given)):
+                done = run(*connection, *words)
+                printed.append([str(done.status), *sorted(map(str.strip, done.lines))])
+                eventually(lambda count=count: len(root.describe_acls()) == count)  # type: ignore[misc]
+            assert printed[1] == printed[0], words
