@@ -76,6 +76,7 @@ def _add_meter(samples: Samples, meter: RequestMeter, now_ms: int) -> None:
     _add_times(samples, "remotetimems", labels, remote, sum(at_once), meter.remote.total_ns, finished)
     _add_times(samples, "requestqueuetimems", labels, [], meter.count, 0, meter.count)
     _add_times(samples, "responsequeuetimems", labels, [], meter.count, 0, meter.count)
+    _add_times(samples, "responsesendtimems", labels, [], meter.count, 0, meter.count)
 
 
 def _add_times(

@@ -58,6 +58,7 @@ TIMES: Final = {
     "remotetimems": "Time that requests have waited for records, replicas, a flush or a thread.",
     "requestqueuetimems": "0: a request is handled when it is read, there is no queue in between.",
     "responsequeuetimems": "0: responses have no queue to another thread.",
+    "responsesendtimems": "0: a response goes to the socket in the turn that made it.",
 }
 
 
