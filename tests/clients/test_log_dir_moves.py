@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -78,15 +79,17 @@ def test_kafkas_tool_and_ours_move_replicas(both: SideBySide, tmp_path: Path) ->
             assert future["partition"] == f"orders-{partition}" and 0 < future["offsetLag"] <= RECORDS / 2
         # As Kafka's tool does once all is moved, and before that too if it is told to.
         assert run("configs", "--alter", "--entity-type", "brokers", "--entity-name", "0", *DELETE).status == 0
-        eventually(
-            lambda: run("reassign-partitions", *verify).lines[-1],
-            lambda line: line == f"Reassignment of replica orders-{partition}-0 completed successfully.",
-        )
+        done = f"Reassignment of replica orders-{partition}-0 completed successfully."
+        eventually(partial(run, "reassign-partitions", *verify), partial(ends_with, done))
         both.same("reassign-partitions", "--verify", *words)
     before, after = plans.places, Plans(both, tmp_path).places
     assert all(before[partition] != after[partition] for partition in (0, 1))
     kafkas, ours = (without_names(each, plans.directories) for each in executed)
     assert kafkas == ours
+
+
+def ends_with(line: str, printed: Printed) -> bool:
+    return printed.lines[-1] == line
 
 
 def without_names(printed: Printed, directories: list[str]) -> list[str]:

@@ -19,6 +19,7 @@ from barnabas.metadata.image import ConfigResource
 from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.server.broker import Broker, make_parts
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.storage.files import Files
 from barnabas.storage.log import AppendInfo
 
 Scenario = Callable[[Broker, ManualClock], Coroutine[Any, Any, None]]
@@ -31,13 +32,14 @@ def run_broker(
     *,
     store: MemoryStore | None = None,
     clock: ManualClock | None = None,
+    files: Files | None = None,
 ) -> None:
     """`store` and `clock` may be handed from one run to the next, for restarts."""
     clock = clock or ManualClock()
     given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "node.id": "0", **(settings or {})}
 
     async def main() -> None:
-        broker = Broker(make_parts(BrokerConfig.parse(given), store=store or MemoryStore(), clock=clock))
+        broker = Broker(make_parts(BrokerConfig.parse(given), store=store or MemoryStore(), clock=clock, files=files))
         await broker.start()
         try:
             await scenario(broker, clock)

@@ -274,7 +274,9 @@ class World:
         assert hosted is not None
         try:
             info = hosted.append(
-                memoryview(batch(value.encode(), timestamp=self.clock.now_ms())), acks, self.clock.now_ms()
+                memoryview(batch(*value.encode().split(b"+"), timestamp=self.clock.now_ms())),
+                acks,
+                self.clock.now_ms(),
             )
         except KafkaError as error:
             self.notes.append(f"{value} refused: {error.code.name}")

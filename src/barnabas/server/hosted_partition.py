@@ -123,6 +123,8 @@ class HostedPartition:
         if state.is_leader or state.leader_epoch != leader_epoch:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the response is from another leader epoch")
         if len(records):
+            if log.state.log_end_offset == log.state.log_start_offset:
+                self._begin_with_whole_batch(records, now_ms)
             log.append_as_follower(records, now_ms)
             self.traffic.replication_bytes_in += len(records)
             if log.needs_flush:
@@ -130,6 +132,13 @@ class HostedPartition:
         self._on_committed(state.on_leader_high_watermark(high_watermark, log.log_end_offset))
         if log_start_offset > log.log_start_offset:
             log.delete_records_before(min(log_start_offset, log.high_watermark))
+
+    def _begin_with_whole_batch(self, records: memoryview, now_ms: int) -> None:
+        """DeleteRecords may have cut a batch: the leader's log starts within it, but it is sent and kept whole."""
+        base_offset = int.from_bytes(records[:8], "big")
+        if len(records) >= 8 and base_offset < self.log.log_end_offset:
+            self.log.truncate_fully_and_start_at(base_offset, now_ms)
+            self.on_truncated()
 
     def on_truncated(self) -> None:
         """The log was cut: its end belonged to a leader that is none any more."""

@@ -46,6 +46,11 @@ class LogCopy:
     def read(self, max_bytes: int) -> tuple[FileSlice | None, bool]:
         """What comes next, and whether that is all there is now. Raises as `Log.read` does."""
         start, end = self.future.log_end_offset, self.log.log_end_offset
+        if start < self.log.log_start_offset:
+            # DeleteRecords may have cut the batch that is next: whole batches are copied.
+            batch = self.log.batch_from(self.log.log_start_offset)
+            if batch is not None and batch.header.base_offset == start:
+                start = self.log.log_start_offset
         data = self.log.read(start, max_bytes, end, min_one_message=True)
         return data.slice, data.slice is None or data.next_offset >= end
 

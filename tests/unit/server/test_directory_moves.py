@@ -9,22 +9,29 @@ from faulty_files import FaultyFiles
 from storage_logs import read_all
 
 from barnabas.clock import ManualClock
-from barnabas.errors import ErrorCode
+from barnabas.errors import ErrorCode, KafkaError
+from barnabas.machines.controller.commands import TopicToDelete
 from barnabas.metadata.image import ConfigResource
+from barnabas.metadata.stores.memory import MemoryStore
 from barnabas.server.broker import Broker
 from barnabas.server.hosted_partition import HostedPartition
+from barnabas.storage.log_directory import LogDirectory
 from barnabas.types import TopicPartition
 
 T0 = TopicPartition("t", 0)
+A_LOT = 1 << 40
+SEGMENT = {"segment_bytes": "1048576"}
 
 
-def two(tmp_path: Path) -> dict[str, str]:
-    return {"log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"}
+def settings(tmp_path: Path, **more: str) -> dict[str, str]:
+    given = {key.replace("_", "."): value for key, value in more.items()}
+    return {"log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}", "replica.fetch.backoff.ms": "5", **given}
 
 
-def other(tmp_path: Path, hosted: HostedPartition) -> str:
-    a, b = str(tmp_path / "a"), str(tmp_path / "b")
-    return b if hosted.log.directory.startswith(a + "/") else a
+def places(broker: Broker, hosted: HostedPartition) -> tuple[LogDirectory, LogDirectory]:
+    """Where the log is, and where it is not."""
+    source = broker.log_directories.directory_of(hosted.log)
+    return source, next(each for each in broker.log_directories.directories if each is not source)
 
 
 def fill(broker: Broker, hosted: HostedPartition, count: int = 50) -> None:
@@ -32,28 +39,269 @@ def fill(broker: Broker, hosted: HostedPartition, count: int = 50) -> None:
         append(broker, hosted, b"%d" % number * 30_000, b"x")
 
 
-async def moved(broker: Broker) -> None:
+def request(broker: Broker, target: LogDirectory, topic_partition: TopicPartition = T0) -> ErrorCode:
+    return broker.directory_moves.request(target.path, topic_partition)
+
+
+def hold(broker: Broker) -> None:
+    """Moves wait for the limit until `let_go`."""
+    broker.directory_moves.throttle.set_rate(1)
+    broker.directory_moves.throttle.record(A_LOT)
+
+
+def let_go(broker: Broker) -> None:
+    broker.directory_moves.throttle.set_rate(A_LOT * 2)
+
+
+async def over(broker: Broker) -> None:
     """No move is under way, and the old folder is gone."""
     moves = broker.directory_moves
     await until(lambda: not len(moves) and not moves._ending)
 
 
+def folders(tmp_path: Path) -> set[str]:
+    """Of the partition, without those to be deleted and without what is random in their names."""
+    found = [each for each in tmp_path.glob("*/t-0*") if not each.name.endswith("-delete")]
+    return {f"{each.parent.name}/{each.name[:3]}{each.suffix[33:]}" for each in found}
+
+
+def assert_same(hosted: HostedPartition, before: list[object]) -> None:
+    assert [header[:] for header in read_all(hosted.log)] == before
+
+
 def test_a_replica_moves(tmp_path: Path) -> None:
     async def scenario(broker: Broker, clock: ManualClock) -> None:
-        hosted = await make_topic(broker, "t", segment_bytes="1048576")
+        hosted = await make_topic(broker, "t", **SEGMENT)
         fill(broker, hosted)
-        before, old, target = read_all(hosted.log), hosted.log, other(tmp_path, hosted)
-        old_folder = Path(old.directory)
-        assert broker.directory_moves.request(target, T0) is ErrorCode.NONE
-        assert broker.directory_moves.request(target, T0) is ErrorCode.NONE, "it is being moved there"
-        await moved(broker)
-        assert hosted.log is not old and hosted.log.directory == f"{target}/t-0"
-        assert [header[:] for header in read_all(hosted.log)] == [header[:] for header in before]
-        assert hosted.log.high_watermark == 100 and hosted.log.leader_epochs.entries() == [(0, 0)]
-        assert not old_folder.exists() and list(old_folder.parent.glob("t-0.*-delete"))
-        assert not list(Path(target).glob("*-future")) and not (Path(target) / "t-0/barnabas-move").exists()
+        append(broker, hosted, b"p", producer_id=7, producer_epoch=0, base_sequence=0)
+        old, (_, target) = hosted.log, places(broker, hosted)
+        before = [header[:] for header in read_all(old)]
+        assert request(broker, target) is ErrorCode.NONE
+        assert request(broker, target) is ErrorCode.NONE, "it is being moved there"
+        await over(broker)
+        assert hosted.log is not old and hosted.log.directory == f"{target.path}/t-0"
+        assert_same(hosted, before)
+        assert hosted.log.high_watermark == 101 and hosted.log.leader_epochs.entries() == [(0, 0)]
+        assert folders(tmp_path) == {f"{Path(target.path).name}/t-0"}
+        assert not broker.log_directories.moves._files.exists(f"{target.path}/t-0/barnabas-move")
+        assert append(broker, hosted, b"p", producer_id=7, producer_epoch=0, base_sequence=0).duplicate
         fill(broker, hosted)
-        assert hosted.log.log_end_offset == 200
-        assert broker.directory_moves.request(target, T0) is ErrorCode.NONE, "it is there"
+        assert hosted.log.log_end_offset == 201
+        assert request(broker, target) is ErrorCode.NONE, "it is there"
 
-    run_broker(tmp_path, scenario, two(tmp_path))
+    run_broker(tmp_path, scenario, settings(tmp_path))
+
+
+def test_what_comes_while_a_replica_moves_is_there_too(tmp_path: Path) -> None:
+    """Records, a truncation with other records after it, and DeleteRecords in the middle of a batch."""
+
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        hosted.delete_records_before(3)
+        throttle, (_, target) = broker.directory_moves.throttle, places(broker, hosted)
+        throttle.set_rate(1)
+        assert request(broker, target) is ErrorCode.NONE
+        future = target.futures[T0]
+        await until(throttle.is_exceeded)
+        assert 10 < future.log_end_offset < 100, "one piece, since the clock stands still"
+        broker.log_directories.truncate_to(hosted.log, 9, 0)
+        hosted.on_truncated()
+        fill(broker, hosted, 60)
+        hosted.delete_records_before(5)
+        before = [header[:] for header in read_all(hosted.log)]
+        let_go(broker)
+        await over(broker)
+        assert hosted.log is future and hosted.log.log_start_offset == 5
+        assert_same(hosted, before)
+
+    run_broker(tmp_path, scenario, settings(tmp_path))
+
+
+def test_a_move_is_continued_after_a_restart(tmp_path: Path) -> None:
+    store, clock = MemoryStore(), ManualClock()
+
+    async def before(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        broker.directory_moves.throttle.set_rate(1)
+        _, target = places(broker, hosted)
+        assert request(broker, target) is ErrorCode.NONE
+        await until(broker.directory_moves.throttle.is_exceeded)
+
+    async def after(broker: Broker, clock: ManualClock) -> None:
+        hosted = broker.replicas.find("t", 0)
+        assert hosted.log.log_end_offset == 100
+        await over(broker)
+        assert folders(tmp_path) == {f"{Path(hosted.log.directory).parent.name}/t-0"}
+        moved.append(hosted.log.directory)
+
+    moved: list[str] = []
+    run_broker(tmp_path, before, settings(tmp_path), store=store, clock=clock)
+    at_first = folders(tmp_path)
+    assert len(at_first) == 2
+    run_broker(tmp_path, after, settings(tmp_path), store=store, clock=clock)
+    assert f"{Path(moved[0]).parent.name}/t-0-future" in at_first
+
+
+def test_a_move_is_cancelled_or_goes_elsewhere(tmp_path: Path) -> None:
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted, 10)
+        hold(broker)
+        source, target = places(broker, hosted)
+        (third,) = [each for each in broker.log_directories.directories if each not in (source, target)]
+        home = f"{Path(source.path).name}/t-0"
+        assert request(broker, target) is ErrorCode.NONE
+        assert request(broker, third) is ErrorCode.NONE
+        assert folders(tmp_path) == {home, f"{Path(third.path).name}/t-0-future"}
+        assert request(broker, source) is ErrorCode.NONE, "where it is: no move at all"
+        assert folders(tmp_path) == {home} and not len(broker.directory_moves)
+        assert request(broker, third) is ErrorCode.NONE
+        let_go(broker)
+        await over(broker)
+        assert request(broker, source) is ErrorCode.NONE, "and back"
+        await over(broker)
+        assert folders(tmp_path) == {home} and hosted.log.log_end_offset == 20
+
+    more = f"{tmp_path / 'a'},{tmp_path / 'b'},{tmp_path / 'c'}"
+    run_broker(tmp_path, scenario, settings(tmp_path, log_dirs=more))
+
+
+def test_a_full_directory_is_waited_for(tmp_path: Path) -> None:
+    files = FaultyFiles()
+
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        _, target = places(broker, hosted)
+        hold(broker)
+        assert request(broker, target) is ErrorCode.NONE
+        files.error = ("write", target.path, errno.ENOSPC)
+        let_go(broker)
+        steps = files.steps
+        await until(lambda: files.steps > steps + 5)
+        assert not target.is_offline and len(broker.directory_moves) == 1
+        fill(broker, hosted, 1)
+        files.error = None
+        await over(broker)
+        assert hosted.log.directory == f"{target.path}/t-0" and hosted.log.log_end_offset == 102
+
+    run_broker(tmp_path, scenario, settings(tmp_path), files=files)
+
+
+@pytest.mark.parametrize("operation", ["write", "fsync", "rename"])
+def test_the_target_fails(tmp_path: Path, operation: str) -> None:
+    """The replica stays where it is, and serves; whatever the copy was being done to."""
+    files = FaultyFiles()
+
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        log, (source, target) = hosted.log, places(broker, hosted)
+        hold(broker)
+        assert request(broker, target) is ErrorCode.NONE
+        files.error = (operation, f"{target.path}/t-0.", errno.EIO)
+        let_go(broker)
+        await over(broker)
+        await until(lambda: target.is_offline)
+        assert not source.is_offline and broker.replicas.find("t", 0).log is log
+        fill(broker, hosted, 1)
+        await until(lambda: not files.exists(f"{log.directory}/barnabas-move"))
+        assert request(broker, source) is ErrorCode.NONE
+        assert request(broker, target) is ErrorCode.KAFKA_STORAGE_ERROR
+
+    run_broker(tmp_path, scenario, settings(tmp_path), files=files)
+
+
+def test_the_source_fails(tmp_path: Path) -> None:
+    files = FaultyFiles()
+
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        source, target = places(broker, hosted)
+        hold(broker)
+        assert request(broker, target) is ErrorCode.NONE
+        files.error = ("write", source.path, errno.EIO)
+        with pytest.raises(Exception, match="appending"):
+            fill(broker, hosted)
+        let_go(broker)
+        await over(broker)
+        assert source.is_offline and not target.is_offline
+        assert f"{Path(target.path).name}/t-0-future" in folders(tmp_path), "for a start that finds the log again"
+        with pytest.raises(KafkaError):
+            broker.replicas.find("t", 0)
+        assert request(broker, target) is ErrorCode.KAFKA_STORAGE_ERROR
+        files.error = None
+
+    run_broker(tmp_path, scenario, settings(tmp_path), files=files)
+
+
+def test_a_topic_is_deleted_while_it_moves(tmp_path: Path) -> None:
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        hold(broker)
+        assert request(broker, places(broker, hosted)[1]) is ErrorCode.NONE
+        (deleted,) = await broker.controller.delete_topics([TopicToDelete("t")])
+        assert not deleted.error
+        let_go(broker)
+        await over(broker)
+        assert folders(tmp_path) == set()
+
+    run_broker(tmp_path, scenario, settings(tmp_path))
+
+
+def test_a_directory_is_chosen_for_a_partition_to_come(tmp_path: Path) -> None:
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        first, second = broker.log_directories.directories
+        for target, name in ((first, "t"), (first, "u"), (second, "v"), (first, "w")):
+            assert request(broker, target, TopicPartition(name, 0)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            hosted = await make_topic(broker, name)
+            assert hosted.log.directory == f"{target.path}/{name}-0"
+        fewest = await make_topic(broker, "x")
+        assert fewest.log.directory == f"{second.path}/x-0", "else it is the one with the fewest"
+
+    run_broker(tmp_path, scenario, settings(tmp_path))
+
+
+def test_the_limit_is_a_setting_of_the_broker(tmp_path: Path) -> None:
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        name, resource = "replica.alter.log.dirs.io.max.bytes.per.second", ConfigResource.broker(0)
+        await set_config(broker, resource, name, "1000")
+        _, target = places(broker, hosted)
+        assert request(broker, target) is ErrorCode.NONE
+        future = target.futures[T0]
+        await until(lambda: future.log_end_offset > 0 and broker.directory_moves.throttle.is_exceeded())
+        copied = future.log_end_offset
+        assert copied < 100, "a piece, then the limit is exceeded, and the clock stands still"
+        await set_config(broker, resource, name, None)
+        await over(broker)
+        assert hosted.log is future
+
+    run_broker(tmp_path, scenario, settings(tmp_path))
+
+
+def test_a_log_that_moves_is_not_compacted(tmp_path: Path) -> None:
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", cleanup_policy="compact", **SEGMENT)
+        append(broker, hosted, b"v", b"w")
+        cleaner = broker.compaction._cleaner
+        assert cleaner is not None
+        cleaner._checkpoint(hosted.log).set(T0, 42)
+        hosted.log.state.was_cleaned = True
+        hold(broker)
+        _, target = places(broker, hosted)
+        assert request(broker, target) is ErrorCode.NONE
+        assert T0 in cleaner._paused
+        let_go(broker)
+        await over(broker)
+        assert T0 not in cleaner._paused and hosted.log.state.was_cleaned
+        assert cleaner.clean_offset(hosted.log) == 42
+        content = broker.log_directories.moves._files.read(f"{target.path}/cleaner-offset-checkpoint")
+        assert b"t 0 42" in content
+
+    run_broker(tmp_path, scenario, settings(tmp_path, log_cleaner_backoff_ms="1000000"))
