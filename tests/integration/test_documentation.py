@@ -29,7 +29,7 @@ from barnabas.client.errors import ClientError
 from barnabas.testing import Broker, Cluster
 
 CLUSTER_PAGE = "docs/cluster.md"
-PAGES = ["README.md", "docs/clients.md", "docs/commands.md", "docs/testing.md"]
+PAGES = ["README.md", "docs/clients.md", "docs/commands.md", "docs/console.md", "docs/monitoring.md", "docs/testing.md"]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
 
