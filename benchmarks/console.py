@@ -136,9 +136,13 @@ def main() -> None:
                 rows.append((path, f"{statistics.median(times) * 1000:.0f} ms, at most {max(times) * 1000:.0f}"))
             rows.append(("console memory", f"{console.memory:.0f} MB"))
             for record in RECORDS:
+                before = console.cpu
                 first, took, done = search(console.address, f"searched-{record}", f"{42:020d}")
+                used = console.cpu - before
                 rate = f"{done['bytes'] / took / 1e6:.0f} MB/s, {done['scanned'] / took:,.0f} records/s"
                 rows.append((f"search in records of {record} B", f"{rate}, first match after {first * 1000:.0f} ms"))
+                per_cpu = f"{done['bytes'] / used / 1e6:.0f} MB, {done['scanned'] / used:,.0f} records"
+                rows.append(("  per second of the console's CPU", per_cpu))
             rows.append(("console memory after the searches", f"{console.memory:.0f} MB"))
         load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
         print(f"{topics:,} topics, {groups:,} groups; load of the machine {load} on {os.cpu_count()} cores")

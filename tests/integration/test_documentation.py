@@ -31,7 +31,7 @@ from barnabas.testing import Broker, Cluster
 
 CLUSTER_PAGE = "docs/cluster.md"
 TOKENS_PAGE = "docs/tokens.md"
-PAGES = ["README.md", "docs/clients.md", "docs/commands.md", "docs/monitoring.md", "docs/testing.md"]
+PAGES = ["README.md", "docs/clients.md", "docs/commands.md", "docs/console.md", "docs/monitoring.md", "docs/testing.md"]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
 

@@ -73,6 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=PROTOCOLS[0],
         help="how clients and brokers reach a broker; certificates and users are in --config (default PLAINTEXT)",
     )
+    parser.add_argument(
+        "--console-users", metavar="FILE", help="its password file (barnabas console user add), needed beyond loopback"
+    )
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of every broker")
 
 
@@ -104,7 +107,7 @@ def _run(options: argparse.Namespace, host: str, port: int) -> int:
             what = "broker" if len(brokers) == 1 else f"cluster of {len(brokers)} brokers"
             print(f"{what} ready on {addresses} (data {options.data_dir}); Ctrl-C stops it", flush=True)
             if options.console:
-                console = _Console(options.console, addresses, folder)
+                console = _Console(options.console, addresses, folder, options.console_users)
             while not stop.requested:
                 for broker in brokers:
                     broker.keep_running()
@@ -224,11 +227,13 @@ class _Broker:
 class _Console:
     """The console's process. It is never waited for: the brokers serve without it."""
 
-    def __init__(self, address: str, bootstrap: str, folder: Path) -> None:
+    def __init__(self, address: str, bootstrap: str, folder: Path, users: str | None) -> None:
         from barnabas.child_process import ChildProcess
 
         words = ["console", "-b", bootstrap, "--listen", address]
         words += ["--history", str(folder / HISTORY_FILE), "--until-stdin-ends"]
+        # It runs in the data directory, so a relative path would be another one there.
+        words += ["--users", str(Path(users).absolute())] if users else []
         self.process = ChildProcess("console", words, folder, signal.SIGTERM, holds_stdin=True)
         self._is_settled = False
 

@@ -27,8 +27,8 @@ Value = TypeVar("Value")
 Listener = Callable[[ClusterView, float], None]
 
 OFFSETS_SECONDS, GROUPS_SECONDS, METADATA_SECONDS, DISK_SECONDS = 2.0, 2.0, 10.0, 20.0
-SHARE = 40.0
-"""A question that took a second is asked again after 40 s: 2.5 % of the time, at most."""
+SHARE = 120.0
+"""A question that took a second is asked again after 2 minutes: four kinds cost 3 % of a core at most."""
 FRESH_SECONDS = 1.5
 CALL_SECONDS = 8.0
 RETRY_SECONDS = 1.0

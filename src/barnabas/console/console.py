@@ -1,10 +1,12 @@
 """The parts of one console: made by the command, used by every endpoint."""
 
 import asyncio
+import importlib
 import logging
 import sqlite3
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from barnabas.client.admin.types import AclOperation
 from barnabas.console.alarms.alarms import AlarmEvent, Alarms
@@ -62,7 +64,7 @@ class Console:
             self.alarms.events.extend(self._events.newest())
             self.alarms.on_event = self._keep_event
         self._collector: Collector | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[Any]] = []
         self._flush: asyncio.Task[None] | None = None
 
     @property
@@ -88,6 +90,8 @@ class Console:
         self._collector.start()
         self.notifier.start()
         self._tasks.append(asyncio.create_task(self._watch_alarms()))
+        # So that the first search does not wait for it.
+        self._tasks.append(asyncio.create_task(asyncio.to_thread(importlib.import_module, "pyarrow.compute")))
 
     async def close(self) -> None:
         for task in self._tasks:

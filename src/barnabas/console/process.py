@@ -76,13 +76,13 @@ def serve(
     """Port 0 is any free port; `on_ready` gets the address of the page."""
     _show_audit_lines()
     _raise_file_limit()
-    listener = listen(host, port)
-    port = listener.getsockname()[1]
-    server = make_server(config, host, port, settings)
-    if until_stdin_ends:
-        threading.Thread(target=_stop_after_stdin, args=[server], daemon=True).start()
-    on_ready(f"{'https' if settings and settings.certificate else 'http'}://{host}:{port}")
-    server.run(sockets=[listener])
+    with listen(host, port) as listener:
+        port = listener.getsockname()[1]
+        server = make_server(config, host, port, settings)
+        if until_stdin_ends:
+            threading.Thread(target=_stop_after_stdin, args=[server], daemon=True).start()
+        on_ready(f"{'https' if settings and settings.certificate else 'http'}://{host}:{port}")
+        server.run(sockets=[listener])
 
 
 def _stop_after_stdin(server: uvicorn.Server) -> None:

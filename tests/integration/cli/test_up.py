@@ -72,7 +72,9 @@ def test_two_brokers_one_killed_and_back_both_stopped(tmp_path: Path) -> None:
 
 
 def test_the_console_runs_beside_the_broker(tmp_path: Path) -> None:
+    (tmp_path / "users.txt").touch(0o600)
     command = ["up", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--console", "127.0.0.1:0"]
+    command += ["--console-users", str(tmp_path / "users.txt")]
     process = subprocess.Popen(
         [sys.executable, "-m", "barnabas", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -80,7 +82,8 @@ def test_the_console_runs_beside_the_broker(tmp_path: Path) -> None:
         line = next_line(process, lambda line: line.startswith(("console on ", "no console")))
         address = line.removeprefix("console on ").strip()
         with urllib.request.urlopen(f"{address}/api/session", timeout=60) as answer:
-            assert json.load(answer)["readOnly"] is False
+            session = json.load(answer)
+            assert (session["readOnly"], session["needsLogin"]) == (False, True)
         process.send_signal(signal.SIGTERM)
         next_line(process, lambda line: line == "stopped\n")
         assert process.wait() == 0
