@@ -15,7 +15,25 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from barnabas.console.api import alarms, group_actions, groups, messages, overview, topic_actions, topics
+from barnabas.console.api import (
+    acls,
+    alarms,
+    brokers,
+    capacity,
+    delayed,
+    group_actions,
+    groups,
+    messages,
+    moves,
+    overview,
+    partitions,
+    pipeline,
+    topic_actions,
+    topic_details,
+    topics,
+    transactions,
+    users,
+)
 from barnabas.console.console import Console
 from barnabas.console.filters import FilterError
 from barnabas.console.paging import BadQuery
@@ -23,7 +41,14 @@ from barnabas.console.security import COOKIE, HEADERS
 from barnabas.errors import ErrorCode, KafkaError
 
 Handler = Callable[[Console, Request], Awaitable[Any]]
-PAGES = ("/", "/topics", "/topics/{name}", "/groups", "/group", "/brokers", "/alarms")
+PAGES = (
+    *("/", "/topics", "/topics/{name}", "/groups", "/group", "/brokers", "/brokers/{broker}", "/partitions"),
+    *("/reassign", "/transactions", "/users", "/acls", "/quotas", "/alarms", "/pipeline", "/capacity"),
+)
+API = (
+    *(overview, topics, topic_actions, topic_details, groups, group_actions, messages, alarms, brokers, partitions),
+    *(moves, transactions, users, acls, pipeline, capacity, delayed),
+)
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 _FORBIDDEN = {code for code in ErrorCode if code.name.endswith("AUTHORIZATION_FAILED")}
 _log = logging.getLogger("barnabas.console")
@@ -32,7 +57,7 @@ _log = logging.getLogger("barnabas.console")
 def make_app(console: Console) -> ASGIApp:
     routes = [Route(path, _page, methods=["GET"]) for path in PAGES]
     routes += [Route(f"/static/{name}", _static(name, body), methods=["GET"]) for name, body in static_files().items()]
-    for module in (overview, topics, topic_actions, groups, group_actions, messages, alarms):
+    for module in API:
         for method, path, handler in module.ROUTES:
             routes.append(Route(f"/api{path}", _endpoint(console, handler, method), methods=[method]))
 

@@ -13,7 +13,9 @@ from barnabas.console.alarms.notifier import Notifier
 from barnabas.console.clients import Clients
 from barnabas.console.collector import Collector
 from barnabas.console.database import Database
+from barnabas.console.delayed import Intakes
 from barnabas.console.history_store import HistoryStore
+from barnabas.console.moves import Mover
 from barnabas.console.recent import RecentHistory, values_of
 from barnabas.console.security import Guard
 from barnabas.console.settings import ConsoleSettings
@@ -34,7 +36,10 @@ class Console:
         settings = settings or ConsoleSettings()
         self.guard = Guard(host, port)
         self.read_only = settings.read_only
+        self.checkpoints = settings.pipelines
         self.clients = Clients(config)
+        self.mover = Mover()
+        self.intakes = Intakes()
         self.recent = RecentHistory()
         self.notifier = Notifier([Channel(each) for each in settings.alarms.channels])
         self.alarms = Alarms(settings.alarms.rules, self.notifier.tell)
@@ -65,6 +70,7 @@ class Console:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.notifier.close()
+        await self.mover.close()
         await self.collector.close()
         await self.clients.close()
         if self._flush is not None:

@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--history", metavar="FILE", help="keep 90 days of history in it (default: an hour in memory)")
     parser.add_argument("--alarms", metavar="FILE", help="TOML file of alarms and where they are sent")
     parser.add_argument(
+        "--pipeline", metavar="CHECKPOINT", action="append", default=[], help="show the pipeline of it (repeatable)"
+    )
+    parser.add_argument(
         "--until-stdin-ends", action="store_true", help="stop when the input ends, as it does with whoever started it"
     )
 
@@ -40,6 +43,7 @@ def console(options: argparse.Namespace) -> int:
         from barnabas.console.settings import ConsoleSettings
     except ImportError as error:
         raise Refused(f"the console needs {error.name}: pip install 'barnabas[console]'") from None
+    from barnabas.cli.commands.pipeline_topics import absolute
     from barnabas.cli.connection import client_config
 
     if not is_loopback(host):
@@ -48,6 +52,7 @@ def console(options: argparse.Namespace) -> int:
         settings = ConsoleSettings(
             read_only=options.read_only,
             history=Path(options.history) if options.history else None,
+            pipelines=tuple(map(absolute, options.pipeline)),
             alarms=read_alarm_file(Path(options.alarms)) if options.alarms else AlarmSettings(),
         )
         serve(
