@@ -275,7 +275,7 @@ def main() -> None:
             for name, (page_name, scheme, width) in wanted.items():
                 Heartbeat(checkpoint).beat()
                 page = open_page(browser, console.address, page_name, scheme, width)
-                page.screenshot(path=folder / f"{name}.png", full_page=bool(options.all))
+                page.screenshot(path=folder / f"{name}.png")
                 page.close()
 
 

@@ -143,6 +143,7 @@ class Scan:
 
 def _before(rows: Any, ends: dict[TopicPartition, int]) -> Any:
     """Without the records that were written after the search began."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     highest = pc.max(rows.column("offset")).as_py()
@@ -150,4 +151,5 @@ def _before(rows: Any, ends: dict[TopicPartition, int]) -> Any:
         return rows
     numbers = {each.partition: end for each, end in ends.items()}
     partitions, offsets = rows.column("partition").to_pylist(), rows.column("offset").to_pylist()
-    return rows.take([row for row, (p, o) in enumerate(zip(partitions, offsets)) if o < numbers.get(p, 0)])
+    kept = [row for row, (p, o) in enumerate(zip(partitions, offsets)) if o < numbers.get(p, 0)]
+    return rows.take(pa.array(kept, pa.int64()))  # an empty list alone would have no type

@@ -5,6 +5,7 @@ import contextlib
 import csv
 import io
 import json
+import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -23,6 +24,7 @@ from barnabas.console.scan import Scan, ScanRequest
 from barnabas.errors import KafkaError
 from barnabas.types import TopicPartition
 
+_log = logging.getLogger("barnabas.console")
 STARTS = ("newest", "oldest", "live", "offset", "time")
 FORMATS = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
 PARTS = ("key", "value")
@@ -91,6 +93,10 @@ async def found_in(
                 Scan(consumer, wanted, emit, row, stop).run()
         except KafkaError as error:
             emit("fault", {"message": error.message})
+        except Exception as error:
+            # A bug must not leave the page waiting for an end.
+            _log.exception("the search failed")
+            emit("fault", {"message": f"{type(error).__name__}: {error}"})
 
     work = asyncio.create_task(asyncio.to_thread(run))
     try:

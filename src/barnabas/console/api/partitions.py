@@ -58,21 +58,24 @@ def sizes_of(view: ClusterView) -> dict[TopicPartition, int]:
     return sizes
 
 
-def _rows(view: ClusterView, broker: int | None) -> Iterator[Row]:
+def _rows(view: ClusterView, broker: int | None, with_internal: bool) -> Iterator[Row]:
     sizes = sizes_of(view)
     for topic in view.topics.values():
+        if topic.is_internal and not with_internal:
+            continue
         for each in topic.partitions:
             if broker is None or broker in each.replicas:
                 yield Row(topic, each, sizes.get(TopicPartition(topic.name, each.partition), 0))
 
 
 async def list_partitions(console: Console, request: Request) -> Any:
-    """`state` and `broker` leave out the others."""
+    """`state` and `broker` leave out the others; internal topics are there if asked for, or with either of them."""
     view, query = console.collector.view, request.query_params
     state, broker = query.get("state", ""), query.get("broker", "")
     if state not in STATES or not (broker == "" or broker.isdecimal()):
         raise BadQuery(f"state is one of {', '.join(filter(None, STATES))}; broker is a number")
-    chosen = filter(STATES[state], _rows(view, int(broker) if broker else None))
+    with_internal = bool(query.get("internal") == "1" or state or broker)
+    chosen = filter(STATES[state], _rows(view, int(broker) if broker else None, with_internal))
     page = page_of(chosen, query, lambda row: row.name, SORTS)
     return {**page, "items": [_shown(row) for row in page["items"]], "error": view.error}
 

@@ -67,7 +67,7 @@ export function Chart({ title, series, format = count }) {
   useEffect(() => () => { plot.current?.stop(); plot.current?.destroy(); }, []);
   const known = data ? data.times.map((time, index) => [time, data.values[index]]) : [];
   const shown = at != null && known[at] ? known[at] : known[known.length - 1];
-  return html`<section class="card chart"><div class="head"><h3>${title}</h3><span class="soft">${shown && shown[1] != null
+  return html`<section class="card chart"><div class="head"><h2>${title}</h2><span class="soft">${shown && shown[1] != null
       ? html`${at != null && when(shown[0] * 1000).slice(11, 19) + " "}<b>${format(shown[1])}</b>` : ""}</span></div><${Problem} text=${error} /><div ref=${box} aria-hidden="true"></div>
     <details><summary>As a table</summary><${Table} label=${title + " as a table"} empty="No values yet" rows=${known.slice(-12).reverse()} columns=${[
       ["Time (UTC)", (row) => when(row[0] * 1000).slice(5, 19)], [title, (row) => format(row[1]), { num: true }]]} /></details></section>`;

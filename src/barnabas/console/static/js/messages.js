@@ -84,7 +84,7 @@ export function Messages({ name, partitions }) {
     <label class="wide">Filter<input data-filter value=${filter} onInput=${field("q")} placeholder='"text", key == "7" and value.price > 10' spellcheck="false" autocomplete="off" /></label>
     <label>Show as<select value=${now.get("decoder") || "auto"} onChange=${field("decoder")}>${DECODERS.map((each) => html`<option value=${each}>${each}</option>`)}</select></label>
     <label>At most<select value=${now.get("limit") || "100"} onChange=${field("limit")}>${["100", "1000", "10000"].map((each) => html`<option value=${each}>${count(each)}</option>`)}</select></label>
-    ${running ? html`<button type="button" class="act" onClick=${stop}>Stop</button>` : html`<button class="act main">Search</button>`}</form><${Saved} filter=${filter} onUse=${use} />
+    ${/* with keys: one button that becomes the other would submit the form that it is in */ running ? html`<button key="stop" type="button" class="act" onClick=${stop}>Stop</button>` : html`<button key="search" class="act main">Search</button>`}</form><${Saved} filter=${filter} onUse=${use} />
     ${fault && html`<${Problem} text=${fault.message + (fault.position != null ? " (at character " + (fault.position + 1) + ")" : "")} />`}
     ${fault?.position != null && html`<pre class="note" tabindex="0">${filter}${"\n" + " ".repeat(fault.position) + "^"}</pre>`}
     <div class="head"><p class="soft" role="status">${state && `scanned ${count(state.scanned)}${state.total ? " of " + count(state.total) : ""}, matched ${count(state.matched)}, ${bytes(state.bytes)}`}${running ? " …" : ""}</p>
@@ -92,7 +92,7 @@ export function Messages({ name, partitions }) {
     ${running && state?.total > 0 && html`<${Meter} share=${Math.min(1, state.scanned / state.total)} text="" label="Scanned" />`}
     ${open && html`<${Message} name=${name} row=${open} onClose=${() => setOpen(null)} onFilter=${use} onStep=${step} />`}
     <${Table} label="Messages" id=${(r) => r.partition + ":" + r.offset} empty=${running ? (start === "live" ? "Waiting for messages …" : "Searching …") : filter ? "No message matches" : "There are no messages"} rows=${rows?.slice(0, room)} columns=${[
-      ["Offset", (r) => html`<button class="link" onClick=${() => setOpen(r)} aria-label=${"Open offset " + r.offset + " of partition " + r.partition}>${r.partition}:${r.offset}</button>`],
+      ["Offset", (r) => html`<button class="link" onClick=${() => setOpen(r)} aria-label=${r.partition + ":" + r.offset + " Open offset " + r.offset + " of partition " + r.partition}>${r.partition}:${r.offset}</button>`],
       ["Time (UTC)", (r) => when(r.timestamp), { cls: "time" }], ["Key", (r) => shown(r.key), { cls: "value" }], ["Value", (r) => shown(r.value), { cls: "value" }],
       ["Headers", (r) => r.headers.map((each) => html`<div>${each.name}=${shown(each.value)}</div>`), { cls: "value" }]]} />
     ${rows?.length > room && html`<p class="bar pages"><button class="act" onClick=${() => setRoom(room + MORE)}>Show ${MORE} more</button><span class="soft">${count(room)} of ${count(rows.length)} are shown</span></p>`}`;

@@ -15,7 +15,8 @@ export function Partitions() {
   const move = () => { sessionStorage.setItem("barnabas-move", JSON.stringify(partitions)); go("/reassign?kind=reassign"); };
   return html`<h1>Partitions</h1><${Problem} text=${error || data?.error} />${act.say}
     <div class="bar"><${Filter} label="Filter by topic and partition" /><${Choice} label="State" value=${now.get("state") || ""} options=${STATES} onChange=${(event) => go(withQuery({ state: event.target.value, page: "" }), true)} />
-      <label>Broker<input type="number" min="0" value=${now.get("broker") || ""} placeholder="any" onInput=${(event) => go(withQuery({ broker: event.target.value, page: "" }), true)} /></label></div>
+      <label>Broker<input type="number" min="0" value=${now.get("broker") || ""} placeholder="any" onInput=${(event) => go(withQuery({ broker: event.target.value, page: "" }), true)} /></label>
+      <label class="tick"><input type="checkbox" checked=${now.get("internal") === "1"} onChange=${(event) => go(withQuery({ internal: event.target.checked ? "1" : "", page: "" }), true)} />Internal topics</label></div>
     ${canChange() && html`<div class="bar"><span class="soft" role="status">${count(chosen.size)} chosen</span><button class="act" disabled=${!chosen.size} onClick=${move}>Move to other brokers …</button>
       <button class="act" disabled=${!chosen.size || act.busy} onClick=${() => elect(false)}>Elect preferred leader</button>
       <button class="act danger" disabled=${!chosen.size || act.busy} title="Any replica may become leader, even if records are lost with it" onClick=${() => confirm("Records that only the lost leader had are gone then. Elect any replica?") && elect(true)}>Elect any replica</button>
