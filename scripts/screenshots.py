@@ -232,7 +232,8 @@ def open_page(browser: Browser, address: str, name: str, scheme: str, width: int
     page.on("console", lambda message: print(f"{name}: {message.text}") if message.type == "error" else None)
     page.goto(address + PAGES[name])
     expect(page.locator("h1")).to_be_visible()
-    expect(page.locator("main")).not_to_contain_text("Loading …")
+    for word in ("Loading …", "Searching …"):
+        expect(page.locator("main")).not_to_contain_text(word)
     buttons = {"message": "Open offset", "reassign": "Make a plan", "transactions": "Search all partitions"}
     if name in buttons:
         page.get_by_role("button", name=buttons[name]).first.click()

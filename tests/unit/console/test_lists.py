@@ -28,6 +28,12 @@ def test_pages() -> None:
     assert page(filter="none") == {"items": [], "total": 0, "page": 0, "pages": 1}
 
 
+def test_names_may_have_an_order_of_their_own() -> None:
+    """Partition 2 comes before partition 10."""
+    sorts = {"name": lambda item: int(item.rpartition("-")[2])}
+    assert page_of(["orders-10", "orders-2"], {}, str, sorts)["items"] == ["orders-2", "orders-10"]
+
+
 @pytest.mark.parametrize("query", [{"sort": "colour"}, {"page": "x"}, {"page": "-1"}, {"size": "0"}, {"size": "9999"}])
 def test_bad_parameters(query: dict[str, str]) -> None:
     with pytest.raises(BadQuery):

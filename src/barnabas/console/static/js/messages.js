@@ -92,7 +92,7 @@ export function Messages({ name, partitions }) {
     ${running && state?.total > 0 && html`<${Meter} share=${Math.min(1, state.scanned / state.total)} text="" label="Scanned" />`}
     ${open && html`<${Message} name=${name} row=${open} onClose=${() => setOpen(null)} onFilter=${use} onStep=${step} />`}
     <${Table} label="Messages" id=${(r) => r.partition + ":" + r.offset} empty=${running ? (start === "live" ? "Waiting for messages …" : "Searching …") : filter ? "No message matches" : "There are no messages"} rows=${rows?.slice(0, room)} columns=${[
-      ["Offset", (r) => html`<button class="link" onClick=${() => setOpen(r)} aria-label=${r.partition + ":" + r.offset + " Open offset " + r.offset + " of partition " + r.partition}>${r.partition}:${r.offset}</button>`],
+      ["Offset", (r) => html`<button class="link" onClick=${() => setOpen(r)} aria-label=${r.partition + ":" + r.offset + " Open offset " + r.offset + " of partition " + r.partition}>${r.partition}:${r.offset}</button>`, { cls: "time" }],
       ["Time (UTC)", (r) => when(r.timestamp), { cls: "time" }], ["Key", (r) => shown(r.key), { cls: "value" }], ["Value", (r) => shown(r.value), { cls: "value" }],
       ["Headers", (r) => r.headers.map((each) => html`<div>${each.name}=${shown(each.value)}</div>`), { cls: "value" }]]} />
     ${rows?.length > room && html`<p class="bar pages"><button class="act" onClick=${() => setRoom(room + MORE)}>Show ${MORE} more</button><span class="soft">${count(room)} of ${count(rows.length)} are shown</span></p>`}`;
