@@ -6,7 +6,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 # Otherwise every test process would compile all test files again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run cluster demo test check soak sim bench docs format clean foreign vendor
+.PHONY: run cluster demo test check soak sim bench docs format clean foreign vendor screenshots
 .DEFAULT_GOAL := run
 
 # --- set-up: two stamps, one for the broker alone, one for everything else ---
@@ -75,6 +75,10 @@ format: $(INSTALLED)
 # The console's scripts of others, from npm; the result is committed, so only a new version needs this.
 vendor:
 	./scripts/vendor.sh
+
+# Pictures of the console for docs/console.md; the result is committed.
+screenshots: $(INSTALLED) foreign
+	PYTHONPATH=src:tests/support $(PY) scripts/screenshots.py
 
 foreign:
 	@$(if $(filter 0,$(FOREIGN)),echo "foreign: left out (FOREIGN=0)",./tests/foreign/install.sh)

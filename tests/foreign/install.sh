@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the foreign programs that the tests run: kcat, PostgreSQL, etcd, ZooKeeper, Apache Kafka with Kafka Streams,
-# franz-go, kafkajs. Quick when everything is there.
+# franz-go, kafkajs, and for the console Chromium and axe-core. Quick when everything is there.
 # What cannot be installed is reported in one line and the exit status stays 0: the tests that need it skip with a reason.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,8 +11,8 @@ mkdir -p "$build"
 say() {
   if [ -z "${announced:-}" ]; then
     announced=1
-    echo "foreign: the tests run other programs: kcat, PostgreSQL and etcd (apt-get), the jars of Apache Kafka and"
-    echo "foreign: ZooKeeper (Maven), franz-go (Go) and kafkajs (npm). That is about 490 MB, once, in the system and in .build."
+    echo "foreign: the tests run other programs: kcat, PostgreSQL, etcd and Chromium (apt-get), the jars of Apache Kafka and"
+    echo "foreign: ZooKeeper (Maven), franz-go (Go), kafkajs and axe-core (npm). About 700 MB, once, in the system and in .build."
     echo "foreign: 'make test FOREIGN=0' does without them."
   fi
   echo "foreign: $*"
@@ -72,6 +72,19 @@ install_etcd() {
   [ -z "$made" ] || rm -f "$policy"
 }
 
+install_chromium() {
+  have chromium-headless-shell && return
+  if ! have apt-get || [ "$(id -u)" != 0 ]; then
+    say "chromium-headless-shell is missing and cannot be installed here (needs apt-get as root); the console's browser tests will skip"
+    return
+  fi
+  say "installing headless Chromium with apt-get"
+  if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core; } \
+      >"$build/chromium.log" 2>&1; then
+    say "apt-get could not install chromium-headless-shell (see .build/chromium.log); the console's browser tests will skip"
+  fi
+}
+
 # copy_jars SCOPE FOLDER
 copy_jars() {
   mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope="$1" -DoutputDirectory="$build/$2"
@@ -123,22 +136,23 @@ install_go() {
 
 install_node() {
   if ! have node || ! have npm; then
-    say "Node or npm is missing; the kafkajs test will skip"
+    say "Node or npm is missing; the kafkajs test and the accessibility rules of the console's tests will skip"
     return
   fi
   done_for node "$here/node/package.json" && return
-  say "installing kafkajs into .build/node"
+  say "installing kafkajs and axe-core into .build/node"
   mkdir -p "$build/node" && cp "$here/node/package.json" "$build/node/"
   if npm install --prefix "$build/node" --no-package-lock --no-audit --no-fund --silent >"$build/node.log" 2>&1; then
     mark_done node "$here/node/package.json"
   else
-    say "npm could not install kafkajs (see .build/node.log); its test will skip"
+    say "npm could not install kafkajs and axe-core (see .build/node.log); their tests will skip"
   fi
 }
 
 install_kcat
 install_postgresql
 install_etcd
+install_chromium
 install_kafka
 install_zookeeper
 install_go

@@ -8,11 +8,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.balancing import BrokerLoad, PlacedPartition, loads, moved_bytes
 from barnabas.cli.command import Refused
 from barnabas.cli.numbers import bytes_per_second
 from barnabas.cli.output import Output, Table, counted
 from barnabas.cli.progress import ProgressLine, bar
+from barnabas.client.balancing import BrokerLoad, PlacedPartition, loads, moved_bytes
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -117,35 +117,21 @@ def _wait(admin: "Admin", keys: Sequence[TopicPartition]) -> None:
 def set_throttle(
     admin: "Admin", layout: Layout, plan: Mapping[TopicPartition, Sequence[int]], bytes_per_second: int
 ) -> None:
-    from barnabas.cli.kafka.reassignment_actions import BROKER_THROTTLES, TOPIC_THROTTLES
-    from barnabas.cli.kafka.reassignment_plan import Move, throttled_replicas
-    from barnabas.client.admin.types import ConfigChange, ConfigResource
+    from barnabas.client import replica_throttles
 
     moves = {}
     for key, holders in plan.items():
         sources = set(layout.partitions[key].replicas)
         if set(holders) - sources:
-            moves[key] = Move(sources, set(holders) - sources)
-    topics = sorted({key.topic for key in moves})
-    brokers = sorted({broker for move in moves.values() for broker in move.sources | move.destinations})
-    changes = {
-        ConfigResource.topic(topic): ConfigChange(set=dict(zip(TOPIC_THROTTLES, throttled_replicas(moves, topic))))
-        for topic in topics
-    }
-    limit = ConfigChange(set=dict.fromkeys(BROKER_THROTTLES, bytes_per_second))
-    changes |= {ConfigResource.broker(broker): limit for broker in brokers}
-    if changes:
-        admin.alter_configs(changes)
+            moves[key] = replica_throttles.Move(sources, set(holders) - sources)
+    if moves:
+        admin.alter_configs(replica_throttles.set_throttle(moves, bytes_per_second))
 
 
 def clear_throttle(admin: "Admin", layout: Layout, plan: Mapping[TopicPartition, Sequence[int]]) -> None:
-    from barnabas.cli.kafka.reassignment_actions import BROKER_THROTTLES, TOPIC_THROTTLES
-    from barnabas.client.admin.types import ConfigChange, ConfigResource
+    from barnabas.client import replica_throttles
 
-    of_topic, of_broker = ConfigChange(delete=TOPIC_THROTTLES), ConfigChange(delete=BROKER_THROTTLES)
-    changes = {ConfigResource.topic(topic): of_topic for topic in sorted({key.topic for key in plan})}
-    changes |= {ConfigResource.broker(broker): of_broker for broker in layout.racks}
-    admin.alter_configs(changes)
+    admin.alter_configs(replica_throttles.clear_throttle((key.topic for key in plan), layout.racks))
 
 
 def add_move_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,13 +12,39 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from barnabas.console.api import alarms, group_actions, groups, login, messages, overview, topic_actions, topics
+from barnabas.console.api import (
+    acls,
+    alarms,
+    brokers,
+    capacity,
+    delayed,
+    group_actions,
+    groups,
+    login,
+    messages,
+    moves,
+    overview,
+    partitions,
+    pipeline,
+    topic_actions,
+    topic_details,
+    topics,
+    transactions,
+    users,
+)
 from barnabas.console.console import Console
 from barnabas.console.endpoint import endpoint
 from barnabas.console.guarded import Guarded
 from barnabas.console.security import LOGIN_PAGE, PUBLIC
 
-PAGES = ("/", "/topics", "/topics/{name}", "/groups", "/group", "/brokers", "/alarms")
+PAGES = (
+    *("/", "/topics", "/topics/{name}", "/groups", "/group", "/brokers", "/brokers/{broker}", "/partitions"),
+    *("/reassign", "/transactions", "/users", "/acls", "/quotas", "/alarms", "/pipeline", "/capacity"),
+)
+API = (
+    *(overview, topics, topic_actions, topic_details, groups, group_actions, messages, alarms, brokers, partitions),
+    *(moves, transactions, users, acls, pipeline, capacity, delayed),
+)
 SHARED = (
     *("/overview", "/topics", "/topics/{name}", "/groups", "/group", "/brokers", "/partitions", "/history", "/alarms"),
     *("/pipeline", "/capacity"),
@@ -31,7 +57,7 @@ def make_app(console: Console) -> ASGIApp:
     routes = [Route(path, _page("index.html"), methods=["GET"]) for path in PAGES]
     routes.append(Route(LOGIN_PAGE, _page("login.html"), methods=["GET"]))
     routes += [Route(f"/static/{name}", _static(name, body), methods=["GET"]) for name, body in static_files().items()]
-    for module in (overview, topics, topic_actions, groups, group_actions, messages, alarms):
+    for module in API:
         for method, path, handler in module.ROUTES:
             served = endpoint(console, handler, method, is_shared=method == "GET" and path in SHARED)
             routes.append(Route(f"/api{path}", served, methods=[method]))

@@ -196,8 +196,7 @@ class Collector:
         new = {p: OffsetSpec.EARLIEST for topic, p in found if topic.starts[p.partition] == UNKNOWN}
         starts = await self._offsets(new) if new else {}
         now = time.monotonic()
-        before: dict[str, int] = {}
-        gained: dict[str, int] = {}
+        measured: dict[str, TopicView] = {}
         for topic, partition in found:
             number = partition.partition
             if partition in starts:
@@ -205,15 +204,14 @@ class Collector:
             end = ends.get(partition)
             if end is None:
                 continue
-            known = topic.ends[number]
-            before[topic.name] = before.get(topic.name, 0) + (known != UNKNOWN)
-            gained[topic.name] = gained.get(topic.name, 0) + (end - known if known != UNKNOWN else 0)
-            topic.ends[number] = end
-        for name, count in gained.items():
-            topic = self.view.topics.get(name) or next(each for each, _ in found if each.name == name)
+            measured[topic.name] = topic
+            known, topic.ends[number] = topic.ends[number], end
             passed = now - topic.measured_at
+            topic.rates += [0.0] * (len(topic.ends) - len(topic.rates))
             if topic.measured_at and passed > 0.2:
-                topic.rate = max(0.0, count / passed)
+                topic.rates[number] = max(0.0, (end - known) / passed) if known != UNKNOWN else 0.0
+        for topic in measured.values():
+            topic.rate = sum(topic.rates)
             topic.measured_at = now
 
     async def _offsets(self, wanted: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:

@@ -16,12 +16,14 @@ from barnabas.console.alarms.notifier import Notifier
 from barnabas.console.clients import Clients
 from barnabas.console.collector import Collector
 from barnabas.console.database import Database
+from barnabas.console.delayed import Intakes
 from barnabas.console.history_store import HistoryStore
 from barnabas.console.login.actor import NOBODY, ActingClients, current_actor
 from barnabas.console.login.login import Login
 from barnabas.console.login.password_file import PasswordFile
 from barnabas.console.login.visible import NOTHING as NOTHING_VISIBLE
 from barnabas.console.login.visible import VisibleCollector
+from barnabas.console.moves import Mover
 from barnabas.console.recent import RecentHistory, values_of
 from barnabas.console.searches import Searches
 from barnabas.console.security import Guard
@@ -54,6 +56,9 @@ class Console:
         )
         self.searches = Searches()
         self.shared = SharedAnswers()
+        self.checkpoints = settings.pipelines
+        self.mover = Mover()
+        self.intakes = Intakes()
         self.recent = RecentHistory()
         self.notifier = Notifier([Channel(each) for each in settings.alarms.channels])
         self.alarms = Alarms(settings.alarms.rules, self.notifier.tell)
@@ -99,6 +104,7 @@ class Console:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.searches.close()
         await self.notifier.close()
+        await self.mover.close()
         if self._collector is not None:
             await self._collector.close()
         await self.login.close()

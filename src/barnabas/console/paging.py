@@ -37,7 +37,7 @@ def page_of(
     if sort not in sorts:
         raise BadQuery(f"sort must be one of {', '.join(sorts)}")
     key = sorts[sort]
-    found.sort(key=lambda item: (key(item) is not None, key(item) or 0, name(item)) if sort != "name" else name(item))
+    found.sort(key=key if sort == "name" else lambda item: (key(item) is not None, key(item) or 0, name(item)))
     if query.get("order", "asc") == "desc":
         found.reverse()
     size = number(query, "size", 50, 1, LARGEST_PAGE)

@@ -13,7 +13,6 @@ from typing import Any
 from barnabas.client.consumer.consumer import Consumer
 from barnabas.console.filters import select_rows
 from barnabas.console.filters.nodes import Node
-from barnabas.console.records import row_of
 from barnabas.types import TopicPartition
 
 PROGRESS_SECONDS = 0.25
@@ -34,7 +33,6 @@ class ScanRequest:
     at: int = 0
     limit: int = 100
     condition: Node | None = None
-    decoder: str = "auto"
 
 
 @dataclass(slots=True)
@@ -44,6 +42,8 @@ class Scan:
     consumer: Consumer
     request: ScanRequest
     emit: Emit
+    row: Callable[[dict[str, Any]], dict[str, Any]]
+    """What is given of a record; it must have "timestamp" and "offset"."""
     stop: threading.Event = field(default_factory=threading.Event)
     scanned: int = 0
     matched: int = 0
@@ -121,7 +121,7 @@ class Scan:
         chosen = select_rows(self.request.condition, rows)
         if limit is not None:
             chosen = chosen[: max(0, limit - self.matched)]
-        return [row_of(each, self.request.decoder) for each in rows.take(chosen).to_pylist()] if len(chosen) else []
+        return [self.row(each) for each in rows.take(chosen).to_pylist()] if len(chosen) else []
 
     def _give(self, rows: list[dict[str, Any]], counted: bool = False) -> None:
         self.matched += 0 if counted else len(rows)
@@ -143,6 +143,7 @@ class Scan:
 
 def _before(rows: Any, ends: dict[TopicPartition, int]) -> Any:
     """Without the records that were written after the search began."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     highest = pc.max(rows.column("offset")).as_py()
@@ -150,4 +151,5 @@ def _before(rows: Any, ends: dict[TopicPartition, int]) -> Any:
         return rows
     numbers = {each.partition: end for each, end in ends.items()}
     partitions, offsets = rows.column("partition").to_pylist(), rows.column("offset").to_pylist()
-    return rows.take([row for row, (p, o) in enumerate(zip(partitions, offsets)) if o < numbers.get(p, 0)])
+    kept = [row for row, (p, o) in enumerate(zip(partitions, offsets)) if o < numbers.get(p, 0)]
+    return rows.take(pa.array(kept, pa.int64()))  # an empty list alone would have no type

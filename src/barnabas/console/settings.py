@@ -8,10 +8,11 @@ from barnabas.console.alarms.rules import AlarmSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleSettings:
-    """`history` is the SQLite file; without it an hour is kept in memory."""
+    """`history` is the SQLite file; without it an hour is kept in memory. `pipelines` are checkpoints to show."""
 
     read_only: bool = False
     history: Path | None = None
+    pipelines: tuple[str, ...] = ()
     alarms: AlarmSettings = field(default_factory=AlarmSettings)
     users: Path | None = None
     """Password file of the console's own users. Neither this nor `cluster_login`: nobody has to log in."""

@@ -24,6 +24,8 @@ class TopicView:
     """Of all replicas, on disk."""
     rate: float = 0.0
     """Records per second written to it."""
+    rates: list[float] = field(default_factory=list)
+    """The same by partition."""
     byte_rate: float = 0.0
     measured_at: float = 0.0
     """Monotonic time of `ends`; 0 before the first."""
@@ -43,6 +45,9 @@ class TopicView:
         if not self.measured_at:
             return None
         return sum(max(0, end - start) for start, end in zip(self.starts, self.ends) if start >= 0 and end >= 0)
+
+    def rate_of(self, partition: int) -> float:
+        return self.rates[partition] if partition < len(self.rates) else 0.0
 
     @property
     def out_of_sync(self) -> int:

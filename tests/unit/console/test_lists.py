@@ -28,6 +28,12 @@ def test_pages() -> None:
     assert page(filter="none") == {"items": [], "total": 0, "page": 0, "pages": 1}
 
 
+def test_names_may_have_an_order_of_their_own() -> None:
+    """Partition 2 comes before partition 10."""
+    sorts = {"name": lambda item: int(item.rpartition("-")[2])}
+    assert page_of(["orders-10", "orders-2"], {}, str, sorts)["items"] == ["orders-2", "orders-10"]
+
+
 @pytest.mark.parametrize("query", [{"sort": "colour"}, {"page": "x"}, {"page": "-1"}, {"size": "0"}, {"size": "9999"}])
 def test_bad_parameters(query: dict[str, str]) -> None:
     with pytest.raises(BadQuery):
@@ -85,3 +91,14 @@ def test_an_age_that_is_known_in_part_is_a_lower_bound() -> None:
     sum_lags(ClusterView(topics={"orders": topic}, groups={"billing": group}))
     assert oldest_age(group) == (70.0, 70.0)
     assert (topic.lag_seconds, topic.lag_seconds_at_least) == (70.0, 70.0)
+
+
+def test_a_batch_that_was_written_after_the_search_began_is_left_out() -> None:
+    pa = pytest.importorskip("pyarrow", reason="the console needs pyarrow")
+    from barnabas.console.scan import _before
+
+    rows = pa.record_batch({"partition": pa.array([0, 0, 1]), "offset": pa.array([5, 6, 9]), "key": [b"a", b"b", b"c"]})
+    ends = {TopicPartition("orders", 0): 6, TopicPartition("orders", 1): 2}
+    assert _before(rows, ends)["key"].to_pylist() == [b"a"]
+    ends = dict.fromkeys(ends, 2)
+    assert _before(rows, ends).num_rows == 0

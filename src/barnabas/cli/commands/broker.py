@@ -3,7 +3,6 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from barnabas.cli.balancing import TooFewBrokersError, loads, plan_moves
 from barnabas.cli.command import Command, Refused, no_arguments, noun_main, with_admin
 from barnabas.cli.moves import (
     Moves,
@@ -18,6 +17,7 @@ from barnabas.cli.moves import (
 )
 from barnabas.cli.numbers import int32
 from barnabas.cli.output import Output, Table, counted
+from barnabas.client.balancing import TooFewBrokersError, loads, plan_moves
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin

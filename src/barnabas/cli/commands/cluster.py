@@ -4,11 +4,11 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.balancing import plan_moves
 from barnabas.cli.command import Command, UsageError, no_arguments, noun_main, with_admin
 from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.moves import Moves, add_move_arguments, check_idle, move_or_show, read_layout, render_moves
 from barnabas.cli.output import Output, Table, counted
+from barnabas.client.balancing import plan_moves
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin

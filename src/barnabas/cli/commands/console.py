@@ -38,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--history", metavar="FILE", help="keep 90 days of history in it (default: an hour in memory)")
     parser.add_argument("--alarms", metavar="FILE", help="TOML file of alarms and where they are sent")
     parser.add_argument(
+        "--pipeline", metavar="CHECKPOINT", action="append", default=[], help="show the pipeline of it (repeatable)"
+    )
+    parser.add_argument(
         "--until-stdin-ends", action="store_true", help="stop when the input ends, as it does with whoever started it"
     )
     login = parser.add_argument_group("login")
@@ -111,12 +114,14 @@ def _check_login(options: argparse.Namespace, host: str, config: Mapping[str, st
 
 
 def _settings(options: argparse.Namespace) -> "ConsoleSettings":
+    from barnabas.cli.commands.pipeline_topics import absolute
     from barnabas.console.alarms.rules import AlarmSettings, read_alarm_file
     from barnabas.console.settings import ConsoleSettings
 
     return ConsoleSettings(
         read_only=options.read_only,
         history=_path(options.history),
+        pipelines=tuple(map(absolute, options.pipeline)),
         alarms=read_alarm_file(Path(options.alarms)) if options.alarms else AlarmSettings(),
         users=_path(options.users),
         cluster_login=options.cluster_login,

@@ -11,7 +11,6 @@ from barnabas.cli.kafka.flags import Options
 from barnabas.cli.kafka.reassignment_log_dirs import failures, log_dirs_of, move_log_dirs, move_state
 from barnabas.cli.kafka.reassignment_plan import (
     Assignment,
-    Move,
     Plan,
     check_plan,
     parse_brokers,
@@ -21,16 +20,14 @@ from barnabas.cli.kafka.reassignment_plan import (
     plural,
     propose,
     text_of,
-    throttled_replicas,
 )
 from barnabas.client.admin import Admin
 from barnabas.client.admin.types import ConfigChange, ConfigResource, PartitionReassignment
+from barnabas.client.replica_throttles import BROKER_THROTTLES, TOPIC_THROTTLES, Move, set_throttle
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
 
-BROKER_THROTTLES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LOG_DIR_THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
-TOPIC_THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
 def list_reassignments(admin: Admin, options: Options) -> None:
@@ -154,12 +151,9 @@ def _throttle(
         for key, replicas in plan.partitions:
             sources = moves[key].sources if key in moves else set(before[key])
             moves[key] = Move(sources, set(replicas) - sources)
-        topics = {key.topic for key in moves}
-        values = {topic: dict(zip(TOPIC_THROTTLES, throttled_replicas(moves, topic))) for topic in topics}
-        admin.alter_configs({ConfigResource.topic(topic): ConfigChange(set=given) for topic, given in values.items()})
-        brokers = {broker for move in moves.values() for broker in move.sources | move.destinations}
-        limits = ConfigChange(set=dict.fromkeys(BROKER_THROTTLES, between_brokers))
-        admin.alter_configs({ConfigResource.broker(broker): limits for broker in brokers})
+        changes = set_throttle(moves, between_brokers)
+        if changes:
+            admin.alter_configs(changes)
         print(f"The inter-broker throttle limit was set to {between_brokers} B/s")
     if between_dirs >= 0:
         limit = ConfigChange(set={LOG_DIR_THROTTLE: between_dirs})

@@ -39,13 +39,6 @@ class Plan(NamedTuple):
         return sorted({key.topic for key, _ in self.partitions})
 
 
-class Move(NamedTuple):
-    """Brokers that have a partition, and those that get it."""
-
-    sources: set[int]
-    destinations: set[int]
-
-
 def text_of(partition: TopicPartition) -> str:
     return f"{partition.topic}-{partition.partition}"
 
@@ -187,13 +180,3 @@ def _alternating(rack_of: Mapping[int, str]) -> list[int]:
 
 def _index(first: int, shift: int, step: int, count: int) -> int:
     return (first + 1 + (shift + step) % (count - 1)) % count
-
-
-def throttled_replicas(moves: Mapping[TopicPartition, Move], topic: str) -> tuple[str, str]:
-    """`partition:broker` of those that are read from, and of those that are written to."""
-    of_topic = {key.partition: move for key, move in moves.items() if key.topic == topic}
-    leaders = sorted({f"{partition}:{broker}" for partition, move in of_topic.items() for broker in move.sources})
-    followers = sorted(
-        {f"{partition}:{broker}" for partition, move in of_topic.items() for broker in move.destinations - move.sources}
-    )
-    return ",".join(leaders), ",".join(followers)

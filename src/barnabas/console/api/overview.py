@@ -76,35 +76,6 @@ def problems(view: ClusterView) -> list[dict[str, str]]:
     return found
 
 
-async def get_brokers(console: Console, request: Request) -> Any:
-    view = console.collector.view
-    leaders: dict[int, int] = {}
-    replicas: dict[int, int] = {}
-    for topic in view.topics.values():
-        for partition in topic.partitions:
-            leaders[partition.leader] = leaders.get(partition.leader, 0) + 1
-            for broker in partition.replicas:
-                replicas[broker] = replicas.get(broker, 0) + 1
-    rows = []
-    for broker, node in sorted(view.brokers.items()):
-        dirs = view.log_dirs.get(broker, {}).values()
-        rows.append(
-            {
-                "id": broker,
-                "address": node.address,
-                "rack": node.rack,
-                "isController": broker == view.controller,
-                "leaders": leaders.get(broker, 0),
-                "replicas": replicas.get(broker, 0),
-                "sizeBytes": sum(replica.size for each in dirs for replica in each.replicas.values()),
-                "usableBytes": min((each.usable_bytes for each in dirs if each.usable_bytes is not None), default=None),
-                "totalBytes": max((each.total_bytes for each in dirs if each.total_bytes is not None), default=None),
-                "directories": [each.path for each in dirs],
-            }
-        )
-    return {"items": rows, "error": view.error}
-
-
 async def get_history(console: Console, request: Request) -> Any:
     """One series over `range`: an hour from memory, more from the file of the history."""
     series, wanted, now = request.query_params.get("series", ""), request.query_params.get("range", "1h"), time.time()
@@ -124,6 +95,5 @@ async def get_history(console: Console, request: Request) -> Any:
 ROUTES = (
     ("GET", "/session", get_session),
     ("GET", "/overview", get_overview),
-    ("GET", "/brokers", get_brokers),
     ("GET", "/history", get_history),
 )

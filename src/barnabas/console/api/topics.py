@@ -5,6 +5,8 @@ from typing import Any
 from starlette.requests import Request
 
 from barnabas.client.admin.types import ConfigResource
+from barnabas.console.api.access import admin_of
+from barnabas.console.api.brokers import setting_row
 from barnabas.console.console import Console
 from barnabas.console.paging import BadQuery, page_of
 from barnabas.console.view import TopicView
@@ -62,10 +64,12 @@ async def get_topic(console: Console, request: Request) -> Any:
     view = console.collector.view
     if not view.error:
         await console.collector.ensure_topics([topic.name])
+    target = None if view.error else await console.intakes.target(admin_of(console, request), topic.name)
     groups = [group for group in view.groups.values() if any(each.topic == topic.name for each in group.offsets)]
     return {
         **summary(topic),
         "topicId": topic.topic_id,
+        "isIntake": target is not None,
         "partitionRows": [
             {
                 "partition": each.partition,
@@ -96,20 +100,7 @@ async def get_topic(console: Console, request: Request) -> Any:
 async def get_settings(console: Console, request: Request) -> Any:
     resource = ConfigResource.topic(find(console, request).name)
     entries = await console.clients.admin().describe_config(resource, include_synonyms=True, include_documentation=True)
-    return {
-        "items": [
-            {
-                "name": name,
-                "value": entry.value,
-                "isDefault": entry.is_default,
-                "isReadOnly": entry.is_read_only,
-                "source": entry.source.name,
-                "default": entry.synonyms[-1].value if entry.synonyms else None,
-                "documentation": entry.documentation,
-            }
-            for name, entry in sorted(entries.items())
-        ]
-    }
+    return {"items": [setting_row(name, entries[name]) for name in sorted(entries)]}
 
 
 async def change_setting(console: Console, request: Request) -> Any:

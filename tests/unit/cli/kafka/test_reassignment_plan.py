@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.cli.kafka.reassignment_plan import (
-    Move,
     Replica,
     check_plan,
     parse_plan,
     plan_json,
     propose,
-    throttled_replicas,
 )
+from barnabas.client.replica_throttles import Move, throttled_replicas
 from barnabas.types import TopicPartition
 
 

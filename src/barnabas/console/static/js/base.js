@@ -1,5 +1,5 @@
-// What every page uses: the address as state, requests, formats, tables, charts.
-import { html, signal, uPlot, useEffect, useRef, useState } from "/static/vendor/ui.js";
+// What every page uses: the address as state, requests, formats, links, messages.
+import { html, signal, useEffect, useRef, useState } from "/static/vendor/ui.js";
 
 export const place = signal(location.pathname + location.search);
 export const session = signal(null);
@@ -16,37 +16,54 @@ export const withQuery = (changes) => {
   const text = now.toString();
   return location.pathname + (text ? "?" + text : "");
 };
+export const canChange = () => !session.value.readOnly;
 
-export async function ask(path, body) {
-  const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body),
+export async function ask(path, body, signal) {
+  const options = body === undefined ? { signal } : { method: "POST", body: JSON.stringify(body), signal,
     headers: { "content-type": "application/json", "x-csrf-token": session.value.token } };
   let response;
   try { response = await fetch("/api" + path, options); }
-  catch { throw new Error("The console does not respond."); }
+  catch (error) { throw error.name === "AbortError" ? error : new Error("The console does not respond."); }
   if (response.status === 401) { location.assign("/login?to=" + encodeURIComponent(location.pathname + location.search)); throw new Error("Log in again."); }
   const content = await response.json();
   if (!response.ok) throw Object.assign(new Error(content.error.message), content.error);
   return content;
 }
 
-// Asks again every two seconds while the tab is visible; keeps the last answer while something is wrong.
+// Asks again every two seconds while the tab is visible. Keeps the last response while something is wrong, and while
+// another page, order or filter of the same list is on its way.
 export function useLive(path, seconds = 2) {
-  const [state, set] = useState({});
+  const [state, set] = useState({}), before = useRef();
   useEffect(() => {
-    let timer, gone = false, failed = 0;
-    set({});
+    const stop = new AbortController(), base = path?.split("?")[0];
+    let timer, failed = 0;
+    if (before.current !== base) set({});
+    before.current = base;
     const turn = async () => {
       if (document.visibilityState === "visible") {
-        try { const data = await ask(path); failed = 0; if (!gone) set({ data }); }
+        try { const data = await ask(path, undefined, stop.signal); failed = 0; set({ data, reload: turn }); }
         // One failure is tried again before the page says so, unless there is nothing to show.
-        catch (error) { failed++; if (!gone) set((old) => ({ data: old.data, error: failed > 1 || !old.data ? error.message : undefined })); }
+        catch (error) {
+          if (stop.signal.aborted) return;
+          failed++; set((old) => ({ ...old, error: failed > 1 || !old.data || error.code ? error.message : undefined }));
+        }
       }
-      if (!gone) timer = setTimeout(turn, seconds * 1000);
+      if (!stop.signal.aborted && seconds) timer = setTimeout(turn, seconds * 1000);
     };
-    turn();
-    return () => { gone = true; clearTimeout(timer); };
+    if (path) turn();
+    return () => { stop.abort(); clearTimeout(timer); };
   }, [path]);
   return state;
+}
+
+// A change: `run` does it, and `fault` and `done` are what to show of it.
+export function useAction() {
+  const [state, set] = useState({});
+  const run = async (work) => {
+    set({ busy: true });
+    try { set({ done: (await work()) || "" }); return true; } catch (error) { set({ fault: error.message }); return false; }
+  };
+  return { ...state, run, say: html`<${Problem} text=${state.fault} />${state.done && html`<div class="note good" role="status">${state.done}</div>`}` };
 }
 
 export const count = (n) => n == null ? "–" : Math.round(n).toLocaleString("en");
@@ -61,7 +78,13 @@ export const bytes = (n) => {
 export const age = (s) => s == null ? "–" : s < 60 ? s.toFixed(1) + " s" : s < 3600 ? Math.round(s / 60) + " min"
   : s < 172800 ? (s / 3600).toFixed(1) + " h" : Math.round(s / 86400) + " d";
 export const behind = (each) => each.lagSeconds == null && each.lagSecondsAtLeast ? "≥ " + age(each.lagSecondsAtLeast) : age(each.lagSeconds);
-export const when = (ms) => ms < 0 ? "–" : new Date(ms).toISOString().replace("T", " ").replace("Z", "");
+export const when = (ms) => ms == null || ms < 0 ? "–" : new Date(ms).toISOString().replace("T", " ").replace("Z", "");
+// A time that somebody typed, as milliseconds; UTC unless it says otherwise. NaN if it is none.
+export const moment = (text) => /^\d+$/.test(text) ? Number(text) : Date.parse(text + (/(Z|[+-]\d\d:\d\d)$/.test(text) ? "" : "Z"));
+export const topicPath = (name) => "/topics/" + encodeURIComponent(name);
+export const topicLink = (name) => html`<${Link} to=${topicPath(name)}>${name}<//>`;
+export const groupLink = (id) => html`<${Link} to=${"/group?id=" + encodeURIComponent(id)}>${id || "(empty id)"}<//>`;
+export const brokerLink = (id) => id == null || id < 0 ? html`<span class="bad">none</span>` : html`<${Link} to=${"/brokers/" + id}>${id}<//>`;
 
 export const Link = ({ to, children, ...more }) => html`<a href=${to} ...${more} onClick=${(event) => {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
@@ -69,55 +92,39 @@ export const Link = ({ to, children, ...more }) => html`<a href=${to} ...${more}
 }}>${children}</a>`;
 
 export const Problem = ({ text }) => text && html`<div class="note bad" role="alert">${text}</div>`;
-export const Card = ({ name, value }) => html`<div class="card"><span>${name}</span><b>${value}</b></div>`;
+export const Loading = () => html`<p class="empty" role="status">Loading …</p>`;
+export const Empty = ({ title, children }) => html`<div class="empty card"><b>${title}</b>${children && html`<p>${children}</p>`}</div>`;
+export const Card = ({ name, value, note, bad }) => html`<div class="card"><span>${name}</span><b class=${bad ? "bad" : ""}>${value}</b>${note && html`<small>${note}</small>`}</div>`;
+const KINDS = { Stable: "good", running: "good", Ongoing: "warn", Empty: "", offline: "bad", fenced: "bad", Dead: "bad", silent: "bad", failed: "bad",
+  PreparingRebalance: "warn", CompletingRebalance: "warn", Assigning: "warn", Reconciling: "warn", ALLOW: "good", DENY: "bad", firing: "bad", resolved: "good" };
+export const Chip = ({ text, kind }) => html`<span class=${"chip " + (kind ?? KINDS[text] ?? "")}>${text}</span>`;
+// A share between 0 and 1 as a bar; the text beside it says the same.
+export const Meter = ({ share, text, label }) => html`<div class="meter"><progress value=${share} max="1" aria-label=${label} class=${share > 0.9 ? "bad" : share > 0.75 ? "warn" : ""}></progress><span>${text}</span></div>`;
+export const Crumbs = ({ path, title, children }) => html`<p class="crumbs">${path.map(([to, name]) => html`<${Link} to=${to}>${name}<//> <span aria-hidden="true">›</span> `)}</p>
+  <div class="head"><h1>${title}</h1>${children}</div>`;
+export const Tabs = ({ tabs, now, to }) => html`<div class="tabs" role="navigation" aria-label="Tabs">${Object.entries(tabs).map(([key, title]) => html`<${Link} to=${to(key)}
+  aria-current=${key === now ? "page" : null}>${title}<//>`)}</div>`;
 
-// columns: [title, cell(row), {sort, num, cls}]. With `sort` the head is a button that changes the address.
-export function Table({ label, columns, rows, empty }) {
-  if (!rows) return html`<p class="empty" role="status">Loading …</p>`;
-  if (!rows.length) return html`<p class="empty">${empty}</p>`;
-  const now = query(), sorted = now.get("sort") || "name", down = now.get("order") === "desc";
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table>
-    <thead><tr>${columns.map(([title, , how = {}]) => html`<th class=${how.num ? "num" : ""} scope="col"
-      aria-sort=${how.sort && how.sort === sorted ? (down ? "descending" : "ascending") : null}>
-      ${how.sort ? html`<button onClick=${() => go(withQuery({ sort: how.sort, page: "",
-        order: how.sort === sorted ? (down ? "" : "desc") : how.num ? "desc" : "" }), true)}>${title}${
-        how.sort === sorted ? (down ? " ↓" : " ↑") : ""}</button>` : title}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr>${columns.map(([, cell, how = {}]) =>
-      html`<td class=${(how.num ? "num " : "") + (how.cls || "")}>${cell(row)}</td>`)}</tr>`)}</tbody>
-  </table></div>`;
-}
-
-export function Filter({ label }) {
-  return html`<label class="wide">${label}<input type="search" value=${query().get("filter") || ""}
-    onInput=${(event) => go(withQuery({ filter: event.target.value, page: "" }), true)} /></label>`;
-}
-
-export const Pages = ({ data }) => data && data.pages > 1 && html`<p class="bar">
-  <button class="act" disabled=${data.page === 0} onClick=${() => go(withQuery({ page: data.page - 1 }))}>Previous</button>
-  <span>page ${data.page + 1} of ${data.pages}, ${count(data.total)} in all</span>
-  <button class="act" disabled=${data.page + 1 >= data.pages} onClick=${() => go(withQuery({ page: data.page + 1 }))}>Next</button></p>`;
-
-export const Range = () => session.value.ranges.length > 1 && html`<div class="bar"><label>History<select value=${query().get("range") || "1h"}
-  onChange=${(event) => go(withQuery({ range: event.target.value === "1h" ? "" : event.target.value }), true)}>${session.value.ranges.map((each) =>
-  html`<option value=${each}>${each}</option>`)}</select></label></div>`;
-
-export function Chart({ title, series, format = count }) {
-  const box = useRef(), plot = useRef();
-  const { data, error } = useLive("/history?series=" + encodeURIComponent(series) + "&range=" + (query().get("range") || "1h"), 5);
+// What slides over the page: closed with Escape, and the focus goes back to where it was.
+export function Drawer({ title, onClose, children }) {
+  const box = useRef(), from = useRef(document.activeElement);
   useEffect(() => {
-    if (!data) return;
-    const points = [data.times, data.values];
-    if (plot.current) { plot.current.setData(points); return; }
-    const style = getComputedStyle(document.documentElement), soft = style.getPropertyValue("--soft");
-    const axis = { stroke: soft, grid: { stroke: style.getPropertyValue("--line"), width: 1 }, ticks: { show: false } };
-    plot.current = new uPlot({ width: box.current.clientWidth || 300, height: 160, cursor: { show: false },
-      scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, 1) * 1.1] } },
-      axes: [axis, { ...axis, size: 60, values: (_, all) => all.map(format) }],
-      series: [{}, { stroke: style.getPropertyValue("--accent"), width: 2 }] }, points, box.current);
-  }, [data]);
-  useEffect(() => () => plot.current && plot.current.destroy(), []);
-  const last = data ? data.times.map((time, at) => [time, data.values[at]]).slice(-12).reverse() : [];
-  return html`<section class="card chart"><h3>${title}</h3><${Problem} text=${error} /><div ref=${box} aria-hidden="true"></div>
-    <details><summary>As a table</summary><${Table} label=${title} empty="No values yet" rows=${last} columns=${[
-      ["Time (UTC)", (row) => when(row[0] * 1000).slice(5, 19)], [title, (row) => format(row[1]), { num: true }]]} /></details></section>`;
+    box.current.focus();
+    const onKey = (event) => { if (event.key === "Escape") onClose(); };
+    addEventListener("keydown", onKey);
+    return () => { removeEventListener("keydown", onKey); from.current?.isConnected && from.current.focus(); };
+  }, []);
+  return html`<aside class="drawer" role="dialog" aria-label=${title} tabindex="-1" ref=${box}><div class="head"><h2>${title}</h2><button class="act" onClick=${onClose}>Close</button></div>${children}</aside>`;
 }
+
+// A form in a fold. `run` gets its fields and returns what to say.
+export function Action({ title, button, run, children, danger }) {
+  const act = useAction();
+  const submit = (event) => { event.preventDefault(); const form = event.target; act.run(() => run(Object.fromEntries(new FormData(form)), form)); };
+  return html`<details class="fold"><summary>${title}</summary>${act.say}
+    <form class="bar" onSubmit=${submit}>${children}<button class=${"act " + (danger ? "danger" : "main")} disabled=${act.busy}>${button}</button></form></details>`;
+}
+export const Field = ({ label, wide, children, ...more }) => html`<label class=${wide ? "wide" : ""}>${label}${children || html`<input autocomplete="off" ...${more} />`}</label>`;
+export const Choice = ({ label, options, ...more }) => html`<label>${label}<select ...${more}>${options.map((each) => {
+  const [value, text] = Array.isArray(each) ? each : [each, each];
+  return html`<option value=${value} selected=${more.value === value}>${text}</option>`; })}</select></label>`;

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from barnabas.cli.balancing import (
+from barnabas.client.balancing import (
     EVEN_ENOUGH,
     REPLICA_WEIGHT_BYTES,
     PlacedPartition,

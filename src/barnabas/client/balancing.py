@@ -1,6 +1,6 @@
 """Where replicas should live: moves that spread data, replicas and leaders evenly over brokers and racks.
 
-Pure: the same layout gives the same plan. `cluster balance` and `broker drain` show it and carry it out (moves.py).
+Pure: the same layout gives the same plan. `cluster balance`, `broker drain` and the console show it and carry it out.
 Moving data costs time, so the plan moves as little as it can:
 
 1. Replicas on brokers that must be emptied, or that share a rack while another rack is free, have to move.
