@@ -26,6 +26,7 @@ T = TypeVar("T")
 ROLES = ("leader", "follower", "controller", "group coordinator", "transaction coordinator")
 TWO, ENGINE = "two of them", "engine"
 WITHOUT_ENGINE = " while the engine is away"
+AND = " and, to the other, "
 PATIENCE_S = 180.0
 
 
@@ -80,6 +81,8 @@ class ClusterChaos:
             for_two += faults.of_networks_with_engine if self._engine.numbers else []
         cells = [Cell(*each) for each in itertools.product([*for_two, *faults.losing_a_disk], ROLES)]
         cells += [Cell(each, TWO) for each in for_two]
+        others = [each for each in for_two if each not in faults.of_processes]
+        cells += [Cell(f"{one}{AND}{other}", TWO) for one in faults.of_processes for other in others]
         cells += [Cell(f"{each}{WITHOUT_ENGINE}", role) for each in ("nothing", *faults.of_processes) for role in ROLES]
         return cells + [Cell(each, ENGINE) for each in self._engine.faults]
 
@@ -106,7 +109,8 @@ class ClusterChaos:
         elif cell.role == ENGINE:
             await self._engine.faults[cell.fault]()
         else:
-            await asyncio.gather(*(self._faults.all[cell.fault](number) for number in numbers))
+            each = zip(numbers, itertools.cycle(cell.fault.split(AND)))
+            await asyncio.gather(*(self._faults.all[fault](number) for number, fault in each))
         healed = time.monotonic()
         await self._in_sync()
         await asyncio.wait_for(self._workload.probe(), self._healed_within_s)
