@@ -42,8 +42,8 @@ class LinkSecurity:
                 "links to other brokers", own, lambda config: link_context(config, self.listener), clock
             )
         self._kept: tuple[BrokerLogin, KeptToken] | None = None
-        self._denied: dict[str, str] = {}
-        """By address, what was reported."""
+        self._denied: dict[str, set[str]] = {}
+        """By address, what was reported. One cause shows in several ways: as an alert, or as a lost connection."""
 
     @property
     def is_chosen(self) -> bool:
@@ -101,6 +101,7 @@ class LinkSecurity:
             logger.info("%s: brokers accept each other again", address)
 
     def on_denied(self, address: str, why: str) -> None:
-        if self._denied.get(address) != why:
-            self._denied[address] = why
+        reported = self._denied.setdefault(address, set())
+        if why not in reported:
+            reported.add(why)
             logger.error("no connection to another broker (%s): tried again, and not reported again", why)
