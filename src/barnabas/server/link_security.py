@@ -77,6 +77,8 @@ class LinkSecurity:
         return None if self._tls is None else self._tls.current()
 
     async def mechanism(self) -> ClientMechanism | None:
+        if self.unusable:  # a setting has changed since the link was made
+            raise SaslError(self.unusable)
         login = broker_login(self._config)
         if login is None:
             return None

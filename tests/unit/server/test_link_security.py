@@ -1,11 +1,13 @@
 """What links report about brokers that do not accept each other."""
 
+import asyncio
 import logging
 
 import pytest
 
 from barnabas.clock import SystemClock
 from barnabas.config.broker import BrokerConfig
+from barnabas.machines.sasl.mechanism import SaslError
 from barnabas.server.link_security import LinkSecurity
 
 
@@ -28,3 +30,22 @@ def test_plain_text_needs_nothing() -> None:
     security = LinkSecurity(BrokerConfig.parse({}), SystemClock())
     security.load()
     assert security.is_plain and security.tls_context() is None and not security.unusable
+
+
+def test_credentials_that_are_taken_away_while_links_are_open() -> None:
+    jaas = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+    users = 'PlainLoginModule required user_b="secret-3321"'
+    given = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        jaas: f'{users} username="b" password="secret-3321";',
+    }
+    config = BrokerConfig.parse(given)
+    security = LinkSecurity(config, SystemClock())
+    mechanism = asyncio.run(security.mechanism())
+    assert mechanism is not None and mechanism.name == "PLAIN"
+    security.reconfigure(config.replace(listener_overrides={jaas: f"{users};"}))
+    with pytest.raises(SaslError, match="missing") as refused:
+        asyncio.run(security.mechanism())
+    assert "3321" not in str(refused.value)
