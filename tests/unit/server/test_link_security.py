@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
+from pathlib import Path
 
 import pytest
 
-from barnabas.clock import SystemClock
+from barnabas.certificates import Authority
+from barnabas.clock import ManualClock, SystemClock
 from barnabas.config.broker import BrokerConfig
 from barnabas.machines.sasl.mechanism import SaslError
 from barnabas.server.link_security import LinkSecurity
+from barnabas.server.tls_contexts import FILE_CHECK_MS
 
 
 def test_what_is_denied_is_reported_once_until_it_works_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -49,3 +52,31 @@ def test_credentials_that_are_taken_away_while_links_are_open() -> None:
     with pytest.raises(SaslError, match="missing") as refused:
         asyncio.run(security.mechanism())
     assert "3321" not in str(refused.value)
+
+
+def test_links_show_a_replaced_certificate(tmp_path: Path) -> None:
+    authority = Authority.create("test")
+    store, trust = tmp_path / "store.pem", tmp_path / "trust.pem"
+    store.write_text(authority.issue("one", ["localhost"]).store)
+    trust.write_text(authority.pair.certificate)
+    files = {"ssl.keystore.location": str(store), "ssl.truststore.location": str(trust)}
+    pem = {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM"}
+    clock = ManualClock()
+    config = BrokerConfig.parse({"listeners": "SSL://127.0.0.1:0", **files, **pem})
+    security = LinkSecurity(config, clock)
+    security.load()
+    first = security.tls_context()
+    assert first is not None and first.check_hostname and first is security.tls_context()
+    store.write_text(authority.issue("two", ["localhost"]).store)
+    clock.advance(FILE_CHECK_MS)
+    second = security.tls_context()
+    assert second is not first
+    store.write_text("damaged")
+    clock.advance(FILE_CHECK_MS)
+    assert security.tls_context() is second
+    unchecked = {"listener.name.ssl.ssl.endpoint.identification.algorithm": ""}
+    security.reconfigure(config.replace(listener_overrides=unchecked))
+    store.write_text(authority.issue("three", ["localhost"]).store)
+    clock.advance(FILE_CHECK_MS)
+    third = security.tls_context()
+    assert third is not None and not third.check_hostname
