@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from eventually import eventually
+from identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider
 from secured_cluster import KINDS, USERS, secured_cluster
 
 from barnabas import Admin, Producer
@@ -187,3 +188,32 @@ def test_a_cluster_restarts_one_by_one(kind: str) -> None:
         for number in range(2):
             cluster.restart(number)
         assert members(cluster) == {0, 1}
+
+
+def test_brokers_log_in_with_tokens_of_an_identity_provider() -> None:
+    with IdentityProvider() as provider:
+        provider.life_s = 10
+        settings = {
+            **provider.broker_settings(),
+            "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": f"{provider.url}/token",
+            "sasl.oauthbearer.client.credentials.client.id": CLIENT_ID,
+            "sasl.oauthbearer.client.credentials.client.secret": CLIENT_SECRET,
+        }
+        with Cluster(2, settings) as cluster:
+            options = {
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl_mechanism": "OAUTHBEARER",
+                "sasl_oauthbearer_token_callback": provider.token,
+            }
+            with Admin(cluster.bootstrap, **options) as admin:  # type: ignore[arg-type]
+                admin.create_topic("orders", partitions=1, replication_factor=2, config={"min.insync.replicas": "2"})
+            with Producer(cluster.bootstrap, acks="all", **options) as producer:  # type: ignore[arg-type]
+                producer.send("orders", b"1").result(PATIENCE_S)
+            assert provider.token_reads <= 4  # one for all links of a broker, as long as it lasts
+            sessions = [each.session for broker in cluster.brokers for each in broker._running().connections]
+            assert CLIENT_ID in {each.principal.name for each in sessions if each is not None}
+            wrong = {**settings, "sasl.oauthbearer.client.credentials.client.secret": "wrong-0815"}
+            broker = Broker({**wrong, "node.id": "7"}, tree=cluster.brokers[0]._tree)
+            text = join(cluster, broker)
+            assert "no token for OAUTHBEARER" in text and "0815" not in text

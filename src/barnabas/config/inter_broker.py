@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from barnabas.config.faults import Fault
 from barnabas.config.jaas import parse_entry
 from barnabas.config.listeners import Listener
+from barnabas.config.oauth import LOGIN_MODULE, OAUTHBEARER
+from barnabas.config.urls import file_of, url_fault
 
 if TYPE_CHECKING:
     from barnabas.config.broker import BrokerConfig
@@ -19,16 +21,20 @@ MODULES = {
     "PLAIN": "PlainLoginModule",
     "SCRAM-SHA-256": "ScramLoginModule",
     "SCRAM-SHA-512": "ScramLoginModule",
+    OAUTHBEARER: LOGIN_MODULE,
 }
 MECHANISM = "sasl.mechanism.inter.broker.protocol"
 
 
 class BrokerLogin(NamedTuple):
-    """Who this broker is to the others."""
+    """Who this broker is to the others. By OAUTHBEARER: who asks the identity provider for a token."""
 
     mechanism: str
     username: str = ""
     password: str = ""
+    token_url: str = ""
+    scope: str = ""
+    truststore: str | None = None
 
     def __repr__(self) -> str:
         return f"BrokerLogin({self.mechanism}, {self.username})"
@@ -67,8 +73,24 @@ def broker_login(config: "BrokerConfig") -> BrokerLogin | None:
     if listener is None or not listener.protocol.startswith("SASL_"):
         return None
     mechanism = config.for_listener(listener.name).sasl_mechanism_inter_broker_protocol.upper()
-    options = parse_entry(config.for_listener(listener.name, mechanism).sasl_jaas_config or "").options
+    own = config.for_listener(listener.name, mechanism)
+    if mechanism == OAUTHBEARER:
+        return _token_login(own)
+    options = parse_entry(own.sasl_jaas_config or "").options
     return BrokerLogin(mechanism, options["username"], options["password"])
+
+
+def _token_login(own: "BrokerConfig") -> BrokerLogin:
+    """From the settings, or from the JAAS entry, as in Kafka."""
+    options = {} if own.sasl_jaas_config is None else parse_entry(own.sasl_jaas_config).options
+    return BrokerLogin(
+        OAUTHBEARER,
+        own.sasl_oauthbearer_client_credentials_client_id or options.get("clientId", ""),
+        own.sasl_oauthbearer_client_credentials_client_secret or options.get("clientSecret", ""),
+        own.sasl_oauthbearer_token_endpoint_url or "",
+        own.sasl_oauthbearer_scope or options.get("scope", ""),
+        options.get("ssl.truststore.location"),
+    )
 
 
 def _login_faults(config: "BrokerConfig", listener: Listener) -> Iterator[str]:
@@ -82,6 +104,9 @@ def _login_faults(config: "BrokerConfig", listener: Listener) -> Iterator[str]:
         return
     if mechanism not in (each.upper() for each in own.sasl_enabled_mechanisms):
         yield Fault(MECHANISM, f"{where}{mechanism} is not one of sasl.enabled.mechanisms")
+    if mechanism == OAUTHBEARER:
+        yield from _token_faults(config.for_listener(listener.name, mechanism), where)
+        return
     setting = f"listener.name.{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config"
     text = config.for_listener(listener.name, mechanism).sasl_jaas_config
     module = MODULES[mechanism]
@@ -98,3 +123,19 @@ def _login_faults(config: "BrokerConfig", listener: Listener) -> Iterator[str]:
         yield Fault(setting, f"{where}must name {module}")
     elif not entry.options.get("username") or not entry.options.get("password"):
         yield Fault(setting, missing)
+
+
+def _token_faults(own: "BrokerConfig", where: str) -> Iterator[str]:
+    try:
+        login = _token_login(own)
+    except ValueError:
+        return  # reported with the listener's settings
+    setting = "sasl.oauthbearer.token.endpoint.url"
+    if not login.token_url:
+        yield Fault(setting, f"{where}missing, brokers get their tokens there (or from a file: URL)")
+    elif (fault := url_fault(login.token_url)) is not None:
+        yield Fault(setting, f"{where}{fault}")
+    elif file_of(login.token_url) is None and not (login.username and login.password):
+        yield Fault(
+            "sasl.oauthbearer.client.credentials.client.id", f"{where}missing, with its secret: brokers ask for tokens"
+        )

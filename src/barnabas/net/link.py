@@ -22,16 +22,15 @@ from typing import Any
 from barnabas.clock import Random
 from barnabas.errors import ProtocolError
 from barnabas.machines.sasl.login import RENEWED_SHARE
-from barnabas.machines.sasl.mechanism import SaslError
 from barnabas.net.deferred import Deferred
 from barnabas.net.link_connection import LinkConnection, LinkError, Outgoing
-from barnabas.net.link_login import encrypt, log_in
+from barnabas.net.link_login import ask_versions, log_in, open_channel
 from barnabas.net.security import LinkSecurity
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode, schema_of
 from barnabas.protocol.message_types import response_type
-from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from barnabas.transport.channel import Channel, Network, SocketOptions
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.transport.channel import Network, SocketOptions
 from barnabas.transport.parts import Memory
 
 __all__ = ["Link", "LinkError"]
@@ -196,14 +195,11 @@ class Link:
         lifetime_ms = 0
         try:
             async with asyncio.timeout(self._timeout_ms / 1000):
-                channel = await self._open_channel()
+                channel = await open_channel(self._network, self.host, self.port, self._options, self._security)
                 connection = LinkConnection(self._loop, channel, self.address, self._client_id, self._on_closed)
-                try:
-                    await self._ask_versions(connection)
-                except LinkError as error:
-                    raise self._after_handshake(channel, error) from error
+                await ask_versions(connection, is_encrypted=channel.is_encrypted)
                 if self._security is not None:
-                    lifetime_ms = await self._log_in(self._security, connection)
+                    lifetime_ms = await log_in(connection, self._security)
         except (OSError, LinkError, ProtocolError) as error:
             # OSError includes TimeoutError.
             self._connecting = None
@@ -226,13 +222,6 @@ class Link:
 
     # --- a session that ends (KIP-368) ---
 
-    async def _log_in(self, security: LinkSecurity, connection: LinkConnection) -> int:
-        try:
-            mechanism = await security.mechanism()
-        except SaslError as error:
-            raise LinkError(f"{self.address}: {error}", denied=True) from None
-        return 0 if mechanism is None else await log_in(connection, mechanism)
-
     def _renew_before(self, connection: LinkConnection, lifetime_ms: int) -> None:
         if lifetime_ms > 0:
             share = self._random.uniform(*RENEWED_SHARE)
@@ -246,7 +235,7 @@ class Link:
         assert self._security is not None
         try:
             async with asyncio.timeout(self._timeout_ms / 1000):
-                lifetime_ms = await self._log_in(self._security, connection)
+                lifetime_ms = await log_in(connection, self._security)
         except (OSError, LinkError, ProtocolError) as error:
             self._connecting = None
             self._on_attempt_failed(connection, error)
@@ -265,35 +254,6 @@ class Link:
                 connection.send(request)
         if self._queue and self._connecting is None and self._attempt_timer is None:
             self._begin_attempt()
-
-    async def _open_channel(self) -> Channel:
-        failure: OSError | None = None
-        for address in await self._network.look_up(self.host, self.port):
-            try:
-                channel = await self._network.connect(address, self._options)
-                context = None if self._security is None else self._security.tls_context()
-                if context is not None:
-                    channel = await encrypt(self._network, channel, context, self.host, self.address)
-                return channel
-            except OSError as error:
-                # "Refused" says that the process is gone, so all of its addresses must have refused.
-                if failure is None or isinstance(failure, ConnectionRefusedError):
-                    failure = error
-        raise failure or OSError("its name stands for no address")
-
-    def _after_handshake(self, channel: Channel, error: LinkError) -> LinkError:
-        """A peer that does not accept this broker's certificate closes the connection; its alert may be lost then."""
-        if error.denied or not channel.is_encrypted:
-            return error
-        why = f"{error} after the TLS handshake: does it accept this broker's certificate?"
-        return LinkError(why, denied=True)
-
-    async def _ask_versions(self, connection: LinkConnection) -> None:
-        asked: Deferred[memoryview] = Deferred()
-        body = encode(ApiVersionsRequest(), 0)
-        connection.send(Outgoing(ApiKey.API_VERSIONS, lambda _: (0, (body,)), asked, math.inf, CONNECT_TIMEOUT_MS))
-        listed = decode(ApiVersionsResponse, 0, await asked)[0]
-        connection.on_versions({api.api_key: (api.min_version, api.max_version) for api in listed.api_keys})
 
     def _on_attempt_failed(self, connection: LinkConnection | None, cause: Exception) -> None:
         if isinstance(cause, TimeoutError):

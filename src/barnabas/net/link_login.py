@@ -1,4 +1,5 @@
-"""How a link shows who it is: TLS before the first byte, SASL before the first request.
+"""How a link gets to a connection that is ready, and shows who it is: TLS before the first byte, SASL before the first
+request of the link.
 
 Called by `link` for a new connection, and again before a session ends (KIP-368). What one end does not accept of the
 other is a LinkError with `denied`, in words that name no secret.
@@ -14,17 +15,37 @@ from barnabas.machines.sasl.login import HANDSHAKE_VERSION, ClientLogin, LoginRe
 from barnabas.machines.sasl.mechanism import ClientMechanism, SaslError
 from barnabas.net.deferred import Deferred
 from barnabas.net.link_connection import LinkConnection, LinkError, Outgoing
+from barnabas.net.security import LinkSecurity
 from barnabas.protocol.api import ApiKey
 from barnabas.protocol.compiler import decode, encode
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from barnabas.protocol.messages.sasl_handshake import SaslHandshakeResponse
-from barnabas.transport.channel import Channel, Network
+from barnabas.transport.channel import Channel, Network, SocketOptions
 
 AUTHENTICATE_VERSION = 1
 """The first one with the session's lifetime."""
 
 
-async def encrypt(network: Network, channel: Channel, context: ssl.SSLContext, host: str, address: str) -> Channel:
+async def open_channel(
+    network: Network, host: str, port: int, options: SocketOptions, security: LinkSecurity | None
+) -> Channel:
+    """Every address of the host is tried. Raises OSError, LinkError."""
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    failure: OSError | None = None
+    for resolved in await network.look_up(host, port):
+        try:
+            channel = await network.connect(resolved, options)
+            context = None if security is None else security.tls_context()
+            return channel if context is None else await _encrypt(network, channel, context, host, address)
+        except OSError as error:
+            # "Refused" says that the process is gone, so all of its addresses must have refused.
+            if failure is None or isinstance(failure, ConnectionRefusedError):
+                failure = error
+    raise failure or OSError("its name stands for no address")
+
+
+async def _encrypt(network: Network, channel: Channel, context: ssl.SSLContext, host: str, address: str) -> Channel:
     """Raises OSError, LinkError. The channel given is used up."""
     try:
         return await network.start_tls(channel, context, host)
@@ -42,8 +63,30 @@ async def encrypt(network: Network, channel: Channel, context: ssl.SSLContext, h
         raise
 
 
-async def log_in(connection: LinkConnection, mechanism: ClientMechanism) -> int:
+async def ask_versions(connection: LinkConnection, *, is_encrypted: bool) -> None:
+    """The first request. A peer that does not accept this broker's certificate closes the connection now: its alert may
+    be lost on the way. Raises LinkError.
+    """
+    try:
+        listed = await _ask(connection, ApiVersionsRequest(), 0, ApiVersionsResponse)
+    except LinkError as error:
+        if error.denied or not is_encrypted:
+            raise
+        why = f"{error} after the TLS handshake: does it accept this broker's certificate?"
+        raise LinkError(why, denied=True) from error
+    connection.on_versions({api.api_key: (api.min_version, api.max_version) for api in listed.api_keys})
+
+
+async def log_in(connection: LinkConnection, security: LinkSecurity) -> int:
     """The session's lifetime in milliseconds, 0 for as long as the connection. Raises LinkError."""
+    try:
+        mechanism = await security.mechanism()
+        return 0 if mechanism is None else await _exchange(connection, mechanism)
+    except SaslError as error:
+        raise LinkError(f"{connection.address}: {error}", denied=True) from None
+
+
+async def _exchange(connection: LinkConnection, mechanism: ClientMechanism) -> int:
     login = ClientLogin(mechanism)
     try:
         request: SaslAuthenticateRequest | None = login.on_handshake(
@@ -54,8 +97,6 @@ async def log_in(connection: LinkConnection, mechanism: ClientMechanism) -> int:
             request = await asyncio.get_running_loop().run_in_executor(None, login.on_authenticate, response)
     except LoginRefusedError as refused:
         raise LinkError(f"{connection.address}: {_why(mechanism, refused)}", denied=True) from None
-    except SaslError as error:
-        raise LinkError(f"{connection.address}: {error}", denied=True) from None
     return login.lifetime_ms
 
 

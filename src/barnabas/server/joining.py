@@ -7,6 +7,7 @@ import asyncio
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.inter_broker import broker_login
+from barnabas.config.oauth import OAUTHBEARER
 from barnabas.metadata.image import ClusterImage
 from barnabas.server.broker_links import BrokerLinks
 from barnabas.server.link_check import login_fault, peers_fault
@@ -18,7 +19,7 @@ async def why_not_to_join(links: BrokerLinks, config: BrokerConfig, image: Clust
     if security is None or security.is_plain or security.unusable:
         return ""
     login = broker_login(config)
-    if login is not None and security.is_chosen:
+    if login is not None and login.mechanism != OAUTHBEARER and security.is_chosen:
         loop = asyncio.get_running_loop()
         fault = await loop.run_in_executor(None, login_fault, config, security.listener, login, image)
         if fault:

@@ -13,12 +13,16 @@ from barnabas.clock import Clock
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.faults import ConfigFaults, Fault
 from barnabas.config.inter_broker import BrokerLogin, broker_login, inter_broker_listener, is_chosen, why_unusable
-from barnabas.machines.sasl.mechanism import ClientMechanism
+from barnabas.config.oauth import OAUTHBEARER
+from barnabas.machines.sasl.mechanism import ClientMechanism, SaslError
+from barnabas.machines.sasl.oauth import OauthClient
 from barnabas.machines.sasl.plain import PlainClient
 from barnabas.machines.sasl.scram import ScramClient
 from barnabas.server.link_check import certificate_fault
 from barnabas.server.tls_contexts import TlsContexts
 from barnabas.server.tls_files import link_context
+from barnabas.transport.https import HttpError
+from barnabas.transport.token_source import KeptToken, TokenClient, request_token
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +41,9 @@ class LinkSecurity:
             self._tls = TlsContexts(
                 "links to other brokers", own, lambda config: link_context(config, self.listener), clock
             )
-        self._denied: dict[str, str] = {}
-        """By address, what was reported."""
+        self._kept: tuple[BrokerLogin, KeptToken] | None = None
+        self._denied: dict[str, set[str]] = {}
+        """By address, what was reported. One cause shows in several ways: as an alert, or as a lost connection."""
 
     @property
     def is_chosen(self) -> bool:
@@ -72,20 +77,33 @@ class LinkSecurity:
         return None if self._tls is None else self._tls.current()
 
     async def mechanism(self) -> ClientMechanism | None:
+        if self.unusable:  # a setting has changed since the link was made
+            raise SaslError(self.unusable)
         login = broker_login(self._config)
-        return None if login is None else client_mechanism(login)
+        if login is None:
+            return None
+        if login.mechanism == OAUTHBEARER:
+            return OauthClient(await self._token(login))
+        if login.mechanism == "PLAIN":
+            return PlainClient(login.username, login.password)
+        return ScramClient(login.mechanism, login.username, login.password, secrets.token_urlsafe(24))
+
+    async def _token(self, login: BrokerLogin) -> str:
+        """One for all links, as long as it lasts. Raises SaslError."""
+        if self._kept is None or self._kept[0] != login:
+            client = TokenClient(login.username, login.password, login.scope, login.truststore)
+            self._kept = login, KeptToken(lambda: request_token(login.token_url, client))
+        try:
+            return await self._kept[1].get()
+        except (HttpError, OSError, ValueError) as error:
+            raise SaslError(f"no token for OAUTHBEARER: {error}") from error
 
     def on_connected(self, address: str) -> None:
         if self._denied.pop(address, None) is not None:
             logger.info("%s: brokers accept each other again", address)
 
     def on_denied(self, address: str, why: str) -> None:
-        if self._denied.get(address) != why:
-            self._denied[address] = why
+        reported = self._denied.setdefault(address, set())
+        if why not in reported:
+            reported.add(why)
             logger.error("no connection to another broker (%s): tried again, and not reported again", why)
-
-
-def client_mechanism(login: BrokerLogin) -> ClientMechanism:
-    if login.mechanism == "PLAIN":
-        return PlainClient(login.username, login.password)
-    return ScramClient(login.mechanism, login.username, login.password, secrets.token_urlsafe(24))

@@ -150,7 +150,7 @@ def test_a_cluster_is_secured_as_the_documentation_shows(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     (settings,) = [each for each in blocks_of("docs/cluster.md") if "inter.broker.listener.name" in each.text]
     folder = tmp_path / "certificates"
-    Path("secure.properties").write_text(settings.text.replace("certificates/", f"{folder}/"))
+    Path("secure.properties").write_text(settings.text.replace("/etc/barnabas/certificates", str(folder)))
     assert certificate.main(["create", str(folder)]) == 0
     command = ["up", "--brokers", "2", "--protocol", "SASL_SSL", "--listen", "127.0.0.1:0", "--console", ""]
     command += ["--config", "secure.properties", "--data-dir", "data"]

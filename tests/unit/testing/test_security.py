@@ -11,7 +11,7 @@ from barnabas import Admin, Producer
 from barnabas.certificates import Authority, KeyPair
 from barnabas.client.errors import AuthenticationError
 from barnabas.config.jaas import parse_entry, quoted
-from barnabas.testing import Broker
+from barnabas.testing import Broker, Cluster
 
 USERS = {"alice": 'se"cr\\et, ü', "bob": "other"}
 
@@ -108,3 +108,13 @@ def handshake(client: ssl.SSLContext, server: ssl.SSLContext, host: str) -> bool
                 continue
             ends.remove(end)
     return not ends
+
+
+def test_brokers_of_a_secured_cluster_log_in_to_each_other() -> None:
+    with Cluster(2, listeners=["SASL_SSL"], users=USERS) as cluster:
+        cluster.create_topic("orders")
+        with Producer(cluster.bootstrap, acks="all", **cluster.client_options("bob")) as producer:
+            producer.send("orders", b"1").result(30)
+        assert [record.value for record in cluster.records("orders")] == [b"1"]
+        sessions = [each.session for broker in cluster.brokers for each in broker._running().connections]
+        assert "User:broker" in {str(each.principal) for each in sessions if each is not None}

@@ -1,7 +1,7 @@
 """TLS and SASL options. Keys and certificates are PEM, as files or as text; what only a JVM can do is refused."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from barnabas.client.options.option import HIGH, LOW, choice, flag, python, secret, text, texts
 from barnabas.client.options.reading import OptionsTable
@@ -10,6 +10,7 @@ from barnabas.config.checks import Check, each_of
 from barnabas.config.jaas import parse_entry
 from barnabas.config.table import settings_area
 from barnabas.config.urls import url_fault
+from barnabas.transport.token_source import TokenClient
 
 PEM_ONLY = Check(
     "PEM (turn a JKS or PKCS12 store into PEM with `keytool -importkeystore` and `openssl pkcs12`)",
@@ -23,18 +24,6 @@ def _to_callback(given: Any) -> Callable[[], str]:
         raise ValueError("must be a function without arguments that returns a token")
     found: Callable[[], str] = given
     return found
-
-
-class OauthClient(NamedTuple):
-    """Who asks an identity provider for a token."""
-
-    client_id: str
-    secret: str
-    scope: str
-    truststore: str | None
-
-    def __repr__(self) -> str:
-        return f"OauthClient({self.client_id})"
 
 
 @settings_area
@@ -106,10 +95,10 @@ class SecurityOptions(OptionsTable):
             return parse_jaas(self.sasl_jaas_config)
         return Credentials(self.sasl_username or "", self.sasl_password or "", self.sasl_scram_token_auth)
 
-    def oauth_client(self) -> OauthClient:
+    def oauth_client(self) -> TokenClient:
         """From the options, or from the JAAS entry as older clients have it. Raises ValueError."""
         entry = {} if self.sasl_jaas_config is None else parse_entry(self.sasl_jaas_config).options
-        return OauthClient(
+        return TokenClient(
             self.sasl_oauthbearer_client_credentials_client_id or entry.get("clientId", ""),
             self.sasl_oauthbearer_client_credentials_client_secret or entry.get("clientSecret", ""),
             self.sasl_oauthbearer_scope or entry.get("scope", ""),

@@ -1,10 +1,11 @@
 """SASL and delegation tokens."""
 
 from barnabas.config.areas.effect import (
-    BROKER_LOGIN,
+    NO_ASSERTIONS,
     NO_KERBEROS,
     NO_PLUGINS,
     NO_QUORUM,
+    OWN_TOKENS,
 )
 from barnabas.config.checks import at_least, between, one_of_any_case
 from barnabas.config.setting import (
@@ -64,81 +65,81 @@ class SaslSettings(SettingsTable):
     )
     sasl_login_class: str | None = class_name(None, "SASL login class.", no_effect=NO_PLUGINS)
     sasl_login_connect_timeout_ms: int | None = int32(
-        None, "Timeout for connecting to the identity provider.", importance=LOW, no_effect=BROKER_LOGIN
+        None, "Timeout for connecting to the identity provider.", importance=LOW, no_effect=OWN_TOKENS
     )
     sasl_login_read_timeout_ms: int | None = int32(
-        None, "Timeout for reading from the identity provider.", importance=LOW, no_effect=BROKER_LOGIN
+        None, "Timeout for reading from the identity provider.", importance=LOW, no_effect=OWN_TOKENS
     )
     sasl_login_refresh_buffer_seconds: int = int16(
         300,
         "Minimum time left before expiry when a credential is refreshed.",
         update=PER_BROKER,
-        no_effect=BROKER_LOGIN,
+        no_effect=OWN_TOKENS,
     )
     sasl_login_refresh_min_period_seconds: int = int16(
-        60, "Minimum time between two refreshes.", update=PER_BROKER, no_effect=BROKER_LOGIN
+        60, "Minimum time between two refreshes.", update=PER_BROKER, no_effect=OWN_TOKENS
     )
     sasl_login_refresh_window_factor: float = double(
         0.8,
         "Fraction of a credential's lifetime after which it is refreshed.",
         update=PER_BROKER,
-        no_effect=BROKER_LOGIN,
+        no_effect=OWN_TOKENS,
     )
     sasl_login_refresh_window_jitter: float = double(
-        0.05, "Jitter of the refresh time.", update=PER_BROKER, no_effect=BROKER_LOGIN
+        0.05, "Jitter of the refresh time.", update=PER_BROKER, no_effect=OWN_TOKENS
     )
     sasl_login_retry_backoff_max_ms: int = int64(
-        10_000, "Maximum delay between login attempts.", importance=LOW, no_effect=BROKER_LOGIN
+        10_000, "Maximum delay between login attempts.", importance=LOW, no_effect=OWN_TOKENS
     )
     sasl_login_retry_backoff_ms: int = int64(
-        100, "Initial delay between login attempts.", importance=LOW, no_effect=BROKER_LOGIN
+        100, "Initial delay between login attempts.", importance=LOW, no_effect=OWN_TOKENS
     )
     sasl_mechanism_controller_protocol: str = string(
         "GSSAPI", "SASL mechanism for connections to controllers.", importance=HIGH, no_effect=NO_QUORUM
     )
     sasl_mechanism_inter_broker_protocol: str = string("GSSAPI", "SASL mechanism between brokers.", update=PER_BROKER)
     sasl_oauthbearer_assertion_algorithm: str = string(
-        "RS256", "Algorithm that signs an assertion.", one_of_any_case("ES256", "RS256"), no_effect=BROKER_LOGIN
+        "RS256", "Algorithm that signs an assertion.", one_of_any_case("ES256", "RS256"), no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_claim_aud: str | None = string(
-        None, "Audience named in an assertion.", no_effect=BROKER_LOGIN
+        None, "Audience named in an assertion.", no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_claim_exp_seconds: int = int32(
-        300, "Seconds until an assertion expires.", between(0, 86_400), importance=LOW, no_effect=BROKER_LOGIN
+        300, "Seconds until an assertion expires.", between(0, 86_400), importance=LOW, no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_claim_iss: str | None = string(
-        None, "Issuer named in an assertion.", no_effect=BROKER_LOGIN
+        None, "Issuer named in an assertion.", no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_claim_jti_include: bool = boolean(
-        False, "Whether an assertion carries a unique id.", no_effect=BROKER_LOGIN
+        False, "Whether an assertion carries a unique id.", no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_claim_nbf_seconds: int = int32(
         60,
         "Seconds before now from which an assertion is valid.",
         between(0, 3600),
         importance=LOW,
-        no_effect=BROKER_LOGIN,
+        no_effect=NO_ASSERTIONS,
     )
     sasl_oauthbearer_assertion_claim_sub: str | None = string(
-        None, "Subject named in an assertion.", no_effect=BROKER_LOGIN
+        None, "Subject named in an assertion.", no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_file: str | None = string(
-        None, "File with a ready-made assertion.", no_effect=BROKER_LOGIN
+        None, "File with a ready-made assertion.", no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_private_key_file: str | None = string(
-        None, "File with the key that signs assertions.", no_effect=BROKER_LOGIN
+        None, "File with the key that signs assertions.", no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_private_key_passphrase: str | None = password(
-        None, "Passphrase of that key.", no_effect=BROKER_LOGIN
+        None, "Passphrase of that key.", no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_assertion_template_file: str | None = string(
-        None, "File with the fixed parts of an assertion.", no_effect=BROKER_LOGIN
+        None, "File with the fixed parts of an assertion.", no_effect=NO_ASSERTIONS
     )
     sasl_oauthbearer_client_credentials_client_id: str | None = string(
-        None, "Client id for the client-credentials grant.", no_effect=BROKER_LOGIN
+        None, "Client id for the client-credentials grant."
     )
     sasl_oauthbearer_client_credentials_client_secret: str | None = password(
-        None, "Client secret for the client-credentials grant.", no_effect=BROKER_LOGIN
+        None, "Client secret for the client-credentials grant."
     )
     sasl_oauthbearer_clock_skew_seconds: int = int32(30, "Allowed clock skew.", importance=LOW)
     sasl_oauthbearer_expected_audience: tuple[str, ...] | None = string_list(
@@ -166,11 +167,9 @@ class SaslSettings(SettingsTable):
         no_effect=NO_PLUGINS,
     )
     sasl_oauthbearer_scope_claim_name: str = string("scope", "Name of the claim that holds the scope.", importance=LOW)
-    sasl_oauthbearer_scope: str | None = string(None, "Scope requested for a token.", no_effect=BROKER_LOGIN)
+    sasl_oauthbearer_scope: str | None = string(None, "Scope requested for a token.")
     sasl_oauthbearer_sub_claim_name: str = string("sub", "Name of the claim that holds the subject.", importance=LOW)
-    sasl_oauthbearer_token_endpoint_url: str | None = string(
-        None, "Address that issues tokens.", no_effect=BROKER_LOGIN
-    )
+    sasl_oauthbearer_token_endpoint_url: str | None = string(None, "Address that issues tokens.")
     sasl_server_callback_handler_class: str | None = class_name(
         None, "Class that checks tokens of OAUTHBEARER: one of Kafka's two, by its name."
     )
