@@ -23,6 +23,8 @@ from barnabas.client.admin.types import (
     AclPermission,
     DelegationToken,
     ResourceType,
+    ScramMechanism,
+    ScramUpsertion,
 )
 from barnabas.errors import ErrorCode, KafkaError
 from barnabas.testing import Broker
@@ -85,6 +87,18 @@ def plain_users() -> str:
     return f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
 
 
+def scram_listener(address: str, others: str) -> dict[str, str]:
+    """One more listener for Apache Kafka."""
+    prefix = "listener.name.sasl_plaintext"
+    return {
+        "listeners": f"{others},SASL_PLAINTEXT://{address}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        f"{prefix}.sasl.enabled.mechanisms": ",".join(("PLAIN", *MECHANISMS)),
+        f"{prefix}.plain.sasl.jaas.config": plain_users(),
+        **{f"{prefix}.{each.lower()}.sasl.jaas.config": f"{SCRAM};" for each in MECHANISMS},
+    }
+
+
 @pytest.fixture(autouse=True)
 def without_tokens(request: pytest.FixtureRequest) -> Iterator[None]:
     """Each test ends what it has left, and the rules that it made."""
@@ -104,15 +118,7 @@ def without_tokens(request: pytest.FixtureRequest) -> Iterator[None]:
 def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     process = QuickKafka(tmp_path_factory.mktemp("kafka"), SETTINGS)
     address = f"127.0.0.1:{free_port()}"
-    process.settings["listeners"] += f",SASL_PLAINTEXT://{address}"
-    process.settings["listener.security.protocol.map"] = (
-        "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
-    )
-    prefix = "listener.name.sasl_plaintext"
-    process.settings[f"{prefix}.sasl.enabled.mechanisms"] = ",".join(("PLAIN", *MECHANISMS))
-    process.settings[f"{prefix}.plain.sasl.jaas.config"] = plain_users()
-    for mechanism in MECHANISMS:
-        process.settings[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = f"{SCRAM};"
+    process.settings |= scram_listener(address, process.settings["listeners"])
     with process:
         yield Cluster("kafka", address)
 
@@ -244,7 +250,7 @@ def hmac_in(printed: Printed) -> str:
     return found[0]
 
 
-@pytest.mark.parametrize("name", ["apache", "barnabas"])
+@pytest.mark.parametrize("name", [pytest.param("apache", marks=pytest.mark.soak), "barnabas"])
 def test_the_command_prints_what_kafkas_prints(
     name: str, request: pytest.FixtureRequest, kafka_tools: KafkaTools, tmp_path: Path
 ) -> None:
@@ -327,7 +333,7 @@ def test_javas_clients_log_in_with_a_token(
     assert refused.status == 1 and "UnsupportedByAuthenticationException" in refused.err
 
 
-@pytest.mark.parametrize("name", ["apache", "barnabas"])
+@pytest.mark.parametrize("name", [pytest.param("apache", marks=pytest.mark.soak), "barnabas"])
 def test_rules_about_tokens_and_users(
     name: str, request: pytest.FixtureRequest, kafka_tools: KafkaTools, tmp_path: Path
 ) -> None:
@@ -353,3 +359,42 @@ def test_rules_about_tokens_and_users(
                 printed.append([str(done.status), *sorted(map(str.strip, done.lines))])
                 eventually(lambda count=count: len(root.describe_acls()) == count)  # type: ignore[misc]
             assert printed[1] == printed[0], words
+
+
+@pytest.mark.soak
+def test_a_data_directory_of_kafka_brings_its_users_and_tokens(tmp_path: Path) -> None:
+    """A token of Kafka's logs in at Barnabas: both make its HMAC of the same key."""
+    process = QuickKafka(tmp_path / "kafka", SETTINGS)
+    address = f"127.0.0.1:{free_port()}"
+    process.settings |= scram_listener(address, process.settings["listeners"])
+    passwords = {mechanism: f"dora-{mechanism}-secret-6130" for mechanism in MECHANISMS}
+    with process, Cluster("kafka", address).admin("alice") as alice, Admin(process.bootstrap) as anonymous:
+        anonymous.create_topic("orders")  # a directory without topics is taken for a new one
+        token, ended = alice.create_delegation_token(renewers=["bob"]), alice.create_delegation_token()
+        anonymous.alter_user_scram_credentials(
+            ScramUpsertion(user="dora", password=password, mechanism=ScramMechanism[mechanism.replace("-", "_")])
+            for mechanism, password in passwords.items()
+        )
+        eventually(lambda: len(alice.describe_delegation_tokens()) == 2)
+        alice.expire_delegation_token(ended.hmac)
+        eventually(lambda: len(alice.describe_delegation_tokens()) == 1)
+        eventually(lambda: len(anonymous.describe_user_scram_credentials()["dora"]) == 2)
+    settings = {**SETTINGS, "node.id": "1", "connection.failed.authentication.delay.ms": "10"}
+    with Broker(settings, listeners=["SASL_PLAINTEXT"], users=USERS, data_dir=process.data) as broker:
+        barnabas = Cluster("barnabas", broker.bootstrap)
+        for mechanism, password in passwords.items():
+            with Admin(
+                broker.bootstrap,
+                security_protocol="SASL_PLAINTEXT",
+                sasl_mechanism=mechanism,  # type: ignore[arg-type]
+                sasl_username="dora",
+                sasl_password=password,
+            ) as dora:
+                dora.list_topics()
+            with barnabas.with_token(token, mechanism) as holder:
+                holder.list_topics()
+        with barnabas.with_token(ended) as late:
+            assert code_of(late.list_topics) == "SASL_AUTHENTICATION_FAILED"
+        with barnabas.admin("alice") as alice:
+            (found,) = alice.describe_delegation_tokens()
+            assert found == token

@@ -21,6 +21,8 @@ from barnabas.machines.controller.acls import (
     ResourcePattern,
     SecuredType,
 )
+from barnabas.machines.controller.delegation_tokens import DelegationToken
+from barnabas.machines.sasl.scram_server import ScramCredential
 from barnabas.metadata.image import ConfigResource, ResourceType
 from barnabas.metadata.kraft_records import (
     NO_LEADER_CHANGE,
@@ -28,13 +30,17 @@ from barnabas.metadata.kraft_records import (
     AccessControlEntryRecord,
     BeginTransactionRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     EndTransactionRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
     decode_kraft_record,
 )
 from barnabas.records.header import BatchHeader
@@ -45,7 +51,8 @@ from barnabas.storage.segment_scan import BrokenChainError, is_intact, walk_batc
 from barnabas.types import TopicId
 
 _SNAPSHOT: Final = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
-_NOT_TAKEN_OVER: Final = {11: "SCRAM credentials", 14: "client quotas"}
+_NOT_TAKEN_OVER: Final = {14: "client quotas"}
+_MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
 class _DamagedError(Exception):
@@ -71,6 +78,10 @@ class KraftMetadata:
     configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
     acls: dict[bytes, Acl] = field(default_factory=dict)
     """By the id that Kafka gave to each."""
+    scram: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
+    """By user and mechanism."""
+    tokens: dict[str, DelegationToken] = field(default_factory=dict)
+    """By id. They are of use if this broker has the secret key that Kafka's had."""
     next_producer_id: int = 0
     not_taken_over: set[str] = field(default_factory=set)
     damage: str | None = None
@@ -178,6 +189,24 @@ class _Replay:
                 self._add_acl(record)
             case RemoveAccessControlEntryRecord():
                 del metadata.acls[record.id]
+            case UserScramCredentialRecord():
+                if record.mechanism in _MECHANISMS:
+                    credential = ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
+                    metadata.scram[record.name, _MECHANISMS[record.mechanism]] = credential
+            case RemoveUserScramCredentialRecord():
+                metadata.scram.pop((record.name, _MECHANISMS.get(record.mechanism, "")), None)
+            case DelegationTokenRecord():
+                metadata.tokens[record.token_id] = DelegationToken(
+                    token_id=record.token_id,
+                    owner=record.owner,
+                    requester=record.requester,
+                    renewers=tuple(record.renewers),
+                    issued_at_ms=record.issue_timestamp,
+                    expires_at_ms=record.expiration_timestamp,
+                    max_at_ms=record.max_timestamp,
+                )
+            case RemoveDelegationTokenRecord():
+                metadata.tokens.pop(record.token_id, None)
             case ProducerIdsRecord():
                 metadata.next_producer_id = max(metadata.next_producer_id, record.next_producer_id)
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from barnabas.protocol.schema import (
     BOOL,
-    BYTES,
     FLOAT64,
     INT8,
     INT16,
@@ -70,27 +69,6 @@ class UnfenceBrokerRecord:
     epoch: int = field(INT64)
 
 
-@message(record_type=10, versions=(0, 0), flexible=0)
-class DelegationTokenRecord:
-    owner: str = field(STRING)
-    requester: str = field(STRING)
-    renewers: list[str] = field(array(STRING))
-    issue_timestamp: int = field(INT64)
-    max_timestamp: int = field(INT64)
-    expiration_timestamp: int = field(INT64)
-    token_id: str = field(STRING)
-
-
-@message(record_type=11, versions=(0, 0), flexible=0)
-class UserScramCredentialRecord:
-    name: str = field(STRING)
-    mechanism: int = field(INT8)
-    salt: bytes = field(BYTES)
-    stored_key: bytes = field(BYTES)
-    server_key: bytes = field(BYTES)
-    iterations: int = field(INT32)
-
-
 @message(record_type=12, versions=(0, 0), flexible=0)
 class FeatureLevelRecord:
     name: str = field(STRING)
@@ -128,17 +106,6 @@ class NoOpRecord:
 @message(record_type=21, versions=(0, 0), flexible=0)
 class ZkMigrationStateRecord:
     zk_migration_state: int = field(INT8)
-
-
-@message(record_type=22, versions=(0, 0), flexible=0)
-class RemoveUserScramCredentialRecord:
-    name: str = field(STRING)
-    mechanism: int = field(INT8)
-
-
-@message(record_type=26, versions=(0, 0), flexible=0)
-class RemoveDelegationTokenRecord:
-    token_id: str = field(STRING)
 
 
 @struct
@@ -233,15 +200,11 @@ OTHER_RECORDS: Final = (
     UnregisterBrokerRecord,
     FenceBrokerRecord,
     UnfenceBrokerRecord,
-    DelegationTokenRecord,
-    UserScramCredentialRecord,
     FeatureLevelRecord,
     ClientQuotaRecord,
     BrokerRegistrationChangeRecord,
     NoOpRecord,
     ZkMigrationStateRecord,
-    RemoveUserScramCredentialRecord,
-    RemoveDelegationTokenRecord,
     RegisterControllerRecord,
     ClearElrRecord,
 )

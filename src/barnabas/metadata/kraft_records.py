@@ -12,7 +12,7 @@ from typing import Any, Final
 from barnabas.errors import ProtocolError
 from barnabas.protocol.compiler import decode, schema_of
 from barnabas.protocol.primitives import read_unsigned_varint
-from barnabas.protocol.schema import INT8, INT32, INT64, STRING, UUID, array, field, message
+from barnabas.protocol.schema import BYTES, INT8, INT32, INT64, STRING, UUID, array, field, message
 
 FRAME_VERSION: Final = 1
 NO_LEADER_CHANGE: Final = -2
@@ -108,6 +108,38 @@ class AbortTransactionRecord:
     reason: str | None = field(STRING, nullable=0, default=None, tag=0)
 
 
+@message(record_type=10, versions=(0, 0), flexible=0)
+class DelegationTokenRecord:
+    owner: str = field(STRING)
+    requester: str = field(STRING)
+    renewers: list[str] = field(array(STRING))
+    issue_timestamp: int = field(INT64)
+    max_timestamp: int = field(INT64)
+    expiration_timestamp: int = field(INT64)
+    token_id: str = field(STRING)
+
+
+@message(record_type=11, versions=(0, 0), flexible=0)
+class UserScramCredentialRecord:
+    name: str = field(STRING)
+    mechanism: int = field(INT8)
+    salt: bytes = field(BYTES)
+    stored_key: bytes = field(BYTES)
+    server_key: bytes = field(BYTES)
+    iterations: int = field(INT32)
+
+
+@message(record_type=22, versions=(0, 0), flexible=0)
+class RemoveUserScramCredentialRecord:
+    name: str = field(STRING)
+    mechanism: int = field(INT8)
+
+
+@message(record_type=26, versions=(0, 0), flexible=0)
+class RemoveDelegationTokenRecord:
+    token_id: str = field(STRING)
+
+
 TOPIC_RECORDS: Final = (
     TopicRecord,
     PartitionRecord,
@@ -117,6 +149,10 @@ TOPIC_RECORDS: Final = (
     ProducerIdsRecord,
     AccessControlEntryRecord,
     RemoveAccessControlEntryRecord,
+    UserScramCredentialRecord,
+    RemoveUserScramCredentialRecord,
+    DelegationTokenRecord,
+    RemoveDelegationTokenRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     AbortTransactionRecord,

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from barnabas.config.broker import BrokerConfig
 from barnabas.errors import KafkaError, ProtocolError
 from barnabas.machines.controller.adoption import KEEP_EVERYTHING
-from barnabas.machines.controller.commands import AdoptedTopic, AdoptTopics
+from barnabas.machines.controller.commands import AdoptedTopic, AdoptTopics, ScramChange
 from barnabas.machines.controller.machine import PRODUCER_ID_BLOCK_SIZE
 from barnabas.machines.controller.topics import MAX_PARTITIONS_PER_REQUEST
 from barnabas.metadata.image import CLUSTER_DEFAULT, ClusterImage, ConfigResource, ResourceType
@@ -102,12 +102,15 @@ def find_topics(directories: LogDirectories, config: BrokerConfig) -> tuple[Adop
         if settings and (resource in own or resource.type is ResourceType.GROUP)
     )
     acls = tuple(kraft.acls.values())
-    if acls and kraft.damage is not None:
+    users = tuple(ScramChange(user, mechanism, each.text()) for (user, mechanism), each in kraft.scram.items())
+    tokens = tuple(kraft.tokens.values())
+    if kraft.damage is not None:
         # A DENY may be missing, or what was removed be back: nobody gets access by that.
-        acls = ()
-        kraft.not_taken_over.add("access control lists")
+        named = {"access control lists": acls, "SCRAM credentials": users, "delegation tokens": tokens}
+        kraft.not_taken_over.update(name for name, found in named.items() if found)
+        acls, users, tokens = (), (), ()
     next_producer_id = max(kraft.next_producer_id, _next_producer_id(directories))
-    return AdoptTopics(config.node_id, tuple(topics), configs, next_producer_id, acls), kraft
+    return AdoptTopics(config.node_id, tuple(topics), configs, next_producer_id, acls, users, tokens), kraft
 
 
 def _read_kraft(directories: LogDirectories) -> KraftMetadata:

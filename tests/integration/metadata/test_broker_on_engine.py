@@ -11,8 +11,12 @@ from etcd_ensemble import EtcdEnsemble
 from server_process import ServerFailed, free_port
 from zookeeper_ensemble import ZooKeeperEnsemble
 
-from barnabas import Consumer, Producer
+from barnabas import Admin, Consumer, Producer
+from barnabas.cli.main import main
+from barnabas.config.broker import BrokerConfig
 from barnabas.metadata.registry import store_at
+from barnabas.testing.network import BreakableNetwork
+from barnabas.testing.server_thread import ServerThread
 
 COUNT = 100
 
@@ -102,3 +106,44 @@ def test_an_engine_that_is_not_there(location: str, tmp_path: Path) -> None:
     with pytest.raises(ServerFailed) as caught:
         broker.start()
     assert "exited with 1 before serving" in str(caught.value) and "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ["etcd", "zookeeper"])
+def test_the_first_administrator_and_a_token(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both are in the engine: the one before any broker has started, the other where Kafka had it."""
+    location = request.getfixturevalue(engine).location("/secured")
+    file = tmp_path / "password"
+    file.write_text("first-secret-4410\n")
+    create = ["user", "create", "admin", "--metadata", location, "--password-file", str(file)]
+    assert main(create) == 0
+    config = BrokerConfig.parse(
+        {
+            "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+            "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+            "delegation.token.secret.key": "key-4411",
+            "log.dirs": str(tmp_path / "data"),
+            "node.id": "0",
+        }
+    )
+    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-256"}
+    tokens = []
+    for _ in range(2):
+        thread = ServerThread(config, store_at(location), BreakableNetwork())  # type: ignore[arg-type]
+        address = thread.broker.address
+        assert main([*create[:2], "other", *create[3:]]) == 1
+        assert "brokers of this cluster run" in capsys.readouterr().err
+        with Admin(address, **login, sasl_username="admin", sasl_password="first-secret-4410") as admin:  # type: ignore[arg-type]
+            tokens.append(admin.create_delegation_token())
+            assert {each.token_id for each in admin.describe_delegation_tokens()} == {each.token_id for each in tokens}
+        for token in tokens:
+            name, password = token.token_id, token.password
+            holder = {"sasl_username": name, "sasl_password": password, "sasl_scram_token_auth": True}
+            with Admin(address, **login, **holder) as admin:  # type: ignore[arg-type]
+                admin.list_topics()
+        thread.stop()
+    store = store_at(location)
+    store.open()
+    assert store.children("/delegation_token/tokens") == sorted(each.token_id for each in tokens)
+    store.close()

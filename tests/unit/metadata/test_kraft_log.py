@@ -14,6 +14,8 @@ from barnabas.machines.controller.acls import (
     ResourcePattern,
     SecuredType,
 )
+from barnabas.machines.controller.delegation_tokens import DelegationToken
+from barnabas.machines.sasl.scram_server import ScramCredential
 from barnabas.metadata import kraft_records as kraft
 from barnabas.metadata.image import CLUSTER_DEFAULT, ConfigResource
 from barnabas.metadata.kraft_log import KraftMetadata, read_kraft_metadata
@@ -118,10 +120,42 @@ def test_access_rules(tmp_path: Path) -> None:
     assert list(read(tmp_path).acls.values()) == [Acl(pattern, entry)]
 
 
-def test_what_is_not_taken_over_is_named(tmp_path: Path) -> None:
-    write_kraft(tmp_path, [*ORDERS, b"\x01\x0b\x00", b"\x01\x0e\x00", b"\x01\x7f\x09unknown"])
+def test_users_and_tokens(tmp_path: Path) -> None:
+    def user(name: str, mechanism: int, iterations: int) -> kraft.UserScramCredentialRecord:
+        return kraft.UserScramCredentialRecord(
+            name=name, mechanism=mechanism, salt=b"s", stored_key=b"k", server_key=b"v", iterations=iterations
+        )
+
+    def token(token_id: str) -> kraft.DelegationTokenRecord:
+        return kraft.DelegationTokenRecord(
+            owner="User:a",
+            requester="User:b",
+            renewers=["User:c"],
+            issue_timestamp=1,
+            max_timestamp=3,
+            expiration_timestamp=2,
+            token_id=token_id,
+        )
+
+    records = [
+        *(user("a", 1, 4096), user("a", 2, 4096), user("b", 1, 4096), user("b", 1, 8192)),
+        kraft.RemoveUserScramCredentialRecord(name="a", mechanism=2),
+        *(token("kept"), token("removed"), kraft.RemoveDelegationTokenRecord(token_id="removed")),
+    ]
+    write_kraft(tmp_path, [*ORDERS, *records])
     metadata = read(tmp_path)
-    assert metadata.not_taken_over == {"SCRAM credentials", "client quotas"} and metadata.damage is None
+    assert metadata.scram == {
+        ("a", "SCRAM-SHA-256"): ScramCredential(b"s", b"k", b"v", 4096),
+        ("b", "SCRAM-SHA-256"): ScramCredential(b"s", b"k", b"v", 8192),
+    }
+    assert metadata.tokens == {"kept": DelegationToken("kept", "User:a", "User:b", ("User:c",), 1, 2, 3)}
+    assert not metadata.not_taken_over
+
+
+def test_what_is_not_taken_over_is_named(tmp_path: Path) -> None:
+    write_kraft(tmp_path, [*ORDERS, b"\x01\x0e\x00", b"\x01\x7f\x09unknown"])
+    metadata = read(tmp_path)
+    assert metadata.not_taken_over == {"client quotas"} and metadata.damage is None
 
 
 def test_every_cut_and_every_flipped_byte_is_told(tmp_path: Path) -> None:

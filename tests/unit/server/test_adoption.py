@@ -18,7 +18,9 @@ from barnabas.machines.controller.commands import AdoptedTopic, AdoptTopics
 from barnabas.metadata import kraft_records as kraft
 from barnabas.metadata.image import CLUSTER_DEFAULT, BrokerEndpoint, ClusterImage, ConfigResource
 from barnabas.metadata.kraft_log import KraftMetadata
+from barnabas.metadata.store import Create
 from barnabas.metadata.stores.memory import MemoryStore, MemoryTree
+from barnabas.metadata.tree import config_path, encode_config
 from barnabas.protocol.messages.transaction_log_record import TransactionLogKey, TransactionLogValue
 from barnabas.protocol.versioned import encode_record_key, encode_versioned
 from barnabas.records import BatchBuilder
@@ -265,3 +267,36 @@ def test_nothing_is_adopted_while_a_directory_is_missing(tmp_path: Path) -> None
 
     image = asyncio.run(start())
     assert not image.topics and not image.folders_adopted
+
+
+SECURED = [
+    *(
+        kraft.UserScramCredentialRecord(
+            name=name, mechanism=1, salt=b"s", stored_key=b"k", server_key=b"v", iterations=4096
+        )
+        for name in ("alice", "bob")
+    ),
+    kraft.DelegationTokenRecord(owner="User:alice", requester="User:alice", token_id="id", max_timestamp=9),
+]
+
+
+def test_users_and_tokens_are_taken_over_but_for_those_that_are_there(tmp_path: Path) -> None:
+    write_kraft(tmp_path, [*topic_records("orders", A, 1), *SECURED])
+    tree = MemoryTree()
+    bob = ConfigResource.user("bob")
+    own = {"SCRAM-SHA-256": "made before the first start"}
+    tree.commit(0, [Create(config_path(bob), encode_config(own))])
+    image = image_after(MemoryStore(tree), tmp_path)
+    assert image.config(bob) == own
+    assert image.config(ConfigResource.user("alice")) == {
+        "SCRAM-SHA-256": "salt=cw==,stored_key=aw==,server_key=dg==,iterations=4096"
+    }
+    assert image.tokens["id"].owner == "User:alice" and image.tokens["id"].max_at_ms == 9
+
+
+def test_nobody_gets_in_by_damaged_metadata(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_kraft(tmp_path, [*topic_records("orders", A, 1), *SECURED, b"\x01"])
+    with caplog.at_level(logging.WARNING):
+        image = image_after(MemoryStore(), tmp_path)
+    assert not image.tokens and not image.config(ConfigResource.user("alice"))
+    assert "not taken over from Kafka's metadata: SCRAM credentials, delegation tokens" in caplog.text

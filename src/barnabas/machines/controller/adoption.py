@@ -5,16 +5,23 @@ becomes the only replica, with leader epochs and producer ids above any in the f
 is skipped and reported; an invalid setting must never cause records to be deleted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from barnabas.clock import Random
 from barnabas.errors import KafkaError
 from barnabas.machines.controller.acl_changes import added_acls
-from barnabas.machines.controller.commands import AdoptedTopic, Adoption, AdoptTopics, ConfigRules
+from barnabas.machines.controller.commands import AdoptedTopic, Adoption, AdoptTopics, ConfigRules, ScramChange
 from barnabas.machines.controller.configs import check_exists
 from barnabas.machines.controller.image import ClusterImage, ConfigResource, PartitionImage, TopicImage
-from barnabas.machines.controller.records import ConfigSet, FoldersAdopted, ProducerIdsAllocated, Record, TopicCreated
+from barnabas.machines.controller.records import (
+    ConfigSet,
+    FoldersAdopted,
+    ProducerIdsAllocated,
+    Record,
+    TokenSet,
+    TopicCreated,
+)
 from barnabas.machines.controller.topic_name import CLUSTER_METADATA_TOPIC, fault_of_topic_name
 from barnabas.machines.controller.topics import new_topic_id
 from barnabas.types import NO_TOPIC_ID
@@ -54,8 +61,21 @@ def decide_adopt(
     acls, results = added_acls(image, command.acls)
     records += acls
     faults += [f"{acl}: {result.message}" for acl, result in zip(command.acls, results) if result.error]
+    records += _users(image, command.users)
+    records += [TokenSet(token) for token in command.tokens if token.token_id not in image.tokens]
     records.append(FoldersAdopted())
     return tuple(records), Adoption(tuple(topics), tuple(faults))
+
+
+def _users(image: ClusterImage, found: Iterable[ScramChange]) -> Iterator[ConfigSet]:
+    """A credential that is there already was made by somebody who knows of this cluster: it stays."""
+    users: dict[str, dict[str, str]] = {}
+    for user, mechanism, credential in found:
+        if credential is not None:
+            users.setdefault(user, {})[mechanism] = credential
+    for user, credentials in users.items():
+        resource = ConfigResource.user(user)
+        yield ConfigSet(resource, {**credentials, **image.config(resource)})
 
 
 def _fault_of(image: ClusterImage, found: AdoptedTopic) -> str | None:

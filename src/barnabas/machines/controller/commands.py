@@ -7,7 +7,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.acls import Acl, AclFilter
-from barnabas.machines.controller.delegation_tokens import CreateToken, ExpireToken, RemoveExpiredTokens, RenewToken
+from barnabas.machines.controller.delegation_tokens import (
+    CreateToken,
+    DelegationToken,
+    ExpireToken,
+    RemoveExpiredTokens,
+    RenewToken,
+)
 from barnabas.machines.controller.image import BrokerImage, ConfigResource, PartitionImage, QuotaEntity, TopicImage
 from barnabas.types import NO_TOPIC_ID, TopicId, TopicPartition
 
@@ -310,6 +316,8 @@ class AdoptTopics:
     configs: tuple[tuple[ConfigResource, Mapping[str, str]], ...] = ()
     next_producer_id: int = 0
     acls: tuple[Acl, ...] = ()
+    users: "tuple[ScramChange, ...]" = ()
+    tokens: tuple[DelegationToken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
