@@ -1,4 +1,4 @@
-"""`python -m benchmarks.metrics_cost [--rounds 7]`: what counting costs a broker and a client.
+"""`python -m benchmarks.metrics_cost [--rounds 60]`: what counting costs a broker and a client.
 
 There is no switch for it, so a copy of the sources is made without the lines that count, and both are run in turns
 with the same work: small batches one by one (the worst for the broker's counters), fetches, and records through the
@@ -16,16 +16,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from statistics import median
+from statistics import quantiles
 from typing import Any
 
 from barnabas_process import BarnabasProcess
 from raw_client import RawClient, batch, fetch_request, produce_request
 
 ROOT = Path(__file__).resolve().parents[1]
-REQUESTS = 20_000
-RECORDS = 300_000
+REQUESTS = 2_000
+RECORDS = 20_000
+"""Of one burst."""
 COUNTING = {
     "server/hosted_partition.py": [r"traffic\.\w+ \+= .*", r"traffic = self\.traffic", r"self\.traffic\.\w+ \+= .*"],
     "server/handlers/fetch.py": [r"read\.hosted\.traffic\.\w+ \+= .*"],
@@ -46,23 +48,25 @@ COUNTING = {
 CLIENT = """
 import sys, time
 from barnabas import Consumer, Producer, TopicPartition
-bootstrap, topic, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+bootstrap, topic, burst = sys.argv[1], sys.argv[2], int(sys.argv[3])
 value = b"x" * 100
-with Producer(bootstrap) as producer:
-    producer.send(topic, value).result(60)
-    start = time.process_time()
-    for _ in range(count):
+producer, consumer = Producer(bootstrap), Consumer(bootstrap)
+producer.send(topic, value).result(60)
+consumer.assign([TopicPartition(topic, 0)])
+consumer.seek_to_beginning()
+consumer.poll(10)
+print("ready", flush=True)
+for _ in sys.stdin:
+    times = [time.process_time()]
+    for _ in range(burst):
         producer.send(topic, value)
     producer.flush()
-    print(time.process_time() - start)
-with Consumer(bootstrap) as consumer:
-    consumer.assign([TopicPartition(topic, 0)])
-    consumer.seek_to_beginning()
-    consumer.poll(10)
-    start, left = time.process_time(), count // 2
+    times.append(time.process_time())
+    left = burst
     while left > 0:
         left -= len(consumer.poll(1))
-    print(time.process_time() - start)
+    times.append(time.process_time())
+    print(times[1] - times[0], times[2] - times[1], flush=True)
 """
 
 
@@ -80,57 +84,94 @@ def without_counting(directory: Path) -> Path:
     return copy
 
 
-def broker_times(sources: Path, directory: Path) -> list[float]:
-    """Processor seconds for Produce and for Fetch."""
-    with BarnabasProcess(directory, sources=sources) as broker, RawClient(broker.bootstrap, 120) as client:
-        client.create_topic("t")
-        produce = produce_request("t", batch(*[b"x" * 100] * 10))
-        fetch = fetch_request("t", 0, partition_max_bytes=1)
+class ClientProcess:
+    """A producer and a consumer that work when they are told to."""
+
+    def __init__(self, sources: Path, bootstrap: str, topic: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(sources)}
+        command = [sys.executable, "-c", CLIENT, bootstrap, topic, str(RECORDS)]
+        self._process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._read()
+
+    def burst(self) -> list[float]:
+        """Processor seconds for `send` and for `poll`."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+        return [float(word) for word in self._read().split()]
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+
+class BrokerLoad:
+    """One connection to one broker."""
+
+    def __init__(self, broker: BarnabasProcess) -> None:
+        self._broker = broker
+        self._client = RawClient(broker.bootstrap, 120)
+        self._client.create_topic("t")
+        self._requests: list[Any] = [
+            produce_request("t", batch(*[b"x" * 100] * 10)),
+            fetch_request("t", 0, partition_max_bytes=1),
+        ]
+
+    def burst(self) -> list[float]:
+        """Processor seconds of the broker for Produce and for Fetch."""
         found = []
-        for request in (produce, fetch):
-            before = broker.cpu_seconds()
-            pipelined(client, request)
-            found.append(broker.cpu_seconds() - before)
+        for request in self._requests:
+            before = self._broker.cpu_seconds()
+            for _ in range(REQUESTS // 50):
+                for _ in range(50):
+                    self._client.post(request, 12)
+                for _ in range(50):
+                    self._client.read_frame()
+            found.append(self._broker.cpu_seconds() - before)
         return found
 
 
-def pipelined(client: RawClient, request: Any) -> None:
-    for _ in range(REQUESTS // 50):
-        for _ in range(50):
-            client.post(request, 12)
-        for _ in range(50):
-            client.read_frame()
-
-
-def client_times(sources: Path, bootstrap: str, topic: str) -> list[float]:
-    environment = {**os.environ, "PYTHONPATH": str(sources)}
-    command = [sys.executable, "-c", CLIENT, bootstrap, topic, str(RECORDS)]
-    printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
-    return [float(line) for line in printed.split()]
+def in_turns(on: Callable[[], list[float]], off: Callable[[], list[float]], rounds: int) -> list[list[float]]:
+    """Ratios of each pair of bursts: what disturbs one disturbs the other as well."""
+    on(), off()  # warm
+    ratios = []
+    for number in range(rounds):
+        if number % 2:
+            with_it, without_it = on(), off()
+        else:
+            without_it, with_it = off(), on()
+        ratios.append([a / b for a, b in zip(with_it, without_it, strict=True)])
+    return [list(each) for each in zip(*ratios, strict=True)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
-    names = ["Produce, batches of 10", "Fetch", "send", "poll"]
-    ratios: list[list[float]] = [[] for _ in names]
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         plain, counting = without_counting(directory), ROOT / "src"
-        with BarnabasProcess(directory / "for-clients") as broker, RawClient(broker.bootstrap) as admin:
-            for number in range(options.rounds):
-                times = {}
-                order = [("on", counting), ("off", plain)]
-                for which, sources in order if number % 2 else reversed(order):
-                    topic = f"{which}-{number}"
-                    admin.create_topic(topic)
-                    of_broker = broker_times(sources, directory / topic)
-                    times[which] = of_broker + client_times(sources, broker.bootstrap, topic)
-                for each, on, off in zip(ratios, times["on"], times["off"], strict=True):
-                    each.append(on / off)
-    for name, each in zip(names, ratios, strict=True):
-        print(f"{name}: {(median(each) - 1) * 100:+.1f} % (rounds {', '.join(f'{one:.3f}' for one in sorted(each))})")
+        with (
+            BarnabasProcess(directory / "on", sources=counting) as on,
+            BarnabasProcess(directory / "off", sources=plain) as off,
+        ):
+            ratios = in_turns(BrokerLoad(on).burst, BrokerLoad(off).burst, options.rounds)
+            with RawClient(on.bootstrap) as admin:
+                admin.create_topic("on")
+                admin.create_topic("off")
+            clients = ClientProcess(counting, on.bootstrap, "on"), ClientProcess(plain, on.bootstrap, "off")
+            ratios += in_turns(clients[0].burst, clients[1].burst, options.rounds)
+            for client in clients:
+                client.close()
+    for name, each in zip(("Produce, batches of 10", "Fetch", "send", "poll"), ratios, strict=True):
+        low, middle, high = quantiles(each, n=4)
+        print(f"{name}: {(middle - 1) * 100:+.1f} % (half of the rounds: {low:.3f} to {high:.3f})")
 
 
 if __name__ == "__main__":

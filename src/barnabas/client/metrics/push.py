@@ -128,10 +128,16 @@ class MetricsPush:
         request, totals, now_ns = self._request(terminating=False)
         if request is None:
             return ErrorCode.TELEMETRY_TOO_LARGE
-        response = await self._cluster.send(node_id, request)
-        code = error_code(response.error_code)
-        if code is ErrorCode.NONE:
-            self._pushed, self._since_ns = totals, now_ns
+        # At once: a push that `close` interrupts has left, and must not be in the last one again.
+        before = self._pushed, self._since_ns
+        self._pushed, self._since_ns = totals, now_ns
+        try:
+            code = error_code((await self._cluster.send(node_id, request)).error_code)
+        except KafkaError:
+            self._pushed, self._since_ns = before
+            raise
+        if code is not ErrorCode.NONE:
+            self._pushed, self._since_ns = before
         return code
 
     async def _push_last(self, node_id: int, wait: bool) -> None:
