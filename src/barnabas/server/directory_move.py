@@ -70,6 +70,8 @@ class DirectoryMove:
         self._on_end = on_end
         self._has_notes = self._is_prepared = False
         self._is_taken_over = False
+        self._is_ending = False
+        """What is left to do must not be cancelled."""
         self._in_thread = False
         self._stopped = False
         self._unflushed = 0
@@ -87,7 +89,7 @@ class DirectoryMove:
     def stop(self) -> None:
         """Ends it as soon as the thread is through. What was taken over is finished."""
         self._stopped = True
-        if self.task is not None and not self._in_thread and not self._is_taken_over:
+        if self.task is not None and not self._in_thread and not self._is_ending:
             self.task.cancel()
 
     async def _run(self, after: "asyncio.Task[None] | None") -> None:
@@ -103,6 +105,7 @@ class DirectoryMove:
             logger.exception("moving %s to %s failed", self._copy.log.topic_partition, self.target.path)
             self._give_up(error)
         finally:
+            self._is_ending = True
             if self._has_notes and not self._is_taken_over and not self._source.is_offline:
                 loop = asyncio.get_running_loop()
                 with suppress(RuntimeError, asyncio.CancelledError):
@@ -117,6 +120,7 @@ class DirectoryMove:
 
     def _give_up(self, error: Exception) -> None:
         """The log or its copy is damaged, say. The copy is left for another attempt, at the next start."""
+        self._is_ending = True
         if not self._stopped:
             self._on_end(self)
             logger.error("%s is not moved to %s: %s", self._copy.log.topic_partition, self.target.path, error)
@@ -192,7 +196,7 @@ class DirectoryMove:
         old = self._copy.log
         self._copy.take_state()
         new = directories.moves.take_over(old.topic_partition, self._source, self.target)
-        self._is_taken_over = True
+        self._is_taken_over = self._is_ending = True
         self._tools.compaction.on_log_deleted(old)
         hosted.replace_log(new)
         self._on_end(self)

@@ -100,6 +100,8 @@ class LogDirectory:
         """Whether other brokers have replicas of the partition."""
         self._recovery_points: dict[TopicPartition, int] = {}
         """As last written: a new log must not find an entry of an earlier log of the same name."""
+        self._log_starts: dict[TopicPartition, int] = {}
+        self._high_watermarks: dict[TopicPartition, int] = {}
         self._gone: dict[TopicPartition, int] = {}
         """Flushed up to here when the broker last ran, and without a folder at this start."""
 
@@ -176,7 +178,7 @@ class LogDirectory:
         starts, _ = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
         watermarks, _ = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
         cleaned, cleaned_ok = self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT)
-        self._recovery_points = recovery_points
+        self._recovery_points, self._log_starts, self._high_watermarks = recovery_points, starts, watermarks
         self._found_at_start = {
             RECOVERY_POINT_CHECKPOINT: recovery_points,
             LOG_START_OFFSET_CHECKPOINT: starts,
@@ -401,6 +403,10 @@ class LogDirectory:
     def _make_files(self, log: Log, now_ms: int) -> None:
         if log.topic_partition in self._recovery_points:
             self.checkpoint_recovery_points()
+        if log.topic_partition in self._log_starts:
+            self.checkpoint_log_start_offsets()
+        if log.topic_partition in self._high_watermarks:
+            self.checkpoint_high_watermarks()
         try:
             self._files.make_directory(log.directory)
             if log.topic_id != NO_TOPIC_ID:
@@ -451,6 +457,7 @@ class LogDirectory:
         self._files.sync_directory(self.path)
         self.checkpoint_recovery_points()
         self.checkpoint_log_start_offsets()
+        self.checkpoint_high_watermarks()
 
     def forget_gone(self, topic_partition: TopicPartition) -> None:
         """It is in another directory: a move was cut short before the checkpoint was written."""
@@ -528,12 +535,12 @@ class LogDirectory:
             if log.log_start_offset > log.segments[0].base_offset
         }
         with self._checkpoint_lock:
-            self._write_checkpoint(LOG_START_OFFSET_CHECKPOINT, offsets)
+            self._log_starts = self._write_checkpoint(LOG_START_OFFSET_CHECKPOINT, offsets)
 
     def checkpoint_high_watermarks(self) -> None:
         with self._checkpoint_lock:
             offsets = {log.topic_partition: log.high_watermark for log in self.every_log()}
-            self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, offsets)
+            self._high_watermarks = self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, offsets)
 
     def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Returns what it wrote: the entries of refused logs stay as they were at the start."""

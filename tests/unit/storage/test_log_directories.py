@@ -522,3 +522,21 @@ def test_a_directory_that_is_not_there_any_more_is_offline(tmp_path: Path) -> No
         again.create_log(tp(0), TOPIC_ID, small_config(), NOW, is_new=False)
     assert again.create_log(tp(0), TOPIC_ID, small_config(), NOW).directory == str(one / "orders-0")
     again.shutdown()
+
+
+def test_a_new_log_does_not_find_the_checkpoints_of_an_earlier_one(tmp_path: Path) -> None:
+    """Its log start would empty the new one at the next start after a crash."""
+    directories = started(tmp_path)
+    log = directories.create_log(tp(0), TOPIC_ID, small_config(), NOW)
+    for _ in range(9):
+        append(log, make_batch())
+    log.delete_records_before(7)
+    directories.checkpoint_log_start_offsets()
+    directories.checkpoint_high_watermarks()
+    directories.delete_log(tp(0), NOW)
+    log = directories.create_log(tp(0), TOPIC_ID[::-1], small_config(), NOW)
+    append(log, make_batch(), commit=False)
+    directories.release()
+    again = started(tmp_path).get(tp(0))
+    assert again is not None
+    assert (again.log_start_offset, again.high_watermark, again.log_end_offset) == (0, 0, 1)

@@ -6,6 +6,7 @@ flushed. A move that was not done goes on to its end.
 
 import gc
 import logging
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,7 @@ import pytest
 from faulty_files import CrashError, FaultyFiles
 from storage_logs import NOW, make_batch, make_marker, read_all, small_config
 
+from barnabas.errors import StorageError
 from barnabas.storage.files import Files
 from barnabas.storage.log import AppendOrigin, Log
 from barnabas.storage.log_copy import LogCopy
@@ -178,6 +180,65 @@ def test_a_log_moves(tmp_path: Path) -> None:
     work(FaultyFiles(), tmp_path, acknowledged)
     gc.collect()
     check(tmp_path, acknowledged.end, acknowledged)
+
+
+def moving(folder: Path) -> LogDirectories:
+    """With a copy that has just been begun, in the second directory."""
+    directories = opened(folder)
+    begin(directories, Acknowledged())
+    return directories
+
+
+def found(folder: Path) -> set[str]:
+    folders = [each for each in folder.glob("*/t-0*") if not each.name.endswith("-delete")]
+    return {f"{each.parent.name}/{each.name[:3]}{each.suffix[33:]}" for each in folders}
+
+
+def test_a_deleted_log_takes_its_copy_along(tmp_path: Path) -> None:
+    moving(tmp_path).delete_log(T0, NOW)
+    assert found(tmp_path) == set()
+
+
+def test_a_copy_without_its_log_is_kept_as_stray(tmp_path: Path) -> None:
+    moving(tmp_path).release()
+    shutil.rmtree(tmp_path / "a" / "t-0")
+    directories = opened(tmp_path)
+    assert directories.get(T0) is None and directories.moves.find(T0) is None
+    assert found(tmp_path) == {"b/t-0-stray"}
+
+
+def test_a_damaged_copy_is_begun_again(tmp_path: Path) -> None:
+    moving(tmp_path).release()
+    (copy,) = tmp_path.glob("b/*-future")
+    (copy / "partition.metadata").write_text("torn")
+    directories = opened(tmp_path)
+    (again,) = tmp_path.glob("b/*-future")
+    assert again != copy and directories.moves.find(T0) is not None
+
+
+@pytest.mark.parametrize("with_note", [True, False])
+def test_a_log_that_a_lost_directory_may_have_more_of_waits(tmp_path: Path, with_note: bool) -> None:
+    directories = moving(tmp_path)
+    log, found = directories.get(T0), directories.moves.find(T0)
+    assert log is not None and found is not None
+    if with_note:
+        directories.moves.prepare(log, found[1], directories.directory_of(log), found[0])
+    directories.release()
+    (tmp_path / "b").rename(tmp_path / "away")
+    directories = opened(tmp_path)
+    assert (directories.get(T0) is None) == (T0 in directories.damaged) == with_note
+    directories.release()
+    (tmp_path / "away").rename(tmp_path / "b")
+    directories = opened(tmp_path)
+    assert directories.get(T0) is not None and not directories.damaged and directories.moves.find(T0) is not None
+    assert not (tmp_path / "a" / "t-0" / "barnabas-move").exists()
+
+
+def test_two_folders_that_no_move_explains_stop_the_start(tmp_path: Path) -> None:
+    moving(tmp_path).release()
+    shutil.copytree(tmp_path / "a" / "t-0", tmp_path / "b" / "t-0")
+    with pytest.raises(StorageError, match="two log directories"):
+        opened(tmp_path)
 
 
 EVERY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.soak)])
