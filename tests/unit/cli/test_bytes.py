@@ -83,4 +83,4 @@ def test_stdin_that_is_closed(target: str, words: str, status: int) -> None:
 def test_a_password_from_stdin_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(UsageError, match="stdin is closed"):
-        user._password(parser_of("user", "", user.VERBS).parse(["create", "alice"]))
+        user.password_of(parser_of("user", "", user.VERBS).parse(["create", "alice"]))

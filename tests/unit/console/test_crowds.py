@@ -17,10 +17,15 @@ pytest.importorskip("pyarrow", reason="the console needs pyarrow")
 from console_client import Visitor, run_console
 
 from barnabas import Producer
+from barnabas.console import collector, shared_answers
 from barnabas.console.console import Console
 from barnabas.console.searches import MOST, MOST_PER_SESSION, Searches, TooManySearches
 from barnabas.console.shared_answers import SharedAnswers
 from barnabas.testing import Broker
+
+
+def test_lag_is_at_most_two_seconds_old() -> None:
+    assert collector.FRESH_SECONDS + collector.ENDS_SECONDS + shared_answers.FRESH_SECONDS <= 2.0
 
 
 class TestSharedAnswers:
