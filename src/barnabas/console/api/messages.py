@@ -85,7 +85,12 @@ async def _events(console: Console, wanted: ScanRequest) -> AsyncIterator[str]:
         return
     try:
         while True:
-            kind, content = await queue.get()
+            try:
+                kind, content = await asyncio.wait_for(queue.get(), 1.0)
+            except TimeoutError:
+                if work.done():
+                    return  # the search has given up: nobody took what it found
+                continue
             yield _event(kind, content)
             if kind in ("done", "fault"):
                 return
