@@ -26,6 +26,8 @@ from barnabas.types import TopicPartition
 STARTS = ("newest", "oldest", "live", "offset", "time")
 SLOWEST_SECONDS = 60.0
 """A browser that takes nothing for so long has lost its search."""
+FETCH_BYTES = str(16 << 20)
+"""Of a topic with many partitions: eight searches fit into the memory of the console."""
 EVENTS_AHEAD = 8
 """What the browser has not taken yet; then the search waits for it."""
 
@@ -72,7 +74,7 @@ async def _events(console: Console, wanted: ScanRequest) -> AsyncIterator[str]:
 
     def run() -> None:
         try:
-            with console.clients.blocking_consumer(fetch_max_wait_ms="100") as consumer:
+            with console.clients.blocking_consumer(fetch_max_wait_ms="100", fetch_max_bytes=FETCH_BYTES) as consumer:
                 Scan(consumer, wanted, emit, stop).run()
         except KafkaError as error:
             emit("fault", {"message": error.message})
