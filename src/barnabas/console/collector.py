@@ -29,7 +29,9 @@ Listener = Callable[[ClusterView, float], None]
 OFFSETS_SECONDS, GROUPS_SECONDS, METADATA_SECONDS, DISK_SECONDS = 2.0, 2.0, 10.0, 20.0
 SHARE = 120.0
 """A question that took a second is asked again after 2 minutes: four kinds cost 3 % of a core at most."""
-FRESH_SECONDS = 1.5
+FRESH_SECONDS, ENDS_SECONDS = 1.2, 0.3
+"""How old what somebody looks at may be; and the ends of partitions when a lag is worked out from them. Both together,
+and what a response is shared for (`shared_answers`), are less than 2 s."""
 CALL_SECONDS = 8.0
 RETRY_SECONDS = 1.0
 LONG_SECONDS = 3.0
@@ -284,7 +286,7 @@ class Collector:
         wanted = {group.group_id: None for group in groups}
         found = await _some(self._clients.admin().list_groups_offsets(wanted, timeout=CALL_SECONDS))
         needed = {partition.topic for offsets in found.values() for partition in offsets}
-        await self.ensure_topics(needed)
+        await self.ensure_topics(needed, ENDS_SECONDS)
         now = time.monotonic()
         for group in groups:
             if group.group_id in found:

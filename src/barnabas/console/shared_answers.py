@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 FRESH_SECONDS = 0.4
-"""Lag may be 2 s old in all, and what the collector has is up to 1.5 s old."""
+"""Lag may be 2 s old in all, and what the collector has is up to 1.5 s old (`collector`)."""
 MOST = 500
 
 

@@ -60,6 +60,18 @@ def test_groups(command: Any, kafka: QuickKafka) -> None:
     assert command("group delete readers").out == "deleted readers\n"
 
 
+def test_monitor(command: Any, kafka: QuickKafka) -> None:
+    command("topic create watched -p 2")
+    produce_all(kafka.bootstrap, "watched", [b"x"] * 5)
+    command("group reset-offsets watchers --topic watched --to-offset 2 --execute")
+    found = command("monitor --once --json").json
+    assert (found["error"], found["brokers_count"]) == (None, 1)
+    (topic,) = (each for each in found["topics"] if each["name"] == "watched")
+    (group,) = (each for each in found["groups"] if each["name"] == "watchers")
+    assert (topic["records"], topic["partitions"], group["state"]) == (5, 2, "Empty")
+    assert group["lag"] == topic["lag"] and 0 < group["lag"] <= 5
+
+
 def test_the_cluster_and_transactions(command: Any, kafka: QuickKafka) -> None:
     described = command("cluster describe --features")
     assert ["1", kafka.bootstrap, "-", "no"] in described.rows

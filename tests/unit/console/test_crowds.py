@@ -17,10 +17,17 @@ pytest.importorskip("pyarrow", reason="the console needs pyarrow")
 from console_client import Visitor, run_console
 
 from barnabas import Producer
+from barnabas.console import collector, shared_answers
+from barnabas.console.api import messages
 from barnabas.console.console import Console
+from barnabas.console.scan import ROWS_PER_EVENT
 from barnabas.console.searches import MOST, MOST_PER_SESSION, Searches, TooManySearches
 from barnabas.console.shared_answers import SharedAnswers
 from barnabas.testing import Broker
+
+
+def test_lag_is_at_most_two_seconds_old() -> None:
+    assert collector.FRESH_SECONDS + collector.ENDS_SECONDS + shared_answers.FRESH_SECONDS <= 2.0
 
 
 class TestSharedAnswers:
@@ -182,6 +189,34 @@ def test_a_crowd_of_live_tabs_gets_told(broker: Broker) -> None:
         for task in tabs:
             task.cancel()
         await asyncio.gather(*tabs, return_exceptions=True)
+
+    run_console({"bootstrap.servers": broker.bootstrap}, work)
+
+
+def test_a_browser_that_takes_nothing_loses_its_search(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "SLOWEST_SECONDS", 0.3)
+    broker.create_topic("many", 1)
+    with Producer(broker.bootstrap) as producer:
+        for number in range(10_000):
+            producer.send("many", b"%d" % number)
+        producer.flush()
+
+    async def work(visitor: Visitor, console: Console) -> None:
+        goes_on, chunks = asyncio.Event(), 0
+
+        class Slow(Visitor):
+            async def on_message(self, message: Any) -> None:
+                nonlocal chunks
+                chunks += 1
+                if chunks == 3:
+                    await goes_on.wait()
+
+        search = asyncio.create_task(Slow(visitor.app).get("/api/topics/many/messages?start=oldest&limit=10000"))
+        while chunks < 3 or console.searches._running:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        goes_on.set()
+        response = await search
+        assert 0 < len(rows_of(response.body)) <= (messages.EVENTS_AHEAD + 3) * ROWS_PER_EVENT, "no more was kept"
 
     run_console({"bootstrap.servers": broker.bootstrap}, work)
 

@@ -36,6 +36,8 @@ PARTS = ("key", "value")
 CSV_COLUMNS = ("partition", "offset", "timestamp", *PARTS, "headers")
 LARGEST_PAGE = 10_000
 MOST_EXPORTED = 1_000_000
+FETCH_BYTES = str(16 << 20)
+"""Of a topic with many partitions: eight searches fit into the memory of the console."""
 EVENTS_AHEAD = 8
 """What the browser has not taken yet; then the search waits for it."""
 
@@ -95,7 +97,7 @@ async def found_in(
 
     def run() -> None:
         try:
-            with console.clients.blocking_consumer(fetch_max_wait_ms="100") as consumer:
+            with console.clients.blocking_consumer(fetch_max_wait_ms="100", fetch_max_bytes=FETCH_BYTES) as consumer:
                 Scan(consumer, wanted, emit, row, stop).run()
         except KafkaError as error:
             emit("fault", {"message": error.message})
@@ -112,7 +114,12 @@ async def found_in(
         return
     try:
         while True:
-            kind, content = await queue.get()
+            try:
+                kind, content = await asyncio.wait_for(queue.get(), 1.0)
+            except TimeoutError:
+                if work.done():
+                    return  # the search has given up: nobody took what it found
+                continue
             yield kind, content
             if kind in ("done", "fault"):
                 return

@@ -15,8 +15,8 @@ from barnabas.console.view import ClusterView, GroupView
 from barnabas.errors import KafkaError
 
 FRESH_SECONDS = 5.0
-SHARE = 20.0
-"""A look that took a second is good for 20."""
+SHARE = 60.0
+"""A look that took a second is good for 60."""
 CALL_SECONDS = 5.0
 
 
@@ -28,6 +28,8 @@ class Visible:
 
     def view_of(self, view: ClusterView) -> ClusterView:
         """The same moment, without what is not visible."""
+        if view.topics.keys() <= self.topics and view.groups.keys() <= self.groups:
+            return view
         topics = {name: topic for name, topic in view.topics.items() if name in self.topics}
         groups = {name: self._group(group) for name, group in view.groups.items() if name in self.groups}
         log_dirs = {
