@@ -98,10 +98,10 @@ def fill(cluster: Cluster, checkpoint: str) -> None:
     source = random.Random(7)
     names = ["orders", "payments", "shipments", "clicks", "inventory", "dwd_order_info", "dim_user_info", "ods_dirty"]
     for name in names:
-        cluster.create_topic(name, 6 if name in ("orders", "clicks") else 3, replication_factor=3)
+        cluster.create_topic(name, 6 if name in ("orders", "clicks") else 3, replication_factor=2)
     with Admin(cluster.bootstrap) as admin:
-        admin.create_topic("orders.delayed", 1, 3, {"delay.target.topic": "orders"})
-        admin.create_topic("ods_base_db_m", 3, 3)
+        admin.create_topic("orders.delayed", 1, 2, {"delay.target.topic": "orders"})
+        admin.create_topic("ods_base_db_m", 3, 2)
         for user in ("alice", "billing", "warehouse"):
             change = ScramUpsertion(user=user, password="secret", mechanism=ScramMechanism.SCRAM_SHA_512)
             admin.alter_user_scram_credentials([change])
@@ -139,7 +139,7 @@ def fill(cluster: Cluster, checkpoint: str) -> None:
         with Consumer(cluster.bootstrap, group_id=group) as consumer:
             consumer.assign([(topic, 0), (topic, 1), (topic, 2)])
             consumer.commit({(topic, 0): done, (topic, 1): done, (topic, 2): done})
-    open_transaction = Producer(cluster.bootstrap, transactional_id="billing-1")
+    open_transaction = Producer(cluster.bootstrap, transactional_id="billing-1", transaction_timeout_ms=600_000)
     open_transaction.begin_transaction()
     open_transaction.send("payments", b"held").result()
     pipeline_files(checkpoint)
@@ -252,6 +252,9 @@ def main() -> None:
     authorizer = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
+        "offsets.topic.replication.factor": "2",
+        "transaction.state.log.replication.factor": "2",
+        "transaction.state.log.min.isr": "1",
     }
     wanted = (
         {
