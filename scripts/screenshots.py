@@ -73,11 +73,9 @@ PAGES = {
     "alarms": "/alarms",
 }
 IN_DOCS = {
-    "overview": ("light", 1280),
     "topics": ("light", 1280),
     "message": ("dark", 1280),
     "topic-statistics": ("light", 1280),
-    "group": ("light", 1280),
     "brokers": ("light", 1280),
     "reassign": ("light", 1280),
     "transactions": ("light", 1280),
@@ -90,18 +88,24 @@ IN_DOCS = {
     "capacity": ("light", 1280),
     "alarms": ("light", 1280),
     "topics-phone": ("dark", 390),
+    # At the end, when there is some history.
+    "group": ("light", 1280),
+    "overview": ("light", 1280),
 }
 
 
-def fill(cluster: Cluster, checkpoint: str) -> None:
-    """Topics with records, groups that lag, users, rules, quotas, delayed messages, and the files of a pipeline."""
+def fill(cluster: Cluster, checkpoint: str) -> Producer:
+    """Topics with records, groups that lag, users, rules, quotas, delayed messages, and the files of a pipeline.
+
+    The producer has a transaction open.
+    """
     source = random.Random(7)
     names = ["orders", "payments", "shipments", "clicks", "inventory", "dwd_order_info", "dim_user_info", "ods_dirty"]
     for name in names:
-        cluster.create_topic(name, 6 if name in ("orders", "clicks") else 3, replication_factor=3)
+        cluster.create_topic(name, 6 if name in ("orders", "clicks") else 3, replication_factor=2)
     with Admin(cluster.bootstrap) as admin:
-        admin.create_topic("orders.delayed", 1, 3, {"delay.target.topic": "orders"})
-        admin.create_topic("ods_base_db_m", 3, 3)
+        admin.create_topic("orders.delayed", 1, 2, {"delay.target.topic": "orders"})
+        admin.create_topic("ods_base_db_m", 3, 2)
         for user in ("alice", "billing", "warehouse"):
             change = ScramUpsertion(user=user, password="secret", mechanism=ScramMechanism.SCRAM_SHA_512)
             admin.alter_user_scram_credentials([change])
@@ -139,10 +143,11 @@ def fill(cluster: Cluster, checkpoint: str) -> None:
         with Consumer(cluster.bootstrap, group_id=group) as consumer:
             consumer.assign([(topic, 0), (topic, 1), (topic, 2)])
             consumer.commit({(topic, 0): done, (topic, 1): done, (topic, 2): done})
-    open_transaction = Producer(cluster.bootstrap, transactional_id="billing-1")
+    open_transaction = Producer(cluster.bootstrap, transactional_id="billing-1", transaction_timeout_ms=600_000)
     open_transaction.begin_transaction()
     open_transaction.send("payments", b"held").result()
     pipeline_files(checkpoint)
+    return open_transaction
 
 
 def rules() -> list[AclBinding]:
@@ -226,7 +231,7 @@ def traffic(bootstrap: str) -> Iterator[None]:
 
 
 def open_page(browser: Browser, address: str, name: str, scheme: str, width: int) -> Page:
-    page = browser.new_page(viewport={"width": width, "height": 840}, color_scheme=scheme)  # type: ignore[arg-type]
+    page = browser.new_page(viewport={"width": width, "height": 760}, color_scheme=scheme)  # type: ignore[arg-type]
     page.set_default_timeout(60_000)
     page.on("pageerror", lambda error: print(f"{name}: {error}"))
     page.on("console", lambda message: print(f"{name}: {message.text}") if message.type == "error" else None)
@@ -252,6 +257,9 @@ def main() -> None:
     authorizer = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
+        "offsets.topic.replication.factor": "2",
+        "transaction.state.log.replication.factor": "2",
+        "transaction.state.log.min.isr": "1",
     }
     wanted = (
         {
@@ -265,7 +273,7 @@ def main() -> None:
     if options.only:
         wanted = {name: how for name, how in wanted.items() if how[0] in options.only}
     with tempfile.TemporaryDirectory() as checkpoint, Cluster(3, authorizer) as cluster, QuietNetwork() as network:
-        fill(cluster, checkpoint)
+        open_transaction = fill(cluster, checkpoint)
         listener = network.listen()
         with (
             RunningConsole(cluster.bootstrap, listener=listener, pipelines=(checkpoint,)) as console,
@@ -278,6 +286,8 @@ def main() -> None:
                 page = open_page(browser, console.address, page_name, scheme, width)
                 page.screenshot(path=folder / f"{name}.png")
                 page.close()
+        open_transaction.abort_transaction()
+        open_transaction.close()
 
 
 if __name__ == "__main__":

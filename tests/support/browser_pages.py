@@ -34,6 +34,12 @@ class Watched:
         self.silent = silent
         self._page.goto(self._address + path)
 
+    def visit(self, path: str) -> None:
+        """Without loading the page again, as a link in it does."""
+        self._page.evaluate(
+            "path => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }", path
+        )
+
     def _on_dialog(self, dialog: Any) -> None:
         if self.accepts_dialogs:
             dialog.accept()
@@ -52,7 +58,7 @@ class Watched:
         title = self._page.title()
         self._context.close()
         assert title != "stolen"
-        assert self.faults == []
+        assert not self.faults, "\n".join(self.faults)
 
 
 def too_wide(page: Any) -> list[str]:
@@ -72,7 +78,8 @@ def why_no_axe() -> str | None:
 
 def axe_faults(page: Any) -> list[str]:
     """Violations of the accessibility rules, as "rule: element"."""
-    page.evaluate(AXE.read_text())
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
     found = page.evaluate(
         "rules => axe.run(document, {runOnly: {type: 'tag', values: rules}, resultTypes: ['violations']})", RULES
     )

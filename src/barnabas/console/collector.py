@@ -74,9 +74,10 @@ class Collector:
             self._tasks.append(asyncio.create_task(self._repeat(work, seconds)))
 
     async def close(self) -> None:
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._metadata.close()
         await self._times.close()
 
@@ -104,6 +105,17 @@ class Collector:
                 await self._describe(old)
                 await self._find_times(old)
                 sum_lags(self.view)
+
+    async def ensure_groups_within(self, ids: Collection[str], seconds: float) -> None:
+        """The same, but what takes longer goes on by itself: a page had better show what is known."""
+        task = asyncio.create_task(self.ensure_groups(ids))
+        self._tasks.append(task)
+        task.add_done_callback(self._tasks.remove)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        for each in done:
+            each.result()
+        if not done:
+            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
     # --- the sweeps ---
     async def _repeat(self, work: Callable[[], Awaitable[None]], seconds: float) -> None:

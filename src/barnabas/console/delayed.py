@@ -120,7 +120,7 @@ def _pending(rows: dict[int, dict[str, Any]]) -> list[tuple[int, dict[str, Any]]
 
 
 def _record(row: dict[str, Any]) -> Record:
-    headers = [(each["key"], each["value"]) for each in row["headers"] or ()]
+    headers = tuple((each["key"], each["value"]) for each in row["headers"] or ())
     return Record(
         offset=row["offset"],
         timestamp=int(row["timestamp"].timestamp() * 1000),

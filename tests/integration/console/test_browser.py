@@ -134,7 +134,7 @@ def test_every_page_shows_its_data(world: World, scheme: str, width: int) -> Non
     page = world.open("/", scheme=scheme, width=width)
     faults: dict[str, list[str]] = {}
     for path, text in PAGES.items():
-        page.go(path)
+        page.visit(path)
         expect(page.locator("main").get_by_text(text).first).to_be_visible()
         expect(page.locator("main")).not_to_contain_text("Loading …")
         faults.setdefault(path, []).extend(too_wide(page))

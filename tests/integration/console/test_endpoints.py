@@ -207,6 +207,7 @@ def test_transactions(console: RunningConsole, bootstrap: str) -> None:
 def test_a_hanging_transaction_is_found_and_aborted(console: RunningConsole, bootstrap: str) -> None:
     with Admin(bootstrap) as admin:
         admin.create_topic("stuck", 1, 1)
+        soon(lambda: admin.describe_topic("stuck"))
         leader = admin.describe_topic("stuck").partitions[0].leader
         address = next(each.node.address for each in admin.describe_cluster().brokers if each.node.id == leader)
     old = time.time_ns() // 1_000_000 - 3_600_000

@@ -18,6 +18,8 @@ SORTS = {
     "producerId": lambda each: each.producer_id,
 }
 SHOWN_PARTITIONS = 50
+OPEN = {TransactionState.ONGOING, TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT}
+"""Coordinators remember when the others began, too."""
 
 
 async def list_transactions(console: Console, request: Request) -> Any:
@@ -38,7 +40,7 @@ async def list_transactions(console: Console, request: Request) -> Any:
     rows = []
     for each in shown:
         more = described.get(each.transactional_id)
-        started = more.start_time_ms if more else None
+        started = more.start_time_ms if more and each.state in OPEN else None
         partitions = sorted(more.partitions) if more else []
         rows.append(
             {

@@ -15,10 +15,10 @@ export function Brokers() {
     <${Problem} text=${error || data?.error} />${act.say}
     ${off > 0 && html`<div class="note warn">${count(off)} partitions are not led by their preferred replica.</div>`}
     <${Table} label="Brokers" empty="No brokers" id=${(b) => b.id} rows=${data?.items} columns=${[
-    ["Id", (b) => brokerLink(b.id), { num: true }], ["Address", (b) => html`${b.address || "–"}${b.isController && html` <${Chip} text="controller" />`}`, { cls: "name" }], ["State", (b) => html`<${Chip} text=${b.state} />`], ["Rack", (b) => b.rack ?? "–"],
+    ["Id", (b) => brokerLink(b.id), { num: true }], ["Address", (b) => html`${b.address || "–"}${b.rack && html` <span class="soft">rack ${b.rack}</span>`}`, { cls: "name" }], ["State", (b) => html`<${Chip} text=${b.state} />${b.isController && html` <${Chip} text="controller" />`}`],
     ["Leaders", (b) => html`<${Meter} share=${total ? b.leaders / total : 0} text=${count(b.leaders)} label=${"Share of leaders of broker " + b.id} />`], ["Replicas", (b) => count(b.replicas), { num: true }],
     ["Out of sync", (b) => b.outOfSync ? html`<b class="bad">${count(b.outOfSync)}</b>` : "–", { num: true }],
-    ["Records/s", (b) => rate(b.rate), { num: true }], ["Bytes/s", (b) => bytes(b.byteRate), { num: true }], ["Logs", (b) => bytes(b.sizeBytes), { num: true }], ["Disk", (b) => disk(b, "broker " + b.id)]]} />`;
+    ["Records/s", (b) => html`${rate(b.rate)}<div class="soft">${bytes(b.byteRate)}/s</div>`, { num: true }], ["Logs", (b) => bytes(b.sizeBytes), { num: true }], ["Disk", (b) => disk(b, "broker " + b.id)]]} />`;
 }
 
 export function Broker({ id }) {

@@ -59,8 +59,8 @@ export function Chart({ title, series, format = count }) {
       hooks: { setCursor: [(u) => setAt(u.cursor.idx ?? null)] },
       scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, 4) * 1.15] } },
       axes: [{ ...axis, space: 80, values: (_, all) => all.map((time) => when(time * 1000).slice(...(all.at(-1) - all[0] > 172800 ? [5, 10] : all.at(-1) - all[0] > 600 ? [11, 16] : [11, 19]))) }, { ...axis, size: 64, values: (_, all) => all.map(format) }],
-      series: [{}, { stroke: () => colour("accent"), fill: () => colour("wash"), width: 2, points: { show: false } }] }, points, box.current);
-    const sized = new ResizeObserver(() => plot.current?.setSize({ width: box.current.clientWidth || 300, height: 170 }));
+      series: [{}, { stroke: () => colour("accent"), fill: () => colour("wash"), width: 2, points: { size: 4 } }] }, points, box.current);
+    const sized = new ResizeObserver(() => box.current && plot.current?.setSize({ width: box.current.clientWidth || 300, height: 170 }));
     sized.observe(box.current);
     plot.current.stop = () => sized.disconnect();
   }, [data]);
