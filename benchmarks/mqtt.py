@@ -23,7 +23,6 @@ from mqtt_process import Mosquitto, MqttBarnabas, has_mosquitto, wait_for_port
 from server_process import free_port
 
 from barnabas.mqtt.codec import encode
-from barnabas.mqtt.packet_reader import packet_bytes
 from barnabas.mqtt.packets import V311, Connect, Publish
 
 PAYLOAD = b"x" * 100

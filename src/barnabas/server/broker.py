@@ -28,7 +28,7 @@ from barnabas.server.cluster_membership import InconsistentClusterIdError
 from barnabas.server.controlled_shutdown import hand_over_leaders
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
-from barnabas.server.listener_kinds import mqtt_gateway
+from barnabas.server.listener_kinds import Gateway, mqtt_gateway
 from barnabas.server.listener_security import ListenerSecurity
 from barnabas.server.metrics.elections import ElectionCounter
 from barnabas.server.metrics.endpoint import MetricsEndpoint
@@ -135,6 +135,11 @@ class Broker:
     @property
     def config(self) -> BrokerConfig:
         return self.settings.config
+
+    @property
+    def mqtt(self) -> Gateway | None:
+        """What serves MQTT clients, if there is a listener for them."""
+        return self._mqtt
 
     @property
     def node_id(self) -> NodeId:

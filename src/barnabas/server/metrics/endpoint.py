@@ -15,7 +15,14 @@ from barnabas.config.monitoring import MetricsAddress
 from barnabas.net.deferred import Deferred
 from barnabas.net.http_request import HttpRequest, HttpResponse, text_response
 from barnabas.net.http_server import HttpServer
-from barnabas.server.metrics.broker_series import LoopIdleness, add_broker, add_process, add_requests, add_traffic
+from barnabas.server.metrics.broker_series import (
+    LoopIdleness,
+    add_broker,
+    add_mqtt,
+    add_process,
+    add_requests,
+    add_traffic,
+)
 from barnabas.server.metrics.exposition import OPEN_METRICS, TEXT, Samples
 from barnabas.server.metrics.group_series import add_groups
 from barnabas.server.metrics.lag_time import LagTimes
@@ -133,4 +140,5 @@ class MetricsEndpoint:
         yield from add_groups(samples, broker, self._times)
         yield from add_requests(samples, broker)
         add_broker(samples, broker, self._idleness)
+        add_mqtt(samples, broker)
         add_process(samples, figures)
