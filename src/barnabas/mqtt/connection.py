@@ -151,6 +151,7 @@ class MqttConnection:
     def flush(self) -> None:
         if self._stream.output and not self._stream.writing and not self.closed:
             self._stream.write()
+            self._wake_readers()
 
     def finish(self) -> None:
         """The broker stops: take leave, then close."""
@@ -212,6 +213,9 @@ class MqttConnection:
 
     def on_writable(self) -> None:
         self._stream.write()
+        self._wake_readers()
+
+    def _wake_readers(self) -> None:
         if self.egress is not None and not self.is_congested:
             self.egress.wake()
 
