@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,7 +24,6 @@ from mqtt_process import Mosquitto, MqttBarnabas, has_mosquitto, wait_for_port
 from server_process import free_port
 
 from barnabas.mqtt.codec import encode
-from barnabas.mqtt.packet_reader import packet_bytes
 from barnabas.mqtt.packets import V311, Connect, Publish
 
 PAYLOAD = b"x" * 100
@@ -145,7 +145,8 @@ def main() -> None:
         brokers: dict[str, Any] = {"barnabas": MqttBarnabas(Path(directory, "barnabas")).start()}
         if has_mosquitto():
             brokers["mosquitto"] = Mosquitto(Path(directory, "mosquitto")).start()
-        brokers["amqtt"] = Amqtt(Path(directory)).start()
+        if find_spec("amqtt") is not None:  # pip install amqtt
+            brokers["amqtt"] = Amqtt(Path(directory)).start()
         try:
             measure(brokers, arguments)
         finally:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the foreign programs that the tests run: kcat, PostgreSQL, etcd, ZooKeeper, Apache Kafka with Kafka Streams,
-# franz-go, kafkajs, and for the console Chromium and axe-core. Quick when everything is there.
+# franz-go, kafkajs, mosquitto, mqtt.js, and for the console Chromium and axe-core. Quick when everything is there.
 # What cannot be installed is reported in one line and the exit status stays 0: the tests that need it skip with a reason.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,8 +11,8 @@ mkdir -p "$build"
 say() {
   if [ -z "${announced:-}" ]; then
     announced=1
-    echo "foreign: the tests run other programs: kcat, PostgreSQL, etcd and Chromium (apt-get), the jars of Apache Kafka and"
-    echo "foreign: ZooKeeper (Maven), franz-go (Go), kafkajs and axe-core (npm). About 700 MB, once, in the system and in .build."
+    echo "foreign: the tests run other programs: kcat, PostgreSQL, etcd, mosquitto and Chromium (apt-get), the jars of Apache Kafka"
+    echo "foreign: and ZooKeeper (Maven), franz-go (Go), kafkajs, mqtt.js and axe-core (npm). About 700 MB, once, in the system and in .build."
     echo "foreign: 'make test FOREIGN=0' does without them."
   fi
   echo "foreign: $*"
@@ -85,6 +85,24 @@ install_chromium() {
   fi
 }
 
+install_mosquitto() {
+  { { have mosquitto || [ -x /usr/sbin/mosquitto ]; } && have mosquitto_pub; } && return
+  if ! have apt-get || [ "$(id -u)" != 0 ]; then
+    say "mosquitto is missing and cannot be installed here (needs apt-get as root); its tests will skip"
+    return
+  fi
+  say "installing mosquitto with apt-get"
+  # Only its programs, as with etcd.
+  local policy=/usr/sbin/policy-rc.d made=
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && made=1
+  fi
+  if ! { apt-get update -qq && apt-get install -y -qq mosquitto mosquitto-clients; } >"$build/mosquitto.log" 2>&1; then
+    say "apt-get could not install mosquitto (see .build/mosquitto.log); its tests will skip"
+  fi
+  [ -z "$made" ] || rm -f "$policy"
+}
+
 # copy_jars SCOPE FOLDER
 copy_jars() {
   mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope="$1" -DoutputDirectory="$build/$2"
@@ -136,16 +154,16 @@ install_go() {
 
 install_node() {
   if ! have node || ! have npm; then
-    say "Node or npm is missing; the kafkajs test and the accessibility rules of the console's tests will skip"
+    say "Node or npm is missing; the tests with kafkajs and mqtt.js and the accessibility rules of the console's tests will skip"
     return
   fi
   done_for node "$here/node/package.json" && return
-  say "installing kafkajs and axe-core into .build/node"
+  say "installing kafkajs, mqtt.js and axe-core into .build/node"
   mkdir -p "$build/node" && cp "$here/node/package.json" "$build/node/"
   if npm install --prefix "$build/node" --no-package-lock --no-audit --no-fund --silent >"$build/node.log" 2>&1; then
     mark_done node "$here/node/package.json"
   else
-    say "npm could not install kafkajs and axe-core (see .build/node.log); their tests will skip"
+    say "npm could not install kafkajs, mqtt.js and axe-core (see .build/node.log); their tests will skip"
   fi
 }
 
@@ -153,6 +171,7 @@ install_kcat
 install_postgresql
 install_etcd
 install_chromium
+install_mosquitto
 install_kafka
 install_zookeeper
 install_go

@@ -46,6 +46,14 @@ class MqttClient:
         packet, self._data = self._data[:size], self._data[size:]
         return decode(memoryview(packet), self.version)
 
+    def read_to_end(self) -> None:
+        """Until the broker closes the connection, whatever it sends before."""
+        try:
+            while self._socket.recv(65536):
+                pass
+        except ConnectionError:
+            pass
+
     def expect(self, kind: type[Any]) -> Any:
         packet = self.receive()
         assert isinstance(packet, kind), packet

@@ -29,7 +29,7 @@ from barnabas.mqtt.packets import (
     Will,
 )
 from barnabas.mqtt.properties import Properties, Property, encode_properties, read_properties
-from barnabas.mqtt.reason_codes import MqttError, ReasonCode, malformed
+from barnabas.mqtt.reason_codes import MqttError, ReasonCode, UnsupportedVersionError, malformed
 from barnabas.mqtt.topics import check_topic_name
 from barnabas.mqtt.wire import (
     UINT16,
@@ -78,7 +78,7 @@ def _read_connect(view: memoryview, position: int, version: int, kind: PacketTyp
     name, position = read_binary(view, position)
     version, position = read_byte(view, position)
     if name != b"MQTT" or version not in (V311, V5):
-        raise MqttError(ReasonCode.UNSUPPORTED_PROTOCOL_VERSION, f"protocol {name!r}, version {version}")
+        raise UnsupportedVersionError(name, version)
     flags, position = read_byte(view, position)
     keep_alive, position = read_uint16(view, position)
     will_flag, will_qos, will_retain = flags & 4, flags >> 3 & 3, bool(flags & 0x20)

@@ -30,7 +30,7 @@ from barnabas.mqtt.packets import (
 )
 from barnabas.mqtt.properties import Properties, Property
 from barnabas.mqtt.publishing import Publishing
-from barnabas.mqtt.reason_codes import CONNACK_311, MqttError, ReasonCode, malformed, reason_of
+from barnabas.mqtt.reason_codes import CONNACK_311, MqttError, ReasonCode, UnsupportedVersionError, malformed, reason_of
 from barnabas.mqtt.routes import QOS_0, QOS_1
 from barnabas.net.context import ConnectionContext
 from barnabas.net.settings import Listener
@@ -151,6 +151,7 @@ class MqttConnection:
     def flush(self) -> None:
         if self._stream.output and not self._stream.writing and not self.closed:
             self._stream.write()
+            self._wake_readers()
 
     def finish(self) -> None:
         """The broker stops: take leave, then close."""
@@ -212,6 +213,9 @@ class MqttConnection:
 
     def on_writable(self) -> None:
         self._stream.write()
+        self._wake_readers()
+
+    def _wake_readers(self) -> None:
         if self.egress is not None and not self.is_congested:
             self.egress.wake()
 
@@ -266,7 +270,10 @@ class MqttConnection:
 
     def _refuse(self, error: MqttError) -> None:
         logger.info("%r: %s: closing", self, error)
-        if self._established is None and not self.closed:
+        if isinstance(error, UnsupportedVersionError):
+            self.version = V311 if error.version < V5 else V5
+        answers = self._connect is not None or isinstance(error, UnsupportedVersionError)
+        if answers and self._established is None and not self.closed:
             code = CONNACK_311.get(error.code) if self.version == V311 else int(error.code)
             if code is not None:
                 self._stream.output.add_bytes(encode(Connack(code=code), self.version))

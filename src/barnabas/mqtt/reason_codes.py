@@ -74,6 +74,14 @@ class MqttError(ProtocolError):
         self.code = code
 
 
+class UnsupportedVersionError(MqttError):
+    """`version` of CONNECT is another one than ours."""
+
+    def __init__(self, protocol: bytes, version: int) -> None:
+        super().__init__(ReasonCode.UNSUPPORTED_PROTOCOL_VERSION, f"protocol {protocol!r}, version {version}")
+        self.version = version
+
+
 def malformed(message: str) -> MqttError:
     return MqttError(ReasonCode.MALFORMED_PACKET, message)
 

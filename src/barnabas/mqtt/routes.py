@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from barnabas.errors import ErrorCode
-from barnabas.mqtt.ingest import OVERHEAD_BYTES, Ingest, OnPublished, encoded_key
+from barnabas.mqtt.ingest import OVERHEAD_BYTES, Ingest, OnPublished, PartitionQueue, encoded_key
 from barnabas.mqtt.packets import V5, PacketType, Publish
 from barnabas.mqtt.record_headers import headers_of
 from barnabas.records.builder import encode_headers
@@ -53,7 +53,7 @@ def take_run(
     It stops at whatever is not plain, has no route yet, or is not there as a whole.
     """
     end, taken = len(data), 0
-    touched = {}
+    touched: dict[Route, PartitionQueue] = {}
     while taken < count and end - position >= FEWEST_BYTES:
         first, size, start = data[position], data[position + 1], position + 2
         if first != QOS_0 and first != QOS_1:

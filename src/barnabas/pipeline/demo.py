@@ -28,6 +28,7 @@ from barnabas.client.admin.types import OffsetSpec
 from barnabas.errors import KafkaError
 from barnabas.pipeline.demo_check import TopicCheck, check, expected_rows, found_rows
 from barnabas.pipeline.demo_reading import ReadingError, RecordCounter
+from barnabas.pipeline.demo_sensors import FLEET, RULES, Sensors, free_port
 from barnabas.pipeline.demo_table import Board
 from barnabas.pipeline.java import why_no_java
 from barnabas.pipeline.routing import Routing, parse_routing
@@ -102,6 +103,7 @@ class Demo:
         self._processes: list[ChildProcess] = []
         self._bootstrap = ""
         """The broker's address, once it listens."""
+        self._sensors: Sensors | None = None
 
     def __enter__(self) -> "Demo":
         return self
@@ -110,6 +112,8 @@ class Demo:
         """Last started, first stopped. A second Ctrl-C does not interrupt it."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
+        if self._sensors is not None:
+            self._sensors.stop()
         while self._processes:
             self._stop(self._processes[-1])
 
@@ -121,6 +125,7 @@ class Demo:
         _say(f"broker on {self._bootstrap}, data in {self._folder / 'broker'}")
         pipeline = self._start_pipeline()
         generator = self._start_generator()
+        self._start_sensors()
         admin = Admin(self._bootstrap)
         with contextlib.closing(admin), RecordCounter(self._bootstrap, self._topics) as counter:
             try:
@@ -150,8 +155,11 @@ class Demo:
         """0: any free port."""
         data = self._folder / "broker"
         # The check needs every row of the dimensions, not only the newest.
-        settings = ("--set", "log.cleaner.enable=false")
-        arguments = ["server", "--listen", f"{HOST}:{port}", "--data-dir", str(data), *settings]
+        settings: tuple[str, ...] = ("--set", "log.cleaner.enable=false")
+        self._mqtt_port = free_port(HOST)
+        listeners = f"listeners=PLAINTEXT://{HOST}:{port},MQTT://{HOST}:{self._mqtt_port}"
+        settings += ("--set", listeners, "--set", f"mqtt.topic.rules={RULES}")
+        arguments = ["server", "--data-dir", str(data), *settings]
         broker = self._start("broker", arguments, signal.SIGTERM)
         self._wait_quietly(lambda: broker.has_printed(_READY))
         self._bootstrap = _READY.findall(broker.printed)[0]
@@ -210,6 +218,11 @@ class Demo:
         _say(f"generator: {options.rate:,.0f} records/s, {shares}, {until}")
         return generator
 
+    def _start_sensors(self) -> None:
+        self._sensors = Sensors(HOST, self._mqtt_port)
+        self._sensors.start()
+        _say(f"sensors: {FLEET} MQTT clients publish readings on {HOST}:{self._mqtt_port}")
+
     def _watch(
         self, servants: list[ChildProcess], generator: ChildProcess, admin: Admin, counter: RecordCounter
     ) -> None:
@@ -226,6 +239,11 @@ class Demo:
                     servant.check_running(may_be_done=False)
                 is_generated = generator.has_ended
                 generator.check_running(may_be_done=True)
+                if self._sensors is not None:
+                    if is_generated:
+                        self._sensors.stop()
+                    if self._sensors.error is not None:
+                        raise DemoError(f"the sensors cannot publish: {self._sensors.error}")
                 lags = _lags(admin)
                 now = time.monotonic()
                 phase = "the pipeline processes the rest" if is_generated else running

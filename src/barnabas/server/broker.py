@@ -30,7 +30,7 @@ from barnabas.server.delegation_tokens import DelegationTokens
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.joining import why_not_to_join
-from barnabas.server.listener_kinds import mqtt_gateway
+from barnabas.server.listener_kinds import Gateway, mqtt_gateway
 from barnabas.server.listener_security import ListenerSecurity
 from barnabas.server.metrics.elections import ElectionCounter
 from barnabas.server.metrics.endpoint import MetricsEndpoint
@@ -141,6 +141,11 @@ class Broker:
     @property
     def config(self) -> BrokerConfig:
         return self.settings.config
+
+    @property
+    def mqtt(self) -> Gateway | None:
+        """What serves MQTT clients, if there is a listener for them."""
+        return self._mqtt
 
     @property
     def node_id(self) -> NodeId:

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 
 class Gateway(Protocol):
+    publish_count: int
+    delivery_count: int
+
+    @property
+    def connection_count(self) -> int: ...
+    @property
+    def in_flight_count(self) -> int: ...
+    @property
+    def session_count(self) -> int: ...
+
     def connect(
         self, context: ConnectionContext, channel: Channel, peer: tuple[str, int], listener: Listener, /
     ) -> ServedConnection: ...

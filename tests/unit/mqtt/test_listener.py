@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from urllib.request import urlopen
 
 import pytest
 
@@ -110,9 +111,50 @@ def test_a_second_client_with_the_same_id_takes_over(broker: Broker) -> None:
 def test_the_first_packet_must_be_connect(broker: Broker) -> None:
     early = Client(broker, V5)
     early.send(Ping(PacketType.PINGREQ))
-    answer = early.receive()
-    assert isinstance(answer, Connack) and answer.code == ReasonCode.PROTOCOL_ERROR
+    assert early.receive() is None
     early.close()
+
+
+@pytest.mark.parametrize(
+    ("connect", "answer"),
+    [
+        (b"\x10\x0e\x00\x06MQIsdp\x03\x02\x00\x3c\x00\x00", b"\x20\x02\x00\x01"),
+        (b"\x10\x0c\x00\x04MQTT\x06\x02\x00\x3c\x00\x00", b"\x20\x03\x00\x84\x00"),
+        (b"\x10\x0c\x00\x04MQTX\x04\x02\x00\x3c\x00\x00", b"\x20\x02\x00\x01"),
+    ],
+)
+def test_other_versions_are_told_so_as_they_read_it(broker: Broker, connect: bytes, answer: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", broker.mqtt_port), timeout=60) as client:
+        client.sendall(connect)
+        received = b""
+        while data := client.recv(100):
+            received += data
+    assert received == answer
+
+
+def test_clients_and_messages_are_counted() -> None:
+    settings = {"listeners": "PLAINTEXT://127.0.0.1:0,MQTT://127.0.0.1:0", "metrics.listener": "127.0.0.1:0"}
+    with Broker(settings) as broker:
+        reader, writer = connected(broker, V5, "reader"), connected(broker, V5, "writer")
+        reader.send(Subscribe(packet_id=1, filters=[("count/+", SubscriptionOptions(1))]))
+        assert isinstance(reader.receive(), SubscriptionAck)
+        for number in range(1, 4):
+            writer.send(Publish(topic="count/x", payload=b"x", qos=1, packet_id=number))
+            assert isinstance(writer.receive(), Ack)
+            assert isinstance(reader.receive(), Publish)
+        host, port = broker.metrics_address
+        with urlopen(f"http://{host}:{port}/metrics", timeout=60) as response:
+            lines = dict(line.rsplit(" ", 1) for line in response.read().decode().splitlines() if line[:1] != "#")
+        found = {name: float(value) for name, value in lines.items() if name.startswith("barnabas_mqtt_")}
+        assert found == {
+            "barnabas_mqtt_connections": 2,
+            "barnabas_mqtt_sessions": 0,
+            "barnabas_mqtt_in_flight": 3,
+            "barnabas_mqtt_publishes_total": 3,
+            "barnabas_mqtt_deliveries_total": 3,
+        }
+        reader.close()
+        writer.close()
 
 
 @pytest.mark.parametrize("version", [V311, V5])

@@ -247,3 +247,26 @@ def test_the_session_of_another_user_is_not_taken_over() -> None:
         bob.nothing_more()
         ann.close()
         bob.close()
+
+
+def test_qos_2_reaches_a_subscriber_once_although_the_broker_is_killed(tmp_path: Path) -> None:
+    """The packet id is stored before PUBLISH goes out, PUBREC before PUBREL."""
+    broker = Broker(SETTINGS, data_dir=tmp_path).start()
+    try:
+        reader = connected(broker.mqtt_port, "stepwise", clean=False, expiry=1000)
+        reader.subscribe("stepwise", qos=2)
+        with closing(connected(broker.mqtt_port, "writer")) as writer:
+            for number in range(2):
+                writer.publish("stepwise", b"%d" % number, qos=2, packet_id=number + 1)
+        first, second = reader.expect(Publish), reader.expect(Publish)
+        reader.ack(first, PacketType.PUBREC)
+        assert reader.expect(Ack).type is PacketType.PUBREL
+        broker.kill()
+        broker.start()
+        reader = resumed(broker, "stepwise")
+        assert reader.expect(Ack) == Ack(type=PacketType.PUBREL, packet_id=first.packet_id)
+        again = reader.expect(Publish)
+        assert (again.payload, again.packet_id, again.dup) == (b"1", second.packet_id, True)
+        reader.close()
+    finally:
+        broker.stop()

@@ -15,7 +15,14 @@ from barnabas.config.monitoring import MetricsAddress
 from barnabas.net.deferred import Deferred
 from barnabas.net.http_request import HttpRequest, HttpResponse, text_response
 from barnabas.net.http_server import HttpServer
-from barnabas.server.metrics.broker_series import LoopIdleness, add_broker, add_process, add_requests, add_traffic
+from barnabas.server.metrics.broker_series import (
+    LoopIdleness,
+    add_broker,
+    add_mqtt,
+    add_process,
+    add_requests,
+    add_traffic,
+)
 from barnabas.server.metrics.client_series import add_clients
 from barnabas.server.metrics.exposition import OPEN_METRICS, TEXT, Samples
 from barnabas.server.metrics.group_series import add_groups
@@ -135,4 +142,5 @@ class MetricsEndpoint:
         yield from add_requests(samples, broker)
         add_broker(samples, broker, self._idleness)
         yield from add_clients(samples, broker)
+        add_mqtt(samples, broker)
         add_process(samples, figures)

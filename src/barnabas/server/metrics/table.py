@@ -237,8 +237,16 @@ def _clients() -> list[Metric]:
     ]
 
 
-TABLE: Final = {
-    row.name: row
-    for part in (_cluster, _partitions, _traffic, _groups, _requests, _broker, _clients, _process)
-    for row in part()
-}
+def _mqtt() -> list[Metric]:
+    broker = Source.BROKER
+    return [
+        Metric("barnabas_mqtt_connections", GAUGE, (), "MQTT clients that are connected.", broker),
+        Metric("barnabas_mqtt_sessions", GAUGE, (), "MQTT sessions that are stored, of the cluster.", broker),
+        Metric("barnabas_mqtt_in_flight", GAUGE, (), "MQTT messages that wait for an acknowledgement.", broker),
+        Metric("barnabas_mqtt_publishes_total", COUNTER, (), "Messages that MQTT clients have published.", broker),
+        Metric("barnabas_mqtt_deliveries_total", COUNTER, (), "Messages sent to MQTT clients.", broker),
+    ]
+
+
+_PARTS: Final = (_cluster, _partitions, _traffic, _groups, _requests, _broker, _clients, _mqtt, _process)
+TABLE: Final = {row.name: row for part in _PARTS for row in part()}
