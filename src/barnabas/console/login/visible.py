@@ -124,3 +124,6 @@ class VisibleCollector:
     async def ensure_groups(self, ids: Collection[str], max_age: float | None = None) -> None:
         more = {} if max_age is None else {"max_age": max_age}
         await self._collector.ensure_groups([each for each in ids if each in self._visible.groups], **more)
+
+    async def ensure_groups_within(self, ids: Collection[str], seconds: float) -> None:
+        await self._collector.ensure_groups_within([each for each in ids if each in self._visible.groups], seconds)
