@@ -42,6 +42,8 @@ class Client:
         self.last_error = ErrorCode.NONE
         self.has_terminated = False
         self.expires_ms = 0
+        self.connection: Hashable = None
+        """The one that it was last heard on."""
         self.series = ClientSeries()
         self.resource: dict[str, str] = {}
         """What it has pushed of itself."""
@@ -95,6 +97,7 @@ class Clients:
         if previous is not None and previous != instance_id:
             self._remove(previous)
         self._by_connection[connection] = instance_id
+        client.connection = connection
         return client
 
     def may_ask(self, client: Client, now_ms: int) -> bool:
@@ -154,7 +157,7 @@ class Clients:
         instance_id = self._by_connection.pop(connection, None)
         if instance_id is not None:
             client = self._clients.get(instance_id)
-            if client is not None and not client.has_terminated:
+            if client is not None and client.connection is connection and not client.has_terminated:
                 self._remove(instance_id)
 
     def expire(self, now_ms: int) -> None:

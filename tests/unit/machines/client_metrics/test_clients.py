@@ -133,6 +133,16 @@ def test_values_go_with_the_connection_but_the_last_ones_stay_a_minute() -> None
     assert (len(clients), clients.series.count) == (0, 0)
 
 
+def test_a_client_that_has_connected_again_outlives_its_old_connection() -> None:
+    clients = clients_with()
+    clients.take(known(clients, connection="old"), PUSHED, 0)
+    known(clients, connection="new")
+    clients.on_closed("old")
+    assert (len(clients), clients.series.count) == (1, 1)
+    clients.on_closed("new")
+    assert len(clients) == 0
+
+
 def test_a_client_without_a_word_is_forgotten_after_three_intervals() -> None:
     clients = clients_with(**{"interval.ms": "100000"})
     clients.take(known(clients, 0), PUSHED, 0)
