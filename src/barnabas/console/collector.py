@@ -6,6 +6,7 @@ it is older than `FRESH_SECONDS` (`ensure_topics`, `ensure_groups`), however lon
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -82,10 +83,10 @@ class Collector:
         await self._times.close()
 
     async def refresh(self) -> None:
-        """After a change: metadata, sizes and groups, at once."""
-        await self._look_at_metadata()
-        await self._look_at_offsets()
-        await self._look_at_groups()
+        """After a change: metadata, sizes and groups, at once. What cannot be read now does not make the change fail."""
+        for look in (self._look_at_metadata, self._look_at_offsets, self._look_at_groups):
+            with contextlib.suppress(KafkaError):
+                await look()
 
     async def ensure_topics(self, names: Collection[str], max_age: float = FRESH_SECONDS) -> None:
         """End offsets of these topics are at most that old afterwards."""

@@ -118,7 +118,7 @@ def test_partitions_are_chosen_planned_moved_and_watched(world: World) -> None:
     boxes.last.check()
     page.get_by_role("button", name="Make a plan").click()
     expect(page.get_by_role("heading", name="3. Look at it")).to_be_visible()
-    page.get_by_label("Throttle in MB/s").fill("0.2")
+    page.get_by_label("Throttle in MB/s").fill("0.1")
     expect(page.get_by_text("Takes about")).to_be_visible()
     page.get_by_role("button", name="Move").last.click()
     expect(page.get_by_text("began to move")).to_be_visible()
@@ -132,7 +132,12 @@ def test_partitions_are_chosen_planned_moved_and_watched(world: World) -> None:
 
 
 def test_a_move_is_cancelled_in_the_page(world: World) -> None:
-    page = world.open("/reassign?kind=drain")
+    page = world.open("/reassign")
+    page.get_by_label("Topics, or").fill("moved")
+    boxes = page.get_by_role("group", name="2. To which brokers").get_by_role("checkbox")
+    expect(boxes).to_have_count(3)
+    for box in boxes.all()[1:]:
+        box.uncheck()
     page.get_by_role("button", name="Make a plan").click()
     page.get_by_label("Throttle in MB/s").fill("0.002")
     page.get_by_role("button", name="Move").last.click()
