@@ -217,7 +217,7 @@ def make_parts(
         compaction,
         clock,
         timers,
-        config.num_replica_alter_log_dirs_threads or len(config.log_directories),
+        max(1, config.num_replica_alter_log_dirs_threads or len(config.log_directories)),
         lambda: settings.config.replica_fetch_backoff_ms,
         throttle_windows=(
             config.alter_log_dirs_replication_quota_window_num,

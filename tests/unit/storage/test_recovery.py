@@ -272,3 +272,16 @@ def test_a_segment_that_was_never_flushed_and_is_gone_is_reported(
         -1:
     ]
     assert f"ends at offset {base_offsets[gone]}" in error and f"had reached {log.log_end_offset}" in error
+
+
+def test_leader_epochs_below_the_recovery_point_are_rebuilt_too(tmp_path: Path) -> None:
+    """A power failure may take the file, which is replaced without a flush when an epoch begins."""
+    log = open_test_log(tmp_path)
+    for epoch in range(4):
+        for _ in range(8):
+            append(log, make_batch(size=100), epoch=epoch)
+    log.flush()
+    (tmp_path / "leader-epoch-checkpoint").write_bytes(b"")
+    checkpoints = LogCheckpoints(recovery_point=log.recovery_point)
+    again = open_test_log(tmp_path, checkpoints=checkpoints)
+    assert again.leader_epochs.entries() == [(0, 0), (1, 8), (2, 16), (3, 24)]

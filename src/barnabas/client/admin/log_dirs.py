@@ -13,7 +13,7 @@ from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.records import by_topic, named_partition
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.types import LogDirDescription, ReplicaInfo
-from barnabas.errors import KafkaError
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -74,13 +74,15 @@ class LogDirAdmin:
     ) -> None:
         """Move replicas to another directory of the same broker: (partition, broker id) -> path.
 
-        The broker copies in the background; until it is done `describe_log_dirs` shows a future replica.
+        The broker copies in the background; until it is done `describe_log_dirs` shows a future replica. For one that
+        it does not have it raises REPLICA_NOT_AVAILABLE at once, and remembers the directory until it is given one.
         """
         wanted = {Replica(named_partition(key[0]), key[1]): path for key, path in moves.items()}
         (await self._move(wanted, timeout)).all()
 
     async def _move(self, wanted: Mapping[Replica, str], timeout: float | None) -> Outcome[Replica, bool]:
         deadline = self.requests.deadline(timeout)
+        absent: dict[Replica, KafkaError] = {}
 
         async def locate(keys: list[Replica]) -> Mapping[Replica, int | KafkaError]:
             places = await self.requests.on_brokers(sorted({key.broker_id for key in keys}))
@@ -103,17 +105,25 @@ class LogDirAdmin:
                 ]
             )
             response = await self.requests.send(node_id, request, deadline)
-            return {
-                Replica(TopicPartition(topic.topic_name, each.partition_index), node_id): (
-                    admin_error(each.error_code, topic=topic.topic_name, partition=each.partition_index)
-                    if each.error_code
-                    else True
-                )
-                for topic in response.results
-                for each in topic.partitions
-            }
+            found: dict[Replica, bool | KafkaError] = {}
+            for topic in response.results:
+                for each in topic.partitions:
+                    key = Replica(TopicPartition(topic.topic_name, each.partition_index), node_id)
+                    found[key] = True
+                    if each.error_code:
+                        error = admin_error(each.error_code, topic=topic.topic_name, partition=each.partition_index)
+                        if error.code is ErrorCode.REPLICA_NOT_AVAILABLE:
+                            # Elsewhere it means to try again; here it is what the caller wants to know.
+                            absent[key] = error
+                        else:
+                            found[key] = error
+            return found
 
-        return await self.requests.call_each(wanted, locate, send_to, deadline)
+        outcome = await self.requests.call_each(wanted, locate, send_to, deadline)
+        for key, error in absent.items():
+            outcome.results.pop(key, None)
+            outcome.errors[key] = error
+        return outcome
 
 
 def _log_dir(log_dir: DescribeLogDirsResult) -> LogDirDescription:
