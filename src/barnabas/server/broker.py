@@ -262,6 +262,8 @@ class Broker:
         await self.transactions.stop()
         await self.groups.stop()
         await self._server.stop(0)
+        if self._mqtt is not None:
+            await self._mqtt.stop()
         await self.metrics.stop()
         self.links.close()
         self._reserves.fill()

@@ -259,6 +259,12 @@ def test_qos_2_reaches_a_subscriber_once_although_the_broker_is_killed(tmp_path:
             for number in range(2):
                 writer.publish("stepwise", b"%d" % number, qos=2, packet_id=number + 1)
         first, second = reader.expect(Publish), reader.expect(Publish)
+        broker.kill()
+        broker.start()
+        reader = resumed(broker, "stepwise")
+        for before in (first, second):
+            again = reader.expect(Publish)
+            assert (again.payload, again.packet_id, again.dup) == (before.payload, before.packet_id, True)
         reader.ack(first, PacketType.PUBREC)
         assert reader.expect(Ack).type is PacketType.PUBREL
         broker.kill()

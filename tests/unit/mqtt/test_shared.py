@@ -71,6 +71,9 @@ def test_the_offsets_of_the_group_are_kept_while_nobody_is_there(broker: Broker)
         assert take(client, 1) == [b"before"]
         client.send(Disconnect())
         assert client.receive() is None
+        with Admin(broker.bootstrap) as admin:
+            group = "$share/keepers/kept/a"
+            eventually(lambda: not admin.describe_groups([group])[group].members, timeout=60)
         writer.publish("kept/a", b"meanwhile")
     client = connected(broker.mqtt_port, "keeper")
     client.subscribe("$share/keepers/kept/a")
@@ -108,6 +111,6 @@ def test_nobody_stays_in_the_group_who_has_left(broker: Broker) -> None:
     text = "$share/gone/jobs/a"
     client.subscribe(text)
     with Admin(broker.bootstrap) as admin:
-        eventually(lambda: len(admin.describe_groups([text])[text].members) == 1)
+        eventually(lambda: len(admin.describe_groups([text])[text].members) == 1, timeout=60)
         client.close()
-        eventually(lambda: not admin.describe_groups([text])[text].members)
+        eventually(lambda: not admin.describe_groups([text])[text].members, timeout=60)

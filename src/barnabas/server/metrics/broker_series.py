@@ -110,15 +110,13 @@ def add_broker(samples: Samples, broker: "Broker", idleness: LoopIdleness | None
 
 
 def add_mqtt(samples: Samples, broker: "Broker") -> None:
-    """Of a broker with an MQTT listener."""
+    """Zeros without an MQTT listener."""
     gateway = broker.mqtt
-    if gateway is None:
-        return
-    samples.put("barnabas_mqtt_connections", gateway.connection_count)
-    samples.put("barnabas_mqtt_sessions", gateway.session_count)
-    samples.put("barnabas_mqtt_in_flight", gateway.in_flight_count)
-    samples.put("barnabas_mqtt_publishes_total", gateway.publish_count)
-    samples.put("barnabas_mqtt_deliveries_total", gateway.delivery_count)
+    samples.put("barnabas_mqtt_connections", gateway.connection_count if gateway else 0)
+    samples.put("barnabas_mqtt_sessions", gateway.session_count if gateway else 0)
+    samples.put("barnabas_mqtt_in_flight", gateway.in_flight_count if gateway else 0)
+    samples.put("barnabas_mqtt_publishes_total", gateway.publish_count if gateway else 0)
+    samples.put("barnabas_mqtt_deliveries_total", gateway.delivery_count if gateway else 0)
 
 
 def add_process(samples: Samples, figures: ProcessFigures | None) -> None:
