@@ -83,7 +83,7 @@ class Collector:
         await self._times.close()
 
     async def refresh(self) -> None:
-        """After a change: metadata, sizes and groups, at once. What cannot be read now does not make the change fail."""
+        """After a change: metadata, offsets and groups, at once. What cannot be read now does not fail the change."""
         for look in (self._look_at_metadata, self._look_at_offsets, self._look_at_groups):
             with contextlib.suppress(KafkaError):
                 await look()

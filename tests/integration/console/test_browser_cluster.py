@@ -86,7 +86,7 @@ def fill(bootstrap: str) -> None:
     with Producer(bootstrap) as producer:
         for number in range(100):
             producer.send("orders", json.dumps({"price": number}).encode(), key=str(number).encode())
-            producer.send("moved", b"x" * 20_000)
+            producer.send("moved", b"x" * 80_000)
         producer.flush()
     with Consumer(bootstrap, group_id="billing") as consumer:
         consumer.assign([("orders", 0)])
@@ -118,7 +118,7 @@ def test_partitions_are_chosen_planned_moved_and_watched(world: World) -> None:
     boxes.last.check()
     page.get_by_role("button", name="Make a plan").click()
     expect(page.get_by_role("heading", name="3. Look at it")).to_be_visible()
-    page.get_by_label("Throttle in MB/s").fill("0.1")
+    page.get_by_label("Throttle in MB/s").fill("0.5")
     expect(page.get_by_text("Takes about")).to_be_visible()
     page.get_by_role("button", name="Move").last.click()
     expect(page.get_by_text("began to move")).to_be_visible()
