@@ -10,6 +10,7 @@ from broker_cluster import BrokerCluster
 from confluent_kafka import Consumer, TopicPartition
 from raw_client import RawClient, base_offsets, batch, fetch_request, produce_request
 
+from barnabas import Admin, Producer
 from barnabas.errors import ErrorCode
 from barnabas.machines.controller.commands import NewTopic
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -220,3 +221,14 @@ def test_a_request_that_does_not_reach_the_controller_times_out_and_works_once_i
             cluster.heal()
             (made,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7).topics
             assert made.error_code == ErrorCode.NONE
+
+
+def test_a_follower_describes_the_producers_that_it_knows() -> None:
+    with Cluster() as cluster, Producer(cluster.bootstrap) as producer, Admin(cluster.bootstrap) as admin:
+        admin.create_topic("orders", partitions=1, replication_factor=3)
+        producer.send("orders", b"x", partition=0).result()
+        leader = admin.describe_topic("orders").partitions[0].leader
+        follower = next(each for each in (1, 2, 3) if each != leader)
+        (at_leader,) = admin.describe_producers([("orders", 0)], broker_id=leader).values()
+        (at_follower,) = admin.describe_producers([("orders", 0)], broker_id=follower).values()
+        assert [each.producer_id for each in at_follower] == [each.producer_id for each in at_leader] != []

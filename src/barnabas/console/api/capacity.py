@@ -7,12 +7,18 @@ from typing import Any
 
 from starlette.requests import Request
 
+from barnabas.console.capacity import Load, size_of
 from barnabas.console.console import Console
 from barnabas.console.paging import BadQuery
-from barnabas.console.sizing import Load, size_of
 
 MOST = 1e15
-LIMITS = {"replicas": (1, 100), "headroom": (0.0, 0.95), "broker_disk_bytes": (0.0, MOST)}
+LIMITS = {
+    "replicas": (1, 100),
+    "headroom": (0.0, 0.95),
+    "broker_disk_bytes": (0.0, MOST),
+    "broker_read_bytes": (0.0, MOST),
+    "groups": (0.0, MOST),
+}
 LEAST = 1e-9
 
 

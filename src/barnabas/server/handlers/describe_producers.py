@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61), v0: the producers a partition knows (KIP-664)."""
+"""DescribeProducers (key 61), v0: the producers a partition knows, at any of its replicas (KIP-664)."""
 
 from collections.abc import Generator
 
@@ -54,7 +54,6 @@ def _fault_of(context: RequestContext, topic: str) -> KafkaError | None:
 
 def _describe(context: RequestContext, topic: str, index: int) -> PartitionResponse:
     hosted = context.broker.replicas.find(topic, index)
-    hosted.state.check_leader()
     producers = [
         ProducerState(
             producer_id=entry.producer_id,
