@@ -155,6 +155,15 @@ def assert_whole(log: Log) -> None:
         assert len(log.aborted_transactions(0, log.log_end_offset)) == 1
 
 
+@pytest.fixture(autouse=True)
+def frozen_heap() -> Iterator[None]:
+    """Each crash is collected, so that its files are closed: what all tests have imported need not be visited."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def crashed(folder: Path, point: int, keep_fraction: float = 0.5) -> tuple[FaultyFiles, Acknowledged]:
     files, acknowledged = FaultyFiles(), Acknowledged()
     files.crash_at, files.keep_fraction = point, keep_fraction
