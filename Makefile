@@ -44,7 +44,7 @@ demo: $(INSTALLED)
 
 # FOREIGN=0 does without the foreign tools: the tests that need one skip and give the reason.
 test: $(INSTALLED) foreign check
-	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile --durations 20
+	$(PY) -m pytest -m "not soak" --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20
 
 check: $(INSTALLED)
 	$(VENV)/bin/ruff check src tests benchmarks
