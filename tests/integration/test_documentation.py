@@ -22,6 +22,8 @@ from documentation import (
     run_python,
     scripts,
 )
+from secured_page import PAGE as SECURITY_PAGE
+from secured_page import page_blocks, run_page
 
 import barnabas
 from barnabas.cli.main import COMMANDS
@@ -74,14 +76,29 @@ def test_the_examples_of_the_page_about_tokens_run(commands: Path, tmp_path: Pat
         run_blocks(blocks, broker, commands, tmp_path, {})
 
 
-@pytest.mark.parametrize("page", PAGES)
+def test_the_page_about_security_runs(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its program for Spark is run by tests/spark/test_documentation.py."""
+    monkeypatch.chdir(tmp_path)
+    run_page(page_blocks(with_spark=False), commands, tmp_path, {})
+
+
+@pytest.mark.parametrize("page", [*PAGES, SECURITY_PAGE])
 def test_no_example_is_passed_over(page: str) -> None:
     assert {block.language for block in blocks_of(page)} <= {*RUN, *NOT_RUN}
 
 
 @pytest.mark.parametrize(
     "page",
-    [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/operations.md", "docs/spark.md", CLUSTER_PAGE, TOKENS_PAGE],
+    [
+        *PAGES,
+        "DESIGN.md",
+        "docs/client-options.md",
+        "docs/operations.md",
+        "docs/spark.md",
+        CLUSTER_PAGE,
+        TOKENS_PAGE,
+        SECURITY_PAGE,
+    ],
 )
 def test_links_lead_somewhere(page: str) -> None:
     content = (ROOT / page).read_text(encoding="utf-8")

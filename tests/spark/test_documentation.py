@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from documentation import NOT_RUN, ROOT, RUN, blocks_of, command_folder, run_blocks
+from secured_page import page_blocks, run_page
 
 from barnabas.pipeline.routing import parse_routing
 from barnabas.spark.options import _REFUSED, _SINK, _SOURCE
@@ -33,6 +34,20 @@ def test_examples_run(spark: Any, own_broker: Broker, tmp_path: Path) -> None:
     assert sum(block.language == "python" for block in blocks) >= 3
     assert {block.language for block in blocks} <= {*RUN, *NOT_RUN}
     run_blocks(blocks, own_broker, command_folder(folder), tmp_path, {"__name__": "example"})
+
+
+def test_the_page_about_security_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.chdir(tmp_path)
+    # Python workers of Spark run elsewhere.
+    certificates = str(tmp_path / "certificates")
+    blocks = [
+        block._replace(text=block.text.replace('"certificates', f'"{certificates}'))
+        if "spark.read" in block.text
+        else block
+        for block in page_blocks(with_spark=True)
+    ]
+    run_page(blocks, command_folder(tmp_path / "bin"), tmp_path, {"spark": spark})
 
 
 def test_every_option_is_named() -> None:

@@ -18,9 +18,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from barnabas.testing import Broker, Cluster
+from typing import Any, NamedTuple, Protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ("python", "console")
@@ -31,6 +29,13 @@ ADDRESS = "localhost:9092"
 PATIENCE = re.compile(r"timeout=\d+\.\d(?=, stop_when_idle=True)")
 ADDRESS_SHOWN = "127.0.0.1:9092"
 """As a broker calls itself."""
+
+
+class Reachable(Protocol):
+    """A broker, or a cluster."""
+
+    @property
+    def bootstrap(self) -> str: ...
 
 
 class Block(NamedTuple):
@@ -67,9 +72,7 @@ def command_folder(folder: Path) -> Path:
     return folder
 
 
-def run_blocks(
-    blocks: list[Block], broker: Broker | Cluster, commands: Path, folder: Path, names: dict[str, Any]
-) -> None:
+def run_blocks(blocks: list[Block], broker: Reachable, commands: Path, folder: Path, names: dict[str, Any]) -> None:
     for block in blocks:
         if block.language == "python":
             run_python(block, broker, names)
@@ -77,7 +80,7 @@ def run_blocks(
             run_console(block, broker, commands, folder)
 
 
-def run_python(block: Block, broker: Broker | Cluster, names: dict[str, Any]) -> None:
+def run_python(block: Block, broker: Reachable, names: dict[str, Any]) -> None:
     code = PATIENCE.sub("timeout=1.0", block.text.replace(ADDRESS, broker.bootstrap))
     printed = io.StringIO()
     before = set(names)
@@ -93,7 +96,7 @@ def run_python(block: Block, broker: Broker | Cluster, names: dict[str, Any]) ->
         assert printed.getvalue().splitlines() == expected, block.where
 
 
-def run_console(block: Block, broker: Broker | Cluster, commands: Path, folder: Path) -> None:
+def run_console(block: Block, broker: Reachable, commands: Path, folder: Path) -> None:
     environment = os.environ | {
         "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),

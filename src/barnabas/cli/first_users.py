@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from barnabas.config.broker import BrokerConfig
     from barnabas.metadata.first_users import FirstUsers
 
-SALT_BYTES = 20
 RUNNING = (
     "brokers of this cluster run (or one was killed within the last seconds): have them change the user, with"
     " --bootstrap-server and without --data-dir, --config and --metadata"
@@ -39,7 +38,7 @@ def open_users(config: "BrokerConfig", location: str | None = None) -> "Iterator
 
 def credential_text(mechanism: str, password: str, iterations: int, salt: bytes | None = None) -> str:
     """What is kept of a password."""
-    from barnabas.machines.sasl.scram import HASHES
+    from barnabas.machines.sasl.scram import HASHES, SALT_BYTES
 
     salt = os.urandom(SALT_BYTES) if salt is None else salt
     salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)

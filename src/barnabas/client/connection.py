@@ -33,6 +33,7 @@ CORRELATION_IDS = (1 << 31) - 1
 FIRST_FRAME_MAX_BYTES = 1 << 20
 """Until the peer has proved to be a broker, only small responses are accepted."""
 FRAME_MAX_BYTES = 1 << 30
+MAY_BE_TLS = "it may expect TLS (security_protocol), or be no Kafka broker"
 CLOCK_RESOLUTION_S = time.get_clock_info("monotonic").resolution
 
 
@@ -257,7 +258,9 @@ class Connection:
         self.close(self._why_ended())
 
     def on_lost(self, error: OSError) -> None:
-        self.close(f"the connection was lost ({reason(error)})")
+        why = f"the connection was lost ({reason(error)})"
+        # A TLS listener closes with bytes still unread, and that resets the connection before its alert arrives.
+        self.close(why if self.versions.ranges else f"{why} at the first request: {MAY_BE_TLS}")
 
     def on_writable(self) -> None:
         if self._stream.write() and self._without_response:
@@ -313,10 +316,7 @@ class Connection:
 
     def _why_ended(self) -> str:
         if not self.versions.ranges:
-            return (
-                "it closed the connection at the first request: it may expect TLS (security_protocol), or be no Kafka"
-                " broker"
-            )
+            return f"it closed the connection at the first request: {MAY_BE_TLS}"
         if not self._is_proven:
             return "it reported its versions and then closed the connection: it may expect SASL (security_protocol)"
         return "it closed the connection"

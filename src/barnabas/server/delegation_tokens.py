@@ -16,7 +16,7 @@ from typing import Final
 
 from barnabas.clock import Clock
 from barnabas.errors import ErrorCode, KafkaError
-from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS, salted_password
+from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS, SALT_BYTES, salted_password
 from barnabas.machines.sasl.scram_server import ScramCredential, TokenLogin, token_id_of
 from barnabas.metadata.image import ClusterImage, DelegationToken, Delta
 from barnabas.net.deferred import Deferred
@@ -25,7 +25,6 @@ from barnabas.server.sessions import Session
 
 USER: Final = "User"
 """The only kind of principals that tokens are for."""
-SALT_BYTES: Final = 20
 NEVER: Final = -1
 """The times in a response that has none."""
 _Key = tuple[str, str]

@@ -12,7 +12,7 @@ from pathlib import Path
 from barnabas.certificates import Authority
 from barnabas.config.jaas import quoted
 from barnabas.config.listeners import MQTT_PROTOCOLS, MQTTS, PROTOCOLS
-from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS
+from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS, SALT_BYTES
 from barnabas.machines.sasl.scram_server import ScramCredential
 from barnabas.metadata.image import ConfigResource
 from barnabas.metadata.store import Create, NodeExistsError
@@ -143,6 +143,6 @@ class Security:
 
 
 def _credential(mechanism: str, password: str) -> str:
-    salt = secrets.token_bytes(16)
+    salt = secrets.token_bytes(SALT_BYTES)
     salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, LEAST_ITERATIONS)
     return ScramCredential.of(mechanism, salt, salted, LEAST_ITERATIONS).text()

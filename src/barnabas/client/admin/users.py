@@ -13,6 +13,7 @@ from barnabas.client.admin.errors import admin_error, check
 from barnabas.client.admin.requests import AdminRequests, several
 from barnabas.client.admin.types import QuotaEntity, ScramCredential, ScramDeletion, ScramMechanism, ScramUpsertion
 from barnabas.errors import KafkaError
+from barnabas.machines.sasl.scram import SALT_BYTES
 from barnabas.protocol.messages import alter_client_quotas as quota_messages
 from barnabas.protocol.messages import alter_user_scram_credentials as scram_messages
 from barnabas.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
@@ -155,7 +156,7 @@ def _scram_request(
 
 
 def _upsertion(change: ScramUpsertion) -> scram_messages.ScramCredentialUpsertion:
-    salt = os.urandom(16) if change.salt is None else change.salt
+    salt = os.urandom(SALT_BYTES) if change.salt is None else change.salt
     salted = hashlib.pbkdf2_hmac(_HASHES[change.mechanism], change.password.encode(), salt, change.iterations)
     return scram_messages.ScramCredentialUpsertion(
         name=change.user,

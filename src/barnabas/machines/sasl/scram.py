@@ -19,6 +19,8 @@ from barnabas.machines.sasl.mechanism import SaslError
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 LEAST_ITERATIONS = 4096
 MOST_ITERATIONS = 1 << 20
+SALT_BYTES = 20
+"""Of every user that is created here, and of those that do not exist: the length must not tell them apart."""
 GS2_HEADER = "n,,"
 TOKEN_EXTENSION = ",tokenauth=true"
 

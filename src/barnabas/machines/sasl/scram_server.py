@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from barnabas.machines.sasl.mechanism import SaslError
-from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS, decoded, xor
+from barnabas.machines.sasl.scram import HASHES, LEAST_ITERATIONS, SALT_BYTES, decoded, xor
 
 FIRST = re.compile(r"(n,(?:a=([^,]+))?,)(n=([^,]+),r=([\x21-\x2b\x2d-\x7e]+)((?:,[A-Za-z]+=[^,\0]+)*))")
 FINAL = re.compile(r"(c=([^,]+),r=([\x21-\x2b\x2d-\x7e]+)),p=([^,]+)")
@@ -162,7 +162,7 @@ class ScramServer:
         return b"v=" + base64.b64encode(hmac.digest(known.server_key, signed, self._hash))
 
     def _fake_salt(self, given_name: str) -> bytes:
-        return hmac.digest(self._fake_key, given_name.encode(), "sha256")[:20]
+        return hmac.digest(self._fake_key, given_name.encode(), "sha256")[:SALT_BYTES]
 
 
 def _unescaped(name: str) -> str:
