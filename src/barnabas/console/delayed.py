@@ -11,7 +11,10 @@ from typing import Any
 from barnabas.client.admin.aio import Admin
 from barnabas.client.admin.types import ConfigResource, GroupOffsets
 from barnabas.client.consumer.consumer import Consumer
+from barnabas.console.clients import Credentials
+from barnabas.console.login.actor import current_actor
 from barnabas.console.view import TopicView
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.delayed.progress import DELAYED_GROUP_PREFIX, Key, SavedProgress, read_progress
 from barnabas.records.due_time import cancelled_offset, due_time, schedule_id
 from barnabas.records.record import Record
@@ -24,20 +27,31 @@ MOST_SECONDS = 10.0
 
 
 class Intakes:
-    """Which topics are intakes, asked once in a while for those that somebody looks at."""
+    """Which topics are intakes, asked once in a while for those that somebody looks at, with the rights of each."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, str | None]] = {}
+        self._known: dict[tuple[Credentials | None, str], tuple[float, str | None]] = {}
 
     async def target(self, admin: Admin, topic: str) -> str | None:
-        """Where the topic's records are delivered; None for a topic that is no intake."""
-        until, target = self._known.get(topic, (0.0, None))
-        if time.monotonic() >= until:
-            resource = ConfigResource.topic(topic)
-            entry = (await admin.describe_configs([resource], names=[TARGET]))[resource].get(TARGET)
-            target = entry.value if entry and entry.value else None
-            self._known[topic] = (time.monotonic() + KNOWN_SECONDS, target)
+        """Where the topic's records are delivered; None for no intake, and for users who may not see its settings."""
+        actor, now = current_actor(), time.monotonic()
+        key = actor.credentials if actor else None, topic
+        until, target = self._known.get(key, (0.0, None))
+        if now >= until:
+            target = await _target(admin, ConfigResource.topic(topic))
+            self._known = {each: known for each, known in self._known.items() if known[0] > now}
+            self._known[key] = (time.monotonic() + KNOWN_SECONDS, target)
         return target
+
+
+async def _target(admin: Admin, resource: ConfigResource) -> str | None:
+    try:
+        entry = (await admin.describe_configs([resource], names=[TARGET]))[resource].get(TARGET)
+    except KafkaError as error:
+        if error.code is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise
+        return None
+    return entry.value if entry and entry.value else None
 
 
 @dataclass(slots=True)

@@ -5,15 +5,15 @@ elected. Moves of others are shown, and cancelled if asked, but never touched by
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 
 from barnabas.client.admin.aio import Admin
 from barnabas.client.admin.types import ConfigResource
 from barnabas.client.balancing import PlacedPartition
+from barnabas.client.errors import AuthenticationError, ClosedError
 from barnabas.client.replica_throttles import BROKER_THROTTLES, Move, clear_throttle, set_throttle
-from barnabas.errors import KafkaError
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.types import TopicPartition
 
 POLL_SECONDS = 1.0
@@ -55,17 +55,26 @@ class Mover:
         task.add_done_callback(self._tasks.discard)
 
     async def _finish(self, admin: Admin, keys: Sequence[TopicPartition], throttled: Sequence[int]) -> None:
-        while True:
-            with contextlib.suppress(KafkaError):  # the cluster may be away for a while
-                if not await admin.list_partition_reassignments(keys):
-                    break
-            await asyncio.sleep(POLL_SECONDS)
         try:
+            while await self._is_moving(admin, keys):  # noqa: ASYNC110 - only the cluster knows when it is over
+                await asyncio.sleep(POLL_SECONDS)
             if throttled:
                 await admin.alter_configs(clear_throttle((key.topic for key in keys), throttled))
             await admin.elect_leaders(keys)
         except KafkaError as error:
-            _log.warning("after %d partitions were moved: %s", len(keys), error.message)
+            left = "; the throttle is still there" if throttled else ""
+            _log.warning("%d partitions that were to be moved: %s%s", len(keys), error.message, left)
+
+    async def _is_moving(self, admin: Admin, keys: Sequence[TopicPartition]) -> bool:
+        """Raises KafkaError once the rights that began the moves have ended: with a logout, or in the cluster."""
+        try:
+            return bool(await admin.list_partition_reassignments(keys))
+        except (ClosedError, AuthenticationError):
+            raise
+        except KafkaError as error:
+            if error.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+                raise
+            return True  # the cluster may be away for a while
 
 
 async def throttle_in_force(admin: Admin, brokers: Sequence[int]) -> int | None:

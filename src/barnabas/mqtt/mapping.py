@@ -12,9 +12,11 @@ import re
 from typing import NamedTuple
 
 from barnabas.mqtt.reason_codes import MqttError, ReasonCode
-from barnabas.mqtt.topics import TopicFilter, fault_of_filter
+from barnabas.mqtt.topics import TopicFilter, fault_of_filter, name_of
 
 MAX_NAME = 249
+NAMES_KEPT = 10_000
+MAX_KEPT_BYTES = 1000
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9._-]")
 _CAPTURE = re.compile(r"\{([0-9]{1,3})\}")
 
@@ -59,6 +61,25 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
 class Mapping:
     def __init__(self, rules: tuple[Rule, ...] = ()) -> None:
         self._rules = rules
+        self._names: dict[tuple[str, bytes], str | None] = {}
+
+    def name_in(self, topic: str, data: bytes) -> str | None:
+        """These bytes as an MQTT topic that is mapped to this topic; None if they are none."""
+        place = topic, data
+        try:
+            return self._names[place]
+        except KeyError:
+            name = name_of(data)
+        try:
+            if name is not None and self.topic_for(name) != topic:
+                name = None
+        except MqttError:
+            name = None
+        if len(data) <= MAX_KEPT_BYTES:
+            if len(self._names) >= NAMES_KEPT:
+                self._names.clear()
+            self._names[place] = name
+        return name
 
     def topic_for(self, name: str) -> str:
         """Raises MqttError if there can be no such topic."""
@@ -103,14 +124,11 @@ def _target_expression(target: str) -> re.Pattern[str]:
 
 
 def topic_of_record(topic: str, key: bytes | None, name: bytes | None, mapping: Mapping) -> str:
-    """The MQTT topic of a record: of its header, or its key if that is a topic which is mapped here, or its topic's."""
-    if name is not None:
-        return name.decode("utf-8", "replace")
-    if key is not None and 0 < len(key) <= 0xFFFF:
-        try:
-            text = key.decode()
-            if not any(mark in text for mark in "+#\0") and mapping.topic_for(text) == topic:
-                return text
-        except (UnicodeDecodeError, MqttError):
-            pass
+    """The MQTT topic of a record: of its header or its key if that is mapped to the record's topic, or its topic's.
+
+    Any client of Kafka may have written the header: the right to write to one topic is not that to speak for others.
+    """
+    for data in (name, key):
+        if data is not None and (text := mapping.name_in(topic, data)) is not None:
+            return text
     return topic.replace(".", "/")

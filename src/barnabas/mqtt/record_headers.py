@@ -4,10 +4,12 @@ from typing import Final
 
 from barnabas.mqtt.packets import Publish
 from barnabas.mqtt.properties import Properties, Property
+from barnabas.mqtt.topics import name_of
 from barnabas.records import Record
 
 USER: Final = "mqtt.user."
-_TEXTS: Final = {Property.CONTENT_TYPE: "mqtt.content_type", Property.RESPONSE_TOPIC: "mqtt.response_topic"}
+RESPONSE_TOPIC: Final = "mqtt.response_topic"
+_TEXTS: Final = {Property.CONTENT_TYPE: "mqtt.content_type", Property.RESPONSE_TOPIC: RESPONSE_TOPIC}
 _NUMBERS: Final = {
     Property.PAYLOAD_FORMAT_INDICATOR: "mqtt.payload_format",
     Property.MESSAGE_EXPIRY_INTERVAL: "mqtt.expiry_seconds",
@@ -47,10 +49,11 @@ def headers_to_properties(record: Record, now_ms: int) -> Properties:
         elif name in numbers and value.isdigit():
             properties[numbers[name]] = int(value)
         elif (name in texts or name.startswith(USER)) and (text := _text(value)) is not None:
-            if name in texts:
+            if name not in texts:
+                if (key := _user_key(name)) is not None:
+                    properties.setdefault(Property.USER_PROPERTY, []).append((key, text))
+            elif name != RESPONSE_TOPIC or name_of(value) is not None:
                 properties[texts[name]] = text
-            else:
-                properties.setdefault(Property.USER_PROPERTY, []).append((name[len(USER) :], text))
     expiry = properties.get(Property.MESSAGE_EXPIRY_INTERVAL)
     if expiry is not None:
         left_seconds = expiry - max(0, now_ms - record.timestamp) // 1000
@@ -58,6 +61,12 @@ def headers_to_properties(record: Record, now_ms: int) -> Properties:
     if properties.get(Property.PAYLOAD_FORMAT_INDICATOR, 0) not in (0, 1):
         del properties[Property.PAYLOAD_FORMAT_INDICATOR]
     return properties
+
+
+def _user_key(name: str) -> str | None:
+    key = name[len(USER) :]
+    data = key.encode(errors="surrogateescape")
+    return key if len(data) <= 0xFFFF and _text(data) is not None else None
 
 
 def _text(value: bytes) -> str | None:

@@ -14,7 +14,7 @@ from barnabas.errors import ErrorCode, KafkaError
 from barnabas.machines.controller.commands import NewTopic
 from barnabas.metadata.image import ClusterImage
 from barnabas.mqtt.partitions import Partitions
-from barnabas.mqtt.topics import TopicFilter
+from barnabas.mqtt.topics import TopicFilter, name_of
 from barnabas.records import Record
 
 RETAINED: Final = "__mqtt_retained"
@@ -82,7 +82,9 @@ class Retained:
             self._moved.set()
 
     def _apply(self, record: Record) -> None:
-        name = (record.key or b"").decode("utf-8", "replace")
+        name = name_of(record.key or b"")
+        if name is None:
+            return
         if record.value is None:
             self._messages.pop(name, None)
         else:

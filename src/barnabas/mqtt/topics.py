@@ -6,6 +6,7 @@ from barnabas.mqtt.reason_codes import MqttError, ReasonCode
 
 MAX_LEVELS: Final = 128
 """A bound of ours, so that matching is never long work."""
+MAX_NAME_BYTES: Final = 0xFFFF
 SHARED: Final = "$share/"
 
 
@@ -16,6 +17,18 @@ def check_topic_name(name: str) -> None:
         raise MqttError(ReasonCode.TOPIC_NAME_INVALID, f"the topic name {name!r} has a wildcard")
     if name.count("/") >= MAX_LEVELS:
         raise MqttError(ReasonCode.TOPIC_NAME_INVALID, f"a topic name may have {MAX_LEVELS} levels")
+
+
+def name_of(data: bytes) -> str | None:
+    """The topic name that clients of Kafka have written; None if no packet could carry it."""
+    if len(data) > MAX_NAME_BYTES:
+        return None
+    try:
+        name = data.decode()
+        check_topic_name(name)
+    except (UnicodeDecodeError, MqttError):
+        return None
+    return None if "\0" in name else name
 
 
 def fault_of_filter(text: str) -> str | None:

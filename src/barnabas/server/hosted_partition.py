@@ -31,6 +31,9 @@ ANY_NUMBER_OF_BYTES = 1 << 62
 """Lets a waiting fetch look again, however much it misses."""
 
 
+OF_BROKERS = frozenset(("__mqtt_sessions", "__mqtt_retained"))
+
+
 class HostedPartition:
     __slots__ = (
         "_flusher",
@@ -41,6 +44,7 @@ class HostedPartition:
         "follower_sessions",
         "follower_throttled",
         "is_internal",
+        "is_of_brokers",
         "leader_throttled",
         "log",
         "on_readable",
@@ -68,6 +72,8 @@ class HostedPartition:
         self.topic_id = log.topic_id
         self.traffic = TopicTraffic() if traffic is None else traffic
         self.is_internal = self.topic in ("__consumer_offsets", "__transaction_state")
+        self.is_of_brokers = self.topic in OF_BROKERS
+        """Whether its records are believed, so that only brokers may write them: here, or at another leader."""
         self.waiting_fetches: dict[DelayedFetch, None] = {}
         self.waiting_followers: dict[DelayedFetch, None] = {}
         self.follower_sessions: dict[FollowerSession, PartitionKey] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -14,7 +15,11 @@ from console_client import Visitor, run_console
 
 from barnabas import Admin, Consumer, Producer
 from barnabas.client.admin.types import AclBinding, AclOperation, AclPermission, ResourceType
+from barnabas.console.alarms.alarms import Alarm
+from barnabas.console.alarms.rules import Rule
 from barnabas.console.console import Console
+from barnabas.pipeline.checkpoint import claim_checkpoint
+from barnabas.pipeline.routing_log import RoutingLog
 from barnabas.testing import Broker
 
 USERS = {"root": "root-secret", "ann": "ann-secret", "bob": "bob-secret"}
@@ -22,6 +27,8 @@ SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:root;User:barnabas-testing",
 }
+
+ROUTING = '[tables.orders]\nkind = "fact"\ntopic = "orders"\n[tables.salaries]\nkind = "fact"\ntopic = "salaries"\n'
 
 
 def rule(kind: ResourceType, name: str, user: str, operation: AclOperation) -> AclBinding:
@@ -141,5 +148,60 @@ def test_clients_of_users_end_with_their_last_session(broker: Broker) -> None:
         for _ in range(3):
             await visitor.log_in("ann", "wrong")
         assert console._own_clients.users == 0
+
+    run_console(config(broker), work, cluster_login=True)
+
+
+def test_what_one_user_has_looked_at_is_not_shown_to_another(broker: Broker) -> None:
+    with Admin(broker.bootstrap, **broker.client_options("root")) as admin:  # type: ignore[arg-type]
+        admin.create_topic("later", 1, 1, {"delay.target.topic": "salaries"})
+        admin.create_acls([rule(ResourceType.TOPIC, "later", "ann", AclOperation.READ)])
+
+    async def work(visitor: Visitor, console: Console) -> None:
+        assert (await visitor.log_in("root", "root-secret")).status == 200
+        assert (await visitor.get("/api/topics/later")).json["isIntake"] is True
+        assert (await visitor.get("/api/topics/later/delayed")).json["target"] == "salaries"
+        other = Visitor(visitor.app)
+        assert (await other.log_in("ann", "ann-secret")).status == 200
+        # Settings need another right than reading does: the rest of the topic is shown all the same.
+        assert (await other.get("/api/topics/later")).json["isIntake"] is False
+
+    run_console(config(broker), work, cluster_login=True)
+
+
+def test_pipelines_are_shown_to_those_who_see_their_group(broker: Broker, tmp_path: Path) -> None:
+    for name in ("billing", "payroll"):
+        claim_checkpoint(str(tmp_path / name), name)
+        RoutingLog(str(tmp_path / name)).write(0, ROUTING)
+
+    async def work(visitor: Visitor, console: Console) -> None:
+        async def shown(user: str) -> tuple[list[str], set[str], set[str]]:
+            assert (await visitor.log_in(user, f"{user}-secret")).status == 200
+            items = (await visitor.get("/api/pipeline")).json["items"]
+            targets = {each["topic"] for item in items for each in item["targets"]}
+            return (
+                [each["name"] for each in items],
+                targets,
+                {each["topic"] for item in items for each in item["routes"]},
+            )
+
+        everything = {"orders", "salaries"}
+        assert await shown("root") == (["billing", "payroll"], everything, everything)
+        assert await shown("ann") == (["billing"], {"orders"}, {"orders"})
+        assert await shown("bob") == ([], set(), set())
+
+    run_console(
+        config(broker), work, cluster_login=True, pipelines=(str(tmp_path / "billing"), str(tmp_path / "payroll"))
+    )
+
+
+def test_alarms_are_counted_that_the_user_may_see(broker: Broker) -> None:
+    async def work(visitor: Visitor, console: Console) -> None:
+        alarm = Rule(name="stalled", kind="no-traffic", above=1)
+        for subject in ("orders", "salaries"):
+            console.alarms._alarms[alarm.name, subject] = Alarm(alarm, subject, 2.0, 0.0, is_firing=True)
+        for user, count in (("root", 2), ("ann", 1)):
+            assert (await visitor.log_in(user, f"{user}-secret")).status == 200
+            assert (await visitor.get("/api/overview")).json["alarms"] == count
 
     run_console(config(broker), work, cluster_login=True)

@@ -13,6 +13,7 @@ from random import Random
 import pytest
 from mqtt_client import MqttClient, connected
 
+from barnabas import Admin, Producer
 from barnabas.mqtt.codec import encode
 from barnabas.mqtt.packets import (
     V5,
@@ -218,3 +219,35 @@ def test_enhanced_authentication_is_refused(broker: Broker) -> None:
     client.send(Auth(code=0x19))
     assert client.expect(Disconnect).code == ReasonCode.PROTOCOL_ERROR
     client.close()
+
+
+POISON: list[list[tuple[str, bytes | None]]] = [
+    [("mqtt.topic", b"x" * 70_000)],
+    [("mqtt.topic", b"p/+")],
+    [("mqtt.topic", b"")],
+    [("mqtt.topic", b"p\0")],
+    [("mqtt.user." + "x" * 70_000, b"")],
+    [("mqtt.user.\udcff", b"")],
+    [("mqtt.user.\0", b"")],
+    [("mqtt.response_topic", b"a/#")],
+]
+
+
+@pytest.mark.parametrize("share", ["", "$share/g/"])
+def test_a_record_that_is_no_message_of_mqtt_stops_no_subscriber(broker: Broker, share: str) -> None:
+    """Whoever may write to a topic with a client of Kafka decides about headers."""
+    topic = f"poison.{len(share)}"
+    with Admin(broker.bootstrap) as admin:
+        admin.create_topic(topic)
+    with closing(connected(broker.mqtt_port, "reader")) as reader, Producer(broker.bootstrap) as producer:
+        assert reader.subscribe(share + topic.replace(".", "/"), qos=1) == [1]
+        for headers in POISON:
+            producer.send(topic, b"bad", headers=headers)
+        producer.send(topic, b"good")
+        producer.flush()
+        for _ in POISON:
+            message = reader.expect(Publish)
+            assert (message.topic, message.payload) == (topic.replace(".", "/"), b"bad")
+            assert not message.properties
+            reader.ack(message)
+        assert reader.expect(Publish).payload == b"good"

@@ -96,3 +96,11 @@ def test_the_topic_of_a_record() -> None:
     assert topic_of_record("a.b", b"a/b", None, mapping) == "a/b"
     assert topic_of_record("a.b", b"order-7", None, mapping) == "a/b"
     assert topic_of_record("a.b", b"\xff", None, mapping) == "a/b"
+    for bad in (b"", b"a/+", b"a\0b", b"x" * 70_000, b"\xff"):
+        assert topic_of_record("a.b", None, bad, mapping) == "a/b"
+
+
+def test_whoever_writes_to_one_topic_speaks_for_no_other() -> None:
+    mapping = Mapping(parse_rules("doors/# -> doors"))
+    assert topic_of_record("a.b", None, b"doors/1/open", mapping) == "a/b"
+    assert topic_of_record("doors", None, b"doors/1/open", mapping) == "doors/1/open"

@@ -1,5 +1,6 @@
 """Users, access rules, TLS and quotas on MQTT listeners."""
 
+import dataclasses
 import ssl
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from barnabas.client.admin.types import (
     QuotaEntity,
     ResourceType,
 )
+from barnabas.errors import ErrorCode, KafkaError
 from barnabas.mqtt.login import is_loopback
 from barnabas.mqtt.packets import V5, V311, Disconnect, Publish
 from barnabas.mqtt.reason_codes import ReasonCode
@@ -167,3 +169,20 @@ def test_a_producer_quota_slows_the_publisher_down(broker: Broker) -> None:
             ann.close()
         finally:
             admin.alter_client_quotas({QuotaEntity(user="ann"): {"producer_byte_rate": None}})
+
+
+def test_nobody_forges_a_session_or_a_retained_message(broker: Broker) -> None:
+    """Whose session it is, and with whose rights its will is published, is what its record says."""
+    device = MqttClient(broker.mqtt_port)
+    device.connect("device", username="ann", password=b"ann-secret", expiry=60)
+    device.publish("ours/kept", b"kept", retain=True)
+    everything = dataclasses.replace(allow(AclOperation.ALL, "User:bob"), resource_name="__mqtt_")
+    with Admin(broker.bootstrap) as admin:
+        admin.create_acls([everything])
+    options = broker.client_options("bob", listener="SSL")
+    for topic in ("__mqtt_sessions", "__mqtt_retained"):
+        with Producer(broker.address_of("SSL"), **options) as producer:  # type: ignore[arg-type]
+            with pytest.raises(KafkaError) as refused:
+                producer.send(topic, b"{}", key=b"device", partition=0).result()
+            assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+    device.close()

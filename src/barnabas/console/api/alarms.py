@@ -5,6 +5,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from barnabas.console.alarms.alarms import Alarm
 from barnabas.console.alarms.rules import KINDS
 from barnabas.console.api.topics import text_of
 from barnabas.console.console import Console
@@ -17,6 +18,11 @@ SUBJECTS = {
 }
 """What the subjects of a kind of alarm are; the others are about brokers and the cluster."""
 LONGEST_SILENCE_MINUTES = 30 * 24 * 60
+
+
+def firing(console: Console) -> list[Alarm]:
+    """Those about what may be seen."""
+    return [each for each in console.alarms.firing if console.may_see(SUBJECTS.get(each.rule.kind, ""), each.subject)]
 
 
 async def get_alarms(console: Console, request: Request) -> Any:
@@ -35,8 +41,7 @@ async def get_alarms(console: Console, request: Request) -> Any:
                 "since": each.since,
                 "isSilenced": alarms.is_silenced(each.rule.name, each.subject, now),
             }
-            for each in alarms.firing
-            if console.may_see(SUBJECTS.get(each.rule.kind, ""), each.subject)
+            for each in firing(console)
         ],
         "events": [
             {"at": each.at, "rule": each.rule, "subject": each.subject, "event": each.event, "text": each.text}

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from barnabas.console.api.alarms import firing
 from barnabas.console.api.login import session_of
 from barnabas.console.console import Console
 from barnabas.console.paging import BadQuery
@@ -45,7 +46,7 @@ async def get_overview(console: Console, request: Request) -> Any:
         "errorSince": view.error_since,
         "collectedAt": view.collected_at,
         "problems": problems(view),
-        "alarms": len(console.alarms.firing),
+        "alarms": len(firing(console)),
     }
 
 

@@ -33,16 +33,18 @@ async def get_pipelines(console: Console, request: Request) -> Any:
     if not view.error:
         await console.collector.ensure_groups([each.name for each in found if each.name in view.groups])
     return {
-        "items": [_shown(view, each) for each in found],
+        "items": [_shown(console, view, each) for each in found if console.may_see("group", each.name or "")],
         "dirtyTopic": DIRTY_TOPIC if DIRTY_TOPIC in view.topics else None,
         "error": view.error,
     }
 
 
-def _shown(view: ClusterView, files: "PipelineFiles") -> dict[str, Any]:
+def _shown(console: Console, view: ClusterView, files: "PipelineFiles") -> dict[str, Any]:
+    """Of its topics those that may be seen."""
     group = view.groups.get(files.name or "")
     sources = group.topics if group else []
-    routes = files.routing.routes.values() if files.routing else ()
+    known = files.routing.routes.values() if files.routing else ()
+    routes = [each for each in known if console.may_see("topic", each.topic)]
     return {
         "name": files.name,
         "checkpoint": files.checkpoint,

@@ -166,7 +166,7 @@ def try_produce_one(broker: "Broker", connection: Connection, frame: memoryview)
     hosted = broker.replicas.find_ready(topic, partition)
     if hosted is None or not hosted.commits_at_once(acks) or len(records) < HEADER_SIZE:
         return None
-    if records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_MASK:
+    if records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_MASK or hosted.is_of_brokers:
         return None
     try:
         first_offset, _, append_time_ms, log_start_offset, _ = hosted.append(records, acks, broker.clock.now_ms())
@@ -296,6 +296,8 @@ def _append(
     index = len(progress.outcomes)
     try:
         hosted = context.broker.replicas.find_for_produce(topic, partition)
+        if hosted.is_of_brokers and not context.may_act_as_broker():
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{hosted.topic} is written to by brokers only")
         if records is None or not len(records):
             raise KafkaError(ErrorCode.INVALID_RECORD, "a Produce request must have a record batch for each partition")
         if context.header.api_version < FIRST_ZSTD_VERSION:
