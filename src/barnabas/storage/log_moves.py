@@ -76,6 +76,10 @@ class LogMoves:
 
     def prepare(self, log: Log, future: Log, source: LogDirectory, target: LogDirectory) -> None:
         """In a thread. Raises KafkaError (no room, for now) and StorageError."""
+        if log.topic_partition in target.leaving:
+            # The copy could not get the folder's name, which would look like a failure of the disk.
+            message = f"an earlier folder of {log.topic_partition} is still in {target.path} until the next start"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message)
         future.flush()
         note = MoveNote(source.id, target.id)
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from broker_on_loop import until
 from faulty_files import FaultyFiles
 from storage_logs import NOW, append, make_batch, small_config
 
@@ -74,8 +75,7 @@ def test_it_is_tried_again_unless_the_disk_has_failed(tmp_path: Path, code: int)
             (followed,) = fetcher._machine.partitions.values()
             files.error = ("write", "recovery-point", code)
             fetcher._truncate(followed, hosted, 2)
-            while followed.phase is Phase.BUSY:
-                await asyncio.sleep(0)
+            await until(lambda: followed.phase is not Phase.BUSY)
         assert log.log_end_offset == 4
         assert followed.phase is (Phase.DELAYED if code == errno.ENOSPC else Phase.FAILED)
 
