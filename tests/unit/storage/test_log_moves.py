@@ -250,6 +250,35 @@ def test_two_folders_that_no_move_explains_stop_the_start(tmp_path: Path) -> Non
         opened(tmp_path)
 
 
+@pytest.mark.parametrize("more_in_the_old_one", [False, True])
+def test_deleted_records_do_not_come_back_with_the_old_folder(tmp_path: Path, more_in_the_old_one: bool) -> None:
+    """They were deleted after the copy had taken over. A power loss may take the end of the copy."""
+    files, acknowledged = FaultyFiles(), Acknowledged()
+    directories = opened(tmp_path, files)
+    begin(directories, acknowledged)
+    log, found = directories.get(T0), directories.moves.find(T0)
+    assert log is not None and found is not None
+    source, (target, future) = directories.directory_of(log), found
+    copy = LogCopy(log, future, target)
+    copy.cut(copy.plan(), NOW)
+    fill(copy)
+    directories.moves.prepare(log, future, source, target)
+    write(log, 2, acknowledged, 3)
+    flush(log, acknowledged)
+    fill(copy)
+    copy.take_state()
+    new = directories.moves.take_over(T0, source, target)
+    new.delete_records_before(5)
+    directories.checkpoint_log_start_offsets()
+    directories.checkpoint_recovery_points()
+    if more_in_the_old_one:
+        new.segments[-1].file.truncate(0)
+    del log, found, future, copy, new, source, target
+    directories.release()
+    again = opened(tmp_path).get(T0)
+    assert again is not None and again.log_start_offset == 5 and again.log_end_offset == acknowledged.end
+
+
 EVERY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.soak)])
 
 
