@@ -107,6 +107,9 @@ class DirectoryMoves:
         move = self._moves.get(topic_partition)
         if move is not None and move.target is target:
             return ErrorCode.NONE
+        if topic_partition in target.leaving and topic_partition not in self._ending:
+            # The last step of an earlier move failed: its old folder is there until the next start.
+            return ErrorCode.KAFKA_STORAGE_ERROR
         self._cancel(topic_partition)
         if topic_partition not in target.logs:
             future = self._directories.moves.begin(hosted.log, target, self._clock.now_ms())

@@ -143,7 +143,7 @@ class HostedPartition:
         """DeleteRecords may have cut a batch: the leader's log starts within it, but it is sent and kept whole."""
         base_offset = int.from_bytes(records[:8], "big")
         if len(records) >= 8 and base_offset < self.log.log_end_offset:
-            self.log.truncate_fully_and_start_at(base_offset, now_ms)
+            self.log.start_over_at(base_offset, now_ms)
             self.on_truncated()
 
     def on_truncated(self) -> None:

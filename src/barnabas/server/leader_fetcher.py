@@ -217,7 +217,11 @@ class LeaderFetcher:
             self._delay(followed)
         except StorageError as error:
             logger.error("copying %s-%d: %s", hosted.topic, hosted.partition, error)
-            self._machine.fail(followed)
+            if hosted.log.failure is None:
+                # No room for a checkpoint, say.
+                self._delay(followed)
+            else:
+                self._machine.fail(followed)
         else:
             if hosted.follower_throttled:
                 # In sync or not: the limit is for all of it.
@@ -290,7 +294,7 @@ class LeaderFetcher:
         log = hosted.log
         if error is None:
             self._machine.resume(followed, log.log_end_offset, log.leader_epoch, log.log_start_offset)
-        elif isinstance(error, StorageError):
+        elif isinstance(error, StorageError) and log.failure is not None:
             self._machine.fail(followed)
         else:
             self._delay(followed)

@@ -13,6 +13,7 @@ its open files as soon as the last reference to it is gone.
 
 import logging
 import os
+from collections.abc import Callable
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import StorageError
@@ -58,12 +59,14 @@ class Log:
         producer_id_expiration_ms: int = 86_400_000,
         on_failure: OnFailure | None = None,
         on_roll: OnRoll | None = None,
+        lower_checkpoint: Callable[["Log", int], None] | None = None,
     ) -> None:
         self.files = files
         self.directory = directory
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.deletions = deletions
+        self._lower_checkpoint = lower_checkpoint
         self.producers = ProducerState(producer_id_expiration_ms)
         self.leader_epochs = epochs = LeaderEpochs(files, os.path.join(directory, LEADER_EPOCH_CHECKPOINT))
         checksums = TransactionChecksums(files, directory)
@@ -218,6 +221,12 @@ class Log:
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> None:
         self.truncation.truncate_fully_and_start_at(offset, now_ms)
+
+    def start_over_at(self, offset: int, now_ms: int) -> None:
+        """The same, with the checkpoint lowered first if need be, which waits for the disk. Raises StorageError."""
+        if self._lower_checkpoint is not None:
+            self._lower_checkpoint(self, offset)
+        self.truncate_fully_and_start_at(offset, now_ms)
 
     def replace_segments(self, new: list[Segment], old: list[Segment], now_ms: int) -> None:
         """Puts the cleaner's result in place of the segments that it was made from.

@@ -27,6 +27,8 @@ class LogCopy:
         self.future = future
         self._target = target
         self._truncations = -1
+        self._cut_to: int | None = None
+        """The lowest offset at which the log was cut, until the copy has been."""
 
     # ---- on the loop
 
@@ -59,8 +61,9 @@ class LogCopy:
         log, future = self.log, self.future
         truncations, cut_to = log.flusher.take_cut()
         # Epochs do not show a cut after which other records of the same epoch came.
-        ends = [log.log_end_offset, _common_end(log, future), *([] if cut_to is None else [cut_to])]
-        offset, start = min(ends), log.log_start_offset
+        cuts = [each for each in (cut_to, self._cut_to) if each is not None]
+        self._cut_to = min(cuts, default=None)
+        offset, start = min(log.log_end_offset, _common_end(log, future), *cuts), log.log_start_offset
         if start <= offset and future.log_start_offset <= start:
             return Cut(truncations, offset, starts_over=False)
         # A batch that holds the log start is copied whole.
@@ -78,7 +81,7 @@ class LogCopy:
         elif offset < future.log_end_offset:
             self._target.lower_recovery_point(future, offset)
             future.truncate_to(offset, now_ms)
-        self._truncations = cut.truncations
+        self._truncations, self._cut_to = cut.truncations, None
 
     def append(self, piece: FileSlice, now_ms: int) -> int:
         """Raises KafkaError (CORRUPT_MESSAGE, or no room) and StorageError."""

@@ -358,6 +358,7 @@ class LogDirectory:
             producer_id_expiration_ms=self._producer_id_expiration_ms,
             on_failure=self.fail,
             on_roll=self._log_rolled,
+            lower_checkpoint=self.lower_recovery_point,
         )
 
     def _log_rolled(self, topic_partition: TopicPartition) -> None:

@@ -76,6 +76,10 @@ class LogMoves:
 
     def prepare(self, log: Log, future: Log, source: LogDirectory, target: LogDirectory) -> None:
         """In a thread. Raises KafkaError (no room, for now) and StorageError."""
+        if log.topic_partition in target.leaving:
+            # The copy could not get the folder's name, which would look like a failure of the disk.
+            message = f"an earlier folder of {log.topic_partition} is still in {target.path} until the next start"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message)
         future.flush()
         note = MoveNote(source.id, target.id)
         try:
@@ -149,8 +153,16 @@ class LogMoves:
             raise StorageError(
                 f"{one.topic_partition} is in two log directories: {one.directory} and {other.directory}"
             )
-        kept, left = sorted((one, other), key=lambda each: (each.leader_epoch, each.log_end_offset), reverse=True)
+        copy_ids = {note.target_id for note in notes if note is not None and set(note) == ids}
+
+        def newness(log: Log) -> tuple[int, int, bool]:
+            return log.leader_epoch, log.log_end_offset, self._directory_of(log).id in copy_ids
+
+        kept, left = sorted((one, other), key=newness, reverse=True)
         logger.warning("%s was being moved: %s is kept, not %s", kept.topic_partition, kept.directory, left.directory)
+        if left.log_start_offset <= kept.log_end_offset:
+            # Records deleted since the copy took over do not come back.
+            kept.retention.increase_log_start_offset(left.log_start_offset)
         self._logs[kept.topic_partition] = kept
         self._directory_of(left).delete_log(left.topic_partition, now_ms)
 

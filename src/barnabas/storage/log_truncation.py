@@ -28,6 +28,7 @@ class LogTruncation:
         """
         state, segments = self.state, self.segments
         if offset >= state.log_end_offset:
+            self._drop_epochs_without_records()
             return False
         self.flusher.lower_recovery_point(offset)
         if offset < segments.base_offsets[0]:
@@ -51,6 +52,13 @@ class LogTruncation:
         except BrokenChainError as error:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
         return True
+
+    def _drop_epochs_without_records(self) -> None:
+        """One was begun by an append that failed. While it is there, another leader finds that the two logs part."""
+        try:
+            self.leader_epochs.truncate_from_end(self.state.log_end_offset)
+        except OSError as error:
+            self.state.raise_write_error(error, "writing leader epochs of")
 
     def drop_from(self, number: int, now_ms: int) -> None:
         """Drops the segments from that number on."""

@@ -2,8 +2,9 @@
 
 import asyncio
 import errno
+import threading
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from broker_on_loop import append, make_topic, run_broker, set_config, until
@@ -336,3 +337,63 @@ def test_a_log_that_moves_is_not_compacted(tmp_path: Path) -> None:
         assert b"t 0 42" in content
 
     run_broker(tmp_path, scenario, settings(tmp_path, log_cleaner_backoff_ms="1000000"))
+
+
+def test_a_folder_that_could_not_go_is_not_in_the_way(tmp_path: Path) -> None:
+    """The last step of a move failed: to move back there would take the whole directory offline."""
+    files = FaultyFiles()
+
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        source, target = places(broker, hosted)
+        moves, finish = broker.log_directories.moves, broker.log_directories.moves.finish
+
+        def without_room(*given: Any) -> None:
+            files.error = ("write", f"{target.path}/recovery-point", errno.ENOSPC)
+            try:
+                finish(*given)
+            finally:
+                files.error = None
+
+        moves.finish = without_room  # type: ignore[method-assign]
+        assert request(broker, target) is ErrorCode.NONE
+        await over(broker)
+        moves.finish = finish  # type: ignore[method-assign]
+        assert hosted.log.directory == f"{target.path}/t-0" and files.exists(f"{source.path}/t-0")
+        assert request(broker, source) is ErrorCode.KAFKA_STORAGE_ERROR
+        await over(broker)
+        assert not source.is_offline and not len(broker.directory_moves)
+        fill(broker, hosted, 1)
+
+    run_broker(tmp_path, scenario, settings(tmp_path), files=files)
+
+
+def test_a_folder_that_could_not_go_while_the_replica_was_to_move_back(tmp_path: Path) -> None:
+    files = FaultyFiles()
+
+    async def scenario(broker: Broker, clock: ManualClock) -> None:
+        hosted = await make_topic(broker, "t", **SEGMENT)
+        fill(broker, hosted)
+        source, target = places(broker, hosted)
+        moves, finish, asked = broker.log_directories.moves, broker.log_directories.moves.finish, threading.Event()
+
+        def without_room(*given: Any) -> None:
+            asked.wait()
+            files.error = ("write", f"{target.path}/recovery-point", errno.ENOSPC)
+            try:
+                finish(*given)
+            finally:
+                files.error = None
+
+        moves.finish = without_room  # type: ignore[method-assign]
+        assert request(broker, target) is ErrorCode.NONE
+        await until(lambda: hosted.log.directory == f"{target.path}/t-0")
+        assert request(broker, source) is ErrorCode.NONE
+        move = broker.directory_moves._moves[T0]
+        asked.set()
+        await until(lambda: source.is_offline or move._reported != "")
+        assert not source.is_offline and "still in" in move._reported
+        fill(broker, hosted, 1)
+
+    run_broker(tmp_path, scenario, settings(tmp_path), files=files)

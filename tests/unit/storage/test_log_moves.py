@@ -4,6 +4,7 @@ After a crash everything that was appended is there once, in one directory; afte
 flushed. A move that was not done goes on to its end.
 """
 
+import errno
 import gc
 import logging
 import shutil
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from faulty_files import CrashError, FaultyFiles
-from storage_logs import NOW, make_batch, make_marker, read_all, small_config
+from storage_logs import NOW, log_bytes, make_batch, make_marker, read_all, small_config
 
 from barnabas.errors import StorageError
 from barnabas.storage.files import Files
@@ -248,6 +249,58 @@ def test_two_folders_that_no_move_explains_stop_the_start(tmp_path: Path) -> Non
     shutil.copytree(tmp_path / "a" / "t-0", tmp_path / "b" / "t-0")
     with pytest.raises(StorageError, match="two log directories"):
         opened(tmp_path)
+
+
+@pytest.mark.parametrize("more_in_the_old_one", [False, True])
+def test_deleted_records_do_not_come_back_with_the_old_folder(tmp_path: Path, more_in_the_old_one: bool) -> None:
+    """They were deleted after the copy had taken over. A power loss may take the end of the copy."""
+    files, acknowledged = FaultyFiles(), Acknowledged()
+    directories = opened(tmp_path, files)
+    begin(directories, acknowledged)
+    log, found = directories.get(T0), directories.moves.find(T0)
+    assert log is not None and found is not None
+    source, (target, future) = directories.directory_of(log), found
+    copy = LogCopy(log, future, target)
+    copy.cut(copy.plan(), NOW)
+    fill(copy)
+    directories.moves.prepare(log, future, source, target)
+    write(log, 2, acknowledged, 3)
+    flush(log, acknowledged)
+    fill(copy)
+    copy.take_state()
+    new = directories.moves.take_over(T0, source, target)
+    new.delete_records_before(5)
+    directories.checkpoint_log_start_offsets()
+    directories.checkpoint_recovery_points()
+    if more_in_the_old_one:
+        new.segments[-1].file.truncate(0)
+    del log, found, future, copy, new, source, target
+    directories.release()
+    again = opened(tmp_path).get(T0)
+    assert again is not None and again.log_start_offset == 5 and again.log_end_offset == acknowledged.end
+
+
+def test_a_cut_for_which_there_was_no_room_is_done_later(tmp_path: Path) -> None:
+    """Other records of the same epoch have come since: only the offset of the cut shows where the copy is wrong."""
+    files, acknowledged = FaultyFiles(), Acknowledged()
+    directories = opened(tmp_path, files)
+    begin(directories, acknowledged)
+    log, found = directories.get(T0), directories.moves.find(T0)
+    assert log is not None and found is not None
+    copy = LogCopy(log, found[1], found[0])
+    copy.cut(copy.plan(), NOW)
+    fill(copy)
+    copy.future.flush()
+    directories.truncate_to(log, 16, NOW)
+    for _ in range(5):
+        log.append_as_leader(make_batch(2, size=40), 2, NOW)
+    files.error = ("write", "recovery-point", errno.ENOSPC)
+    with pytest.raises(StorageError):
+        copy.cut(copy.plan(), NOW)
+    files.error = None
+    copy.cut(copy.plan(), NOW)
+    fill(copy)
+    assert log_bytes(copy.future) == log_bytes(log)
 
 
 EVERY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.soak)])

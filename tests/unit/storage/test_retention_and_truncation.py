@@ -286,3 +286,18 @@ def test_the_last_stable_offset_is_not_below_the_log_start(tmp_path: Path, way: 
     assert in_order(log) and log.last_stable_offset == log.log_end_offset
     log.truncate_to(log.log_end_offset - 1, NOW)
     assert in_order(log)
+
+
+def test_an_epoch_whose_first_record_could_not_be_written_is_cut_from_the_end(tmp_path: Path) -> None:
+    """Else a follower would for ever ask for the records after an epoch that its leader has never known."""
+    files = FaultyFiles()
+    log = open_test_log(tmp_path / "t-0", small_config(), files=files)
+    append(log, make_batch(2), epoch=4)
+    files.error = ("write", ".log", errno.ENOSPC)
+    with pytest.raises(KafkaError):
+        append(log, make_batch(2), epoch=5)
+    files.error = None
+    end = log.log_end_offset
+    assert log.leader_epochs.entries() == [(4, 0), (5, end)]
+    log.truncate_to(end, NOW)
+    assert log.leader_epochs.entries() == [(4, 0)] and log.log_end_offset == end
