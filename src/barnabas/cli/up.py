@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING
 from barnabas.cli.command import Command, UsageError, command_main
 from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.server_config import DEFAULT_ADDRESS, DEFAULT_DIRECTORY
+from barnabas.cli.up_console import NoConsoleError, UpConsole
 
 if TYPE_CHECKING:
     from barnabas.stop_signals import StopRequest
 
 PROGRAM = "barnabas up"
 METADATA_FILE = "barnabas-metadata.sqlite"
-HISTORY_FILE = "console-history.sqlite"
 LARGEST_CLUSTER = 32
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 READY = re.compile(r" ready on (\S+) \(")
-CONSOLE_READY = re.compile(r"console on \S+")
 CONSOLE_ADDRESS = "127.0.0.1:9080"
 START_SECONDS = 120.0
 STOP_SECONDS = 60.0
@@ -74,7 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how clients and brokers reach a broker; certificates and users are in --config (default PLAINTEXT)",
     )
     parser.add_argument(
-        "--console-users", metavar="FILE", help="its password file (barnabas console user add), needed beyond loopback"
+        "--console-users",
+        metavar="FILE",
+        help="the console's password file (barnabas console user add), needed beyond loopback and with client"
+        " certificates; with SASL the users of the cluster log in without it",
     )
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of every broker")
 
@@ -94,7 +96,7 @@ def _run(options: argparse.Namespace, host: str, port: int) -> int:
 
     folder = Path(options.data_dir).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    console: _Console | None = None
+    console: UpConsole | None = None
     with StopRequest() as stop:
         brokers = [
             _Broker(number, _arguments(options, folder, number, host, port), folder, _listener(options))
@@ -107,7 +109,7 @@ def _run(options: argparse.Namespace, host: str, port: int) -> int:
             what = "broker" if len(brokers) == 1 else f"cluster of {len(brokers)} brokers"
             print(f"{what} ready on {addresses} (data {options.data_dir}); Ctrl-C stops it", flush=True)
             if options.console:
-                console = _Console(options.console, addresses, folder, options.console_users)
+                console = _start_console(options, addresses, folder)
             while not stop.requested:
                 for broker in brokers:
                     broker.keep_running()
@@ -119,10 +121,18 @@ def _run(options: argparse.Namespace, host: str, port: int) -> int:
             return FAILED
         finally:
             if console is not None:
-                console.process.stop(STOP_SECONDS)
+                console.stop(STOP_SECONDS)
             _stop(brokers)
     print("stopped", flush=True)
     return OK
+
+
+def _start_console(options: argparse.Namespace, bootstrap: str, folder: Path) -> UpConsole | None:
+    try:
+        return UpConsole(options, bootstrap, folder)
+    except NoConsoleError as error:
+        print(f"no console: {error}", flush=True)
+        return None
 
 
 def _arguments(options: argparse.Namespace, folder: Path, number: int, host: str, port: int) -> list[str]:
@@ -222,35 +232,6 @@ class _Broker:
             self._restart_at = None
             self._restarts += 1
             self.process = ChildProcess(self._name, self._arguments, self._folder, signal.SIGTERM)
-
-
-class _Console:
-    """The console's process. It is never waited for: the brokers serve without it."""
-
-    def __init__(self, address: str, bootstrap: str, folder: Path, users: str | None) -> None:
-        from barnabas.child_process import ChildProcess
-
-        words = ["console", "-b", bootstrap, "--listen", address]
-        words += ["--history", str(folder / HISTORY_FILE), "--until-stdin-ends"]
-        # It runs in the data directory, so a relative path would be another one there.
-        words += ["--users", str(Path(users).absolute())] if users else []
-        self.process = ChildProcess("console", words, folder, signal.SIGTERM, holds_stdin=True)
-        self._is_settled = False
-
-    def watch(self) -> None:
-        """Print once where it serves, or why it does not."""
-        from barnabas.child_process import ProcessError
-
-        if self._is_settled:
-            return
-        try:
-            if not self.process.has_printed(CONSOLE_READY):
-                return
-            found = CONSOLE_READY.search(self.process.printed)
-            print(found.group(0) if found else "", flush=True)
-        except ProcessError:
-            print(f"no console: {self.process.printed.strip()}", flush=True)
-        self._is_settled = True
 
 
 COMMAND = Command(

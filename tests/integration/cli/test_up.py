@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -9,9 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from documentation import blocks_of
@@ -19,8 +22,15 @@ from eventually import eventually
 
 from barnabas import Admin
 from barnabas.cli.commands import certificate
+from barnabas.cli.up_console import NoConsoleError, UpConsole
 from barnabas.errors import KafkaError
 
+TLS = {
+    "ssl.keystore.type": "PEM",
+    "ssl.keystore.location": "broker.pem",
+    "ssl.truststore.type": "PEM",
+    "ssl.truststore.location": "authority.pem",
+}
 READY = re.compile(r"cluster of 2 brokers ready on (\S+) ")
 
 
@@ -146,13 +156,31 @@ def test_wrong_use() -> None:
         assert done.returncode == 2 and words[0] in done.stderr, (words, done)
 
 
+class Page:
+    """A browser on the console: keeps its cookie and the token of its session."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+
+    def get(self, path: str) -> Any:
+        with self.browser.open(f"{self.address}{path}", timeout=60) as response:
+            return json.load(response)
+
+    def log_in(self, user: str, password: str) -> None:
+        body = json.dumps({"user": user, "password": password}).encode()
+        headers = {"x-csrf-token": self.get("/api/session")["token"]}
+        request = urllib.request.Request(f"{self.address}/api/login", body, headers)
+        self.browser.open(request, timeout=60).close()
+
+
 def test_a_cluster_is_secured_as_the_documentation_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (settings,) = [each for each in blocks_of("docs/cluster.md") if "inter.broker.listener.name" in each.text]
     folder = tmp_path / "certificates"
     Path("secure.properties").write_text(settings.text.replace("/etc/barnabas/certificates", str(folder)))
     assert certificate.main(["create", str(folder)]) == 0
-    command = ["up", "--brokers", "2", "--protocol", "SASL_SSL", "--listen", "127.0.0.1:0", "--console", ""]
+    command = ["up", "--brokers", "2", "--protocol", "SASL_SSL", "--listen", "127.0.0.1:0", "--console", "127.0.0.1:0"]
     command += ["--config", "secure.properties", "--data-dir", "data"]
     process = subprocess.Popen(
         [sys.executable, "-m", "barnabas", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -170,6 +198,16 @@ def test_a_cluster_is_secured_as_the_documentation_shows(tmp_path: Path, monkeyp
         ) as admin:
             eventually(lambda: len(admin.describe_cluster().brokers) == 2, timeout=60)
             admin.create_topic("orders", partitions=1, replication_factor=2)
+        line = next_line(process, lambda line: line.startswith(("console on ", "no console")))
+        assert line.endswith(" (log in as a user of the cluster, PLAIN)\n")
+        page = Page(line.split()[2])
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            page.get("/api/topics")
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            page.log_in("admin", "wrong")
+        page.log_in("admin", "admin-secret")
+        eventually(lambda: [each["name"] for each in page.get("/api/topics")["items"]] == ["orders"], timeout=60)
+        assert not Path("data", "console-login.properties").exists()
         process.send_signal(signal.SIGTERM)
         next_line(process, lambda line: line == "stopped\n")
         assert process.wait() == 0
@@ -178,3 +216,37 @@ def test_a_cluster_is_secured_as_the_documentation_shows(tmp_path: Path, monkeyp
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings", "why"),
+    [
+        ("SSL", {**TLS, "ssl.client.auth": "required"}, "--console-users FILE"),
+        ("SSL", {"num.partitions": "none"}, "the settings are no longer valid"),
+        (
+            "SASL_PLAINTEXT",
+            {"sasl.enabled.mechanisms": "SCRAM-SHA-512"},
+            "it logs in as brokers do, which the settings do not say: ",
+        ),
+        (
+            "SASL_PLAINTEXT",
+            {
+                "sasl.enabled.mechanisms": "OAUTHBEARER",
+                "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+                "sasl.oauthbearer.token.endpoint.url": "file:///token",
+                "sasl.oauthbearer.jwks.endpoint.url": "file:///keys",
+                "sasl.oauthbearer.expected.issuer": "issuer",
+                "sasl.oauthbearer.expected.audience": "kafka",
+            },
+            "`barnabas console -b localhost:9092 --command-config FILE`",
+        ),
+    ],
+)
+def test_a_console_that_cannot_be_let_in_says_why(
+    tmp_path: Path, protocol: str, settings: dict[str, str], why: str
+) -> None:
+    pairs = [f"{name}={value}" for name, value in settings.items()]
+    options = argparse.Namespace(console="127.0.0.1:0", console_users=None, config=None, protocol=protocol, set=pairs)
+    with pytest.raises(NoConsoleError, match=re.escape(why)):
+        UpConsole(options, "localhost:9092", tmp_path)
+    assert list(tmp_path.iterdir()) == []
