@@ -230,6 +230,7 @@ class DelayedIntake:
         await self._transactions.commit(SavedProgress(progress, self.leader_epoch, self._oldest()))
         self._progress = progress
         self.delivered_count += delivered
+        self.undeliverable_count += len(due) - delivered
         self._note_oldest()
 
     async def _read(self, offsets: list[int]) -> dict[int, Record]:
@@ -259,7 +260,6 @@ class DelayedIntake:
             timestamp = max(key.due_ms, record.timestamp)
             size = _size(record._replace(headers=headers)) + BATCH_OVERHEAD
             if size > most_bytes:
-                self.undeliverable_count += 1
                 logger.error(
                     "the delayed message at offset %d of %s is dropped: %d bytes exceed the target's max.message.bytes",
                     record.offset,
