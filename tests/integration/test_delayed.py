@@ -91,6 +91,7 @@ def test_a_record_is_cancelled_by_its_offset(broker: Broker) -> None:
         for value in (b"kept", b"cancelled"):
             producer.send("orders.delayed", value, key=b"k", headers=[("deliver-after", b"300ms")])
         producer.send("orders.delayed", None, headers=[("cancel-offset", b"1")])
+        producer.send("orders.delayed", None, headers=[("cancel-offset", b"4")])  # not there yet
         producer.send("orders.delayed", b"last", key=b"k", headers=[("deliver-after", b"301ms")])
     assert [each.value for each in read(broker.bootstrap, 2)] == [b"kept", b"last"]
     with Producer(broker.bootstrap) as producer:

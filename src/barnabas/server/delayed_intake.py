@@ -194,7 +194,8 @@ class DelayedIntake:
             for offset, due_ms, size, schedule, cancels, cancelled in found:
                 key = Key(due_ms, offset)
                 if cancelled is not None:
-                    self._pending.cancel(cancelled)
+                    if cancelled < offset:  # or else a record that nobody knows yet would vanish
+                        self._pending.cancel(cancelled)
                 elif cancels or self._progress.is_done(key):
                     if schedule:
                         self._pending.supersede(schedule, offset)
