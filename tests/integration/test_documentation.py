@@ -1,6 +1,7 @@
 """The examples of README.md and of pages in docs/, and the programs in examples/, run as they stand.
 
-How: tests/support/documentation.py. docs/spark.md is run by tests/spark/test_documentation.py.
+How: tests/support/documentation.py. docs/spark.md and docs/delayed.md are run by
+tests/spark/test_documentation.py.
 """
 
 from __future__ import annotations
@@ -81,7 +82,16 @@ def test_no_example_is_passed_over(page: str) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [*PAGES, "DESIGN.md", "docs/client-options.md", "docs/operations.md", "docs/spark.md", CLUSTER_PAGE, TOKENS_PAGE],
+    [
+        *PAGES,
+        "DESIGN.md",
+        "docs/client-options.md",
+        "docs/operations.md",
+        "docs/spark.md",
+        "docs/delayed.md",
+        CLUSTER_PAGE,
+        TOKENS_PAGE,
+    ],
 )
 def test_links_lead_somewhere(page: str) -> None:
     content = (ROOT / page).read_text(encoding="utf-8")

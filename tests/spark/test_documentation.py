@@ -1,4 +1,7 @@
-"""The examples of docs/spark.md, run as they stand on the session of these tests; how: tests/support/documentation."""
+"""The examples of docs/spark.md and docs/delayed.md, run as they stand on the session of these tests.
+
+How: tests/support/documentation.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from barnabas.spark.options import _REFUSED, _SINK, _SOURCE
 from barnabas.testing import Broker
 
 PAGE = "docs/spark.md"
+DELAYED_PAGE = "docs/delayed.md"
 CHECKPOINT = "/tmp/loudspeaker"
 
 
@@ -33,6 +37,14 @@ def test_examples_run(spark: Any, own_broker: Broker, tmp_path: Path) -> None:
     assert sum(block.language == "python" for block in blocks) >= 3
     assert {block.language for block in blocks} <= {*RUN, *NOT_RUN}
     run_blocks(blocks, own_broker, command_folder(folder), tmp_path, {"__name__": "example"})
+
+
+def test_the_page_about_delayed_messages_runs(spark: Any, own_broker: Broker, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    blocks = blocks_of(DELAYED_PAGE)
+    assert {block.language for block in blocks} <= {*RUN, *NOT_RUN}
+    run_blocks(blocks, own_broker, command_folder(folder), tmp_path, {"__name__": "example", "spark": spark})
 
 
 def test_every_option_is_named() -> None:
