@@ -221,10 +221,10 @@ class DelayedIntake:
         for key, record in due:
             number = self._hosted.partition % count if record.key is None else partition_for_key(record.key, count)
             by_partition.setdefault(number, []).append((key, record))
-        most_bytes = self._topic_config(self._image(), target.name).max_message_bytes
+        config = self._topic_config(self._image(), target.name)
         delivered = 0
         for number, group in by_partition.items():
-            for batch in self._batches(group, most_bytes):
+            for batch in self._batches(group, config):
                 await self._transactions.produce(target.name, number, batch)
                 delivered += batch.record_count
         progress = self._progress.advanced(last, self._scanned, self._pending.first())
@@ -254,19 +254,22 @@ class DelayedIntake:
             position = max(end, position + 1)
         return found
 
-    def _batches(self, group: list[tuple[Key, Record]], most_bytes: int) -> Iterable[BatchBuilder]:
+    def _batches(self, group: list[tuple[Key, Record]], config: TopicConfig) -> Iterable[BatchBuilder]:
+        """Without what the target would never take: that would hold up all that comes later."""
+        most_bytes = config.max_message_bytes
         batch = BatchBuilder(transactional=True)
         for key, record in group:
             headers = self._headers(record)
             timestamp = max(key.due_ms, record.timestamp)
             size = _size(record._replace(headers=headers)) + BATCH_OVERHEAD
+            refused = ""
             if size > most_bytes:
-                logger.error(
-                    "the delayed message at offset %d of %s is dropped: %d bytes exceed the target's max.message.bytes",
-                    record.offset,
-                    self._hosted.log.topic_partition,
-                    size,
-                )
+                refused = f"{size} bytes exceed the target's max.message.bytes"
+            elif record.key is None and "compact" in config.cleanup_policy:
+                refused = "it has no key, and the target is compacted"
+            if refused:
+                where = self._hosted.log.topic_partition
+                logger.error("the delayed message at offset %d of %s is dropped: %s", record.offset, where, refused)
                 continue
             if batch.record_count and batch.size_estimate + size > most_bytes:
                 yield batch

@@ -258,7 +258,7 @@ def _delayed() -> list[Metric]:
             prefix + "undeliverable_total",
             COUNTER,
             topic,
-            "Delayed messages dropped, because they exceed the target's max.message.bytes.",
+            "Delayed messages dropped: too large for the target, or without a key if it is compacted.",
             one,
         ),
     ]
