@@ -1,8 +1,8 @@
 """`python -m benchmarks.delayed [--pending N]`: how late delayed messages are, and what a million that wait cost.
 
 One broker process of its own, one partition, records of 100 bytes. Lateness is the time of the append to the target
-(LogAppendTime) after the due time. Three parts: due times spread evenly at 1,000 per second, sent before; 50,000 records
-due at the same moment; records due in days, for memory and the time from a restart (after kill -9) until all are known.
+(LogAppendTime) after the due time. Three parts: due times spread evenly at 1,000 per second, sent before; 50,000
+records due at the same moment; records due in days, for memory and the time from a restart (after kill -9) until all are known.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ class PendingReader:
                 self._partitions[each.partition].take(each.partition, found, values)
             left = {number: end for number, end in left.items() if self._consumer.position(self._keys[number]) < end}
         waiting.is_complete = not left
-        for each in self._partitions.values():
-            waiting.rows += each.waiting.values()
+        for partition in self._partitions.values():
+            waiting.rows += partition.waiting.values()
         waiting.rows.sort(key=lambda row: row[:3])
         return waiting
 
