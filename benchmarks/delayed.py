@@ -2,7 +2,8 @@
 
 One broker process of its own, one partition, records of 100 bytes. Lateness is the time of the append to the target
 (LogAppendTime) after the due time. Three parts: due times spread evenly at 1,000 per second, sent before; 50,000
-records due at the same moment; records due in days, for memory and the time from a restart (after kill -9) until all are known.
+records due at the same moment; records due in days, for memory and the time from a restart (after kill -9) until all
+are known.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def waited_for_cpu(pid: int) -> float:
+    """Seconds that its main thread could have run, but others did."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 def load() -> str:
     return f"load average {os.getloadavg()[0]:.1f}"
 
@@ -77,15 +83,16 @@ def spread(measured: Measured, per_second: int, seconds: int) -> None:
     due_times = [start_ms + number * 1000 // per_second for number in range(per_second * seconds)]
     measured.send("spread", due_times)
     assert now_ms() < start_ms, "sending took too long"
-    cpu_seconds = measured.broker.cpu_seconds()
+    cpu_seconds, waited = measured.broker.cpu_seconds(), waited_for_cpu(measured.broker.pid)
     time.sleep(max(0.0, due_times[-1] - now_ms()) / 1000 + 0.5)  # nobody else asks the broker for anything meanwhile
     cpu_seconds = measured.broker.cpu_seconds() - cpu_seconds
+    waited = waited_for_cpu(measured.broker.pid) - waited
     arrived = measured.arrivals("spread", len(due_times))
     late = sorted(there - due for there, due in zip(arrived, due_times, strict=True))
     print(
         f"{per_second} deliveries/s for {seconds} s: late by {late[len(late) // 2]} ms (median),"
         f" {late[len(late) * 99 // 100]} ms (p99), {late[-1]} ms (longest); {late[0]} ms (shortest);"
-        f" {cpu_seconds / seconds:.2f} of a core; {load()}",
+        f" {cpu_seconds / seconds:.2f} of a core, {waited / seconds:.2f} of the time waiting for one; {load()}",
         flush=True,
     )
 

@@ -38,6 +38,9 @@ PREPARED_RECORDS: Final = 10_000
 """So many at a time are moved to finer buckets, which takes some milliseconds."""
 LONGEST_WAIT_MS: Final = 1000
 """The wall clock may jump, so it is looked at this often while records are pending."""
+LONGEST_CATCH_UP_MS: Final = 5000
+"""Replicas that do not come cost the order of a few records, not the delivery of all."""
+CATCH_UP_LOOK_MS: Final = 100
 FIRST_BACKOFF_MS: Final = 50
 LONGEST_BACKOFF_MS: Final = 2000
 BATCH_OVERHEAD: Final = 200
@@ -61,6 +64,7 @@ class DelayedIntake:
     ) -> None:
         self.hosted = self._hosted = hosted
         self.leader_epoch = hosted.state.leader_epoch
+        self._end_at_election = hosted.log.log_end_offset
         self._transactions = transactions
         self._image = image
         self._topic_config = topic_config
@@ -127,8 +131,22 @@ class DelayedIntake:
             _, end = self._hosted.end_offset_for_epoch(record_epoch)
             self._progress = saved.progress if end < 0 else saved.progress.cut(end)
             self._scanned = max(self._scanned, min(saved.oldest_pending_offset, self._progress.end))
+        await self._catch_up()
         await self._scan()
         self._note_oldest()
+
+    async def _catch_up(self) -> None:
+        """Until all that the last leader acknowledged can be read: or it is delivered behind what is due later.
+
+        A new leader's high watermark is behind until its followers have fetched.
+        """
+        give_up_ms = self._clock.monotonic_ms() + LONGEST_CATCH_UP_MS
+        while self._hosted.log.high_watermark < self._end_at_election and self._clock.monotonic_ms() < give_up_ms:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), CATCH_UP_LOOK_MS / 1000)
+            except TimeoutError:
+                pass
 
     async def _turn(self) -> None:
         """Takes in what is new, delivers what is due, or waits for either."""
