@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
+from eventually import eventually
 
 from barnabas import Admin, Consumer, Producer, aio
 from barnabas.client.consumer import ConsumerRecord
@@ -89,6 +91,7 @@ def test_a_record_is_cancelled_by_its_offset(broker: Broker) -> None:
         for value in (b"kept", b"cancelled"):
             producer.send("orders.delayed", value, key=b"k", headers=[("deliver-after", b"300ms")])
         producer.send("orders.delayed", None, headers=[("cancel-offset", b"1")])
+        producer.send("orders.delayed", None, headers=[("cancel-offset", b"4")])  # not there yet
         producer.send("orders.delayed", b"last", key=b"k", headers=[("deliver-after", b"301ms")])
     assert [each.value for each in read(broker.bootstrap, 2)] == [b"kept", b"last"]
     with Producer(broker.bootstrap) as producer:
@@ -103,6 +106,44 @@ def test_the_target_may_come_later(broker: Broker) -> None:
         producer.send("late.delayed", b"1").result(30)
     broker.create_topic("late", 1)
     assert [each.value for each in read(broker.bootstrap, 1, "late")] == [b"1"]
+
+
+def metrics_of(broker: Broker) -> dict[str, int]:
+    """Of delayed messages, without the prefix."""
+    host, port = broker.metrics_address
+    with urlopen(f"http://{host}:{port}/metrics", timeout=60) as response:
+        lines = response.read().decode().splitlines()
+    return {
+        line.split("{")[0].removeprefix("barnabas_delayed_"): int(line.split()[-1])
+        for line in lines
+        if line.startswith("barnabas_delayed_") and '{topic="orders.delayed"}' in line
+    }
+
+
+def test_metrics_count_what_waits_and_what_was_delivered() -> None:
+    with Broker({"metrics.listener": "127.0.0.1:0"}) as broker:
+        broker.create_topic("orders.delayed", 1, INTAKE)
+        with Producer(broker.bootstrap) as producer:
+            for due in (b"1", b"2", str(time.time_ns() // 1_000_000 + 3_600_000).encode()):
+                producer.send("orders.delayed", b"x", headers=[("deliver-at", due)])
+            producer.send("orders.delayed", b"at once")
+            producer.send("orders.delayed", b"x" * 5000)
+        eventually(lambda: metrics_of(broker)["pending"] == 5)
+        waiting = metrics_of(broker)
+        assert waiting.pop("overdue_ms") > 10**12
+        assert waiting == {"pending": 5, "delivered_total": 0, "undeliverable_total": 0}
+        broker.create_topic("orders", 1, {"max.message.bytes": 4000})
+        assert len(read(broker.bootstrap, 3)) == 3
+        eventually(lambda: metrics_of(broker)["delivered_total"] == 3)
+        assert metrics_of(broker) == {
+            "pending": 1,
+            "overdue_ms": 0,
+            "delivered_total": 3,
+            "undeliverable_total": 1,
+        }
+        with Admin(broker.bootstrap) as admin:
+            admin.delete_topics(["orders.delayed"])
+        eventually(lambda: metrics_of(broker) == {})
 
 
 def send_numbers(bootstrap: str, first: int, count: int, delay_ms: int) -> None:

@@ -1,6 +1,7 @@
 """The examples of README.md and of pages in docs/, and the programs in examples/, run as they stand.
 
-How: tests/support/documentation.py. docs/spark.md is run by tests/spark/test_documentation.py.
+How: tests/support/documentation.py. docs/spark.md and docs/delayed.md are run by
+tests/spark/test_documentation.py.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ def test_no_example_is_passed_over(page: str) -> None:
         "docs/client-options.md",
         "docs/operations.md",
         "docs/spark.md",
+        "docs/delayed.md",
         CLUSTER_PAGE,
         TOKENS_PAGE,
         SECURITY_PAGE,

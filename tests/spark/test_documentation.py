@@ -1,4 +1,7 @@
-"""The examples of docs/spark.md, run as they stand on the session of these tests; how: tests/support/documentation."""
+"""The examples of docs/spark.md and docs/delayed.md, run as they stand on the session of these tests.
+
+How: tests/support/documentation.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from barnabas.spark.options import _REFUSED, _SINK, _SOURCE
 from barnabas.testing import Broker
 
 PAGE = "docs/spark.md"
+DELAYED_PAGE = "docs/delayed.md"
 CHECKPOINT = "/tmp/loudspeaker"
 
 
@@ -48,6 +52,14 @@ def test_the_page_about_security_runs(spark: Any, tmp_path: Path, monkeypatch: p
         for block in page_blocks(with_spark=True)
     ]
     run_page(blocks, command_folder(tmp_path / "bin"), tmp_path, {"spark": spark})
+
+
+def test_the_page_about_delayed_messages_runs(spark: Any, own_broker: Broker, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    blocks = blocks_of(DELAYED_PAGE)
+    assert {block.language for block in blocks} <= {*RUN, *NOT_RUN}
+    run_blocks(blocks, own_broker, command_folder(folder), tmp_path, {"__name__": "example", "spark": spark})
 
 
 def test_every_option_is_named() -> None:

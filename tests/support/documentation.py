@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ("python", "console")
-NOT_RUN = ("", "text", "properties", "toml", "yaml")
+NOT_RUN = ("", "text", "properties", "toml", "yaml", "java", "sh")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXPECTED = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 ADDRESS = "localhost:9092"

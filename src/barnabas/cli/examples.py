@@ -47,6 +47,8 @@ _EXAMPLES: dict[str, Sequence[str]] = {
         "orders -g billing -c 10 -J",
         "orders -o s@2026-01-31T12:00 -o e@2026-01-31T13:00",
     ),
+    "delayed list": ("orders.delayed", "orders.delayed -n 100 --json"),
+    "delayed cancel": ("orders.delayed 0 1234", "orders.delayed --schedule-id reminder-42"),
     "partition reassign": ("orders:0=1,2 orders:1=2,3", "--file plan.json"),
     "partition verify": ("", "orders:0=1,2"),
     "partition cancel": ("orders:0", "--all"),

@@ -20,6 +20,7 @@ COMMANDS = {
     "broker": ("barnabas.cli.commands.broker", "list brokers, drain one, take one out"),
     "produce": ("barnabas.cli.commands.produce", "send lines of stdin or files to a topic"),
     "consume": ("barnabas.cli.commands.consume", "print records of topics"),
+    "delayed": ("barnabas.cli.commands.delayed", "delayed messages: what is pending, cancel one"),
     "mirror": ("barnabas.cli.mirror.command", "copy topics to another cluster, exactly once"),
     "partition": ("barnabas.cli.commands.partition", "where partitions live and who leads them"),
     "transaction": ("barnabas.cli.commands.transaction", "transactions, their producers, and what hangs"),

@@ -24,6 +24,8 @@ CANCEL_OFFSET: Final = "cancel-offset"
 AT_ONCE: Final = 0
 """Due before anything else: of a record without a due time."""
 
+_LATEST_MS: Final = (1 << 63) - 1
+"""Kept as 64 bits (machines/delayed/pending)."""
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NUMBER: Final = re.compile(rb"[0-9]{1,18}")
 _DELAY: Final = re.compile(rb"([0-9]{1,15})(ms|s|m|h|d)?")
@@ -51,7 +53,10 @@ def due_time(record: Record) -> int:
         return AT_ONCE
     if record.timestamp < 0:
         raise ValueError("deliver-after needs a timestamp to count from")
-    return record.timestamp + delay_ms(after)
+    due_ms = record.timestamp + delay_ms(after)
+    if due_ms > _LATEST_MS:
+        raise ValueError(f"is due at {due_ms}, which no clock will ever show")
+    return due_ms
 
 
 def schedule_id(record: Record) -> bytes | None:

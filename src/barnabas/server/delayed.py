@@ -1,11 +1,11 @@
 """Delayed messages on this broker: an intake for each partition that it leads of a topic with `delay.target.topic`.
 
-The broker passes on every change of the cluster's image. `pending_count`, `delivered_count` and `overdue_ms` are for
-the metrics.
+The broker passes on every change of the cluster's image. `figures` are for the metrics.
 """
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from barnabas.clock import Clock
 from barnabas.errors import KafkaError
@@ -16,6 +16,25 @@ from barnabas.server.delayed_transaction import DelayedTransactions
 from barnabas.server.record_work import RecordWork
 from barnabas.server.replicas import Replicas
 from barnabas.types import NodeId, TopicPartition
+
+
+@dataclass(slots=True)
+class IntakeFigures:
+    """Of the partitions of an intake that this broker leads; the counters also of those that it led before."""
+
+    pending: int = 0
+    overdue_ms: int = 0
+    delivered: int = 0
+    undeliverable: int = 0
+
+    def add(self, intake: DelayedIntake) -> None:
+        self.pending += intake.pending_count
+        self.overdue_ms = max(self.overdue_ms, intake.overdue_ms)
+        self.count(intake)
+
+    def count(self, intake: DelayedIntake) -> None:
+        self.delivered += intake.delivered_count
+        self.undeliverable += intake.undeliverable_count
 
 
 class DelayedMessages:
@@ -39,20 +58,14 @@ class DelayedMessages:
         self._intakes: dict[TopicPartition, tuple[DelayedIntake, asyncio.Task[None]]] = {}
         self._ended: set[asyncio.Task[None]] = set()
         self._stopped = False
-        self._delivered_before = 0
+        self._counted_before: dict[str, IntakeFigures] = {}
 
-    @property
-    def pending_count(self) -> int:
-        return sum(intake.pending_count for intake, _ in self._intakes.values())
-
-    @property
-    def overdue_ms(self) -> int:
-        return max((intake.overdue_ms for intake, _ in self._intakes.values()), default=0)
-
-    @property
-    def delivered_count(self) -> int:
-        """Since the start, also by intakes that others lead by now."""
-        return self._delivered_before + sum(intake.delivered_count for intake, _ in self._intakes.values())
+    def figures(self) -> dict[str, IntakeFigures]:
+        """By topic."""
+        found = {topic: replace(before) for topic, before in self._counted_before.items()}
+        for key, (intake, _) in self._intakes.items():
+            found.setdefault(key.topic, IntakeFigures()).add(intake)
+        return found
 
     def on_delta(self, delta: Delta) -> None:
         """Called after the replicas have taken the delta in."""
@@ -65,6 +78,8 @@ class DelayedMessages:
         for key in [key for key in self._intakes if key.topic in touched]:
             if key.topic not in wanted or not self._still_leads(key):
                 self._close(key)
+        for topic in delta.topics_deleted:
+            self._counted_before.pop(topic.name, None)
         for name in sorted(wanted):
             for partition in image.topics[name].partitions:
                 key = TopicPartition(name, partition.partition)
@@ -100,7 +115,7 @@ class DelayedMessages:
 
     def _close(self, key: TopicPartition) -> None:
         intake, task = self._intakes.pop(key)
-        self._delivered_before += intake.delivered_count
+        self._counted_before.setdefault(key.topic, IntakeFigures()).count(intake)
         intake.close()
         task.cancel()
         self._ended.add(task)

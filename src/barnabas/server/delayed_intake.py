@@ -38,6 +38,9 @@ PREPARED_RECORDS: Final = 10_000
 """So many at a time are moved to finer buckets, which takes some milliseconds."""
 LONGEST_WAIT_MS: Final = 1000
 """The wall clock may jump, so it is looked at this often while records are pending."""
+LONGEST_CATCH_UP_MS: Final = 5000
+"""Replicas that do not come cost the order of a few records, not the delivery of all."""
+CATCH_UP_LOOK_MS: Final = 100
 FIRST_BACKOFF_MS: Final = 50
 LONGEST_BACKOFF_MS: Final = 2000
 BATCH_OVERHEAD: Final = 200
@@ -61,6 +64,7 @@ class DelayedIntake:
     ) -> None:
         self.hosted = self._hosted = hosted
         self.leader_epoch = hosted.state.leader_epoch
+        self._end_at_election = hosted.log.log_end_offset
         self._transactions = transactions
         self._image = image
         self._topic_config = topic_config
@@ -127,8 +131,22 @@ class DelayedIntake:
             _, end = self._hosted.end_offset_for_epoch(record_epoch)
             self._progress = saved.progress if end < 0 else saved.progress.cut(end)
             self._scanned = max(self._scanned, min(saved.oldest_pending_offset, self._progress.end))
+        await self._catch_up()
         await self._scan()
         self._note_oldest()
+
+    async def _catch_up(self) -> None:
+        """Until all that the last leader acknowledged can be read: or it is delivered behind what is due later.
+
+        A new leader's high watermark is behind until its followers have fetched.
+        """
+        give_up_ms = self._clock.monotonic_ms() + LONGEST_CATCH_UP_MS
+        while self._hosted.log.high_watermark < self._end_at_election and self._clock.monotonic_ms() < give_up_ms:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), CATCH_UP_LOOK_MS / 1000)
+            except TimeoutError:
+                pass
 
     async def _turn(self) -> None:
         """Takes in what is new, delivers what is due, or waits for either."""
@@ -194,7 +212,8 @@ class DelayedIntake:
             for offset, due_ms, size, schedule, cancels, cancelled in found:
                 key = Key(due_ms, offset)
                 if cancelled is not None:
-                    self._pending.cancel(cancelled)
+                    if cancelled < offset:  # or else a record that nobody knows yet would vanish
+                        self._pending.cancel(cancelled)
                 elif cancels or self._progress.is_done(key):
                     if schedule:
                         self._pending.supersede(schedule, offset)
@@ -220,16 +239,17 @@ class DelayedIntake:
         for key, record in due:
             number = self._hosted.partition % count if record.key is None else partition_for_key(record.key, count)
             by_partition.setdefault(number, []).append((key, record))
-        most_bytes = self._topic_config(self._image(), target.name).max_message_bytes
+        config = self._topic_config(self._image(), target.name)
         delivered = 0
         for number, group in by_partition.items():
-            for batch in self._batches(group, most_bytes):
+            for batch in self._batches(group, config):
                 await self._transactions.produce(target.name, number, batch)
                 delivered += batch.record_count
         progress = self._progress.advanced(last, self._scanned, self._pending.first())
         await self._transactions.commit(SavedProgress(progress, self.leader_epoch, self._oldest()))
         self._progress = progress
         self.delivered_count += delivered
+        self.undeliverable_count += len(due) - delivered
         self._note_oldest()
 
     async def _read(self, offsets: list[int]) -> dict[int, Record]:
@@ -252,20 +272,22 @@ class DelayedIntake:
             position = max(end, position + 1)
         return found
 
-    def _batches(self, group: list[tuple[Key, Record]], most_bytes: int) -> Iterable[BatchBuilder]:
+    def _batches(self, group: list[tuple[Key, Record]], config: TopicConfig) -> Iterable[BatchBuilder]:
+        """Without what the target would never take: that would hold up all that comes later."""
+        most_bytes = config.max_message_bytes
         batch = BatchBuilder(transactional=True)
         for key, record in group:
             headers = self._headers(record)
             timestamp = max(key.due_ms, record.timestamp)
             size = _size(record._replace(headers=headers)) + BATCH_OVERHEAD
+            refused = ""
             if size > most_bytes:
-                self.undeliverable_count += 1
-                logger.error(
-                    "the delayed message at offset %d of %s is dropped: %d bytes exceed the target's max.message.bytes",
-                    record.offset,
-                    self._hosted.log.topic_partition,
-                    size,
-                )
+                refused = f"{size} bytes exceed the target's max.message.bytes"
+            elif record.key is None and "compact" in config.cleanup_policy:
+                refused = "it has no key, and the target is compacted"
+            if refused:
+                where = self._hosted.log.topic_partition
+                logger.error("the delayed message at offset %d of %s is dropped: %s", record.offset, where, refused)
                 continue
             if batch.record_count and batch.size_estimate + size > most_bytes:
                 yield batch

@@ -170,9 +170,10 @@ class Pending:
         return Key(start_ms, -1)
 
     def overdue_ms(self, now_ms: int) -> int:
-        """By how much the first one is late."""
+        """By how much the first one is late, of those with a due time."""
         moments = self._moments.numbers
-        return max(0, now_ms - moments[0]) if moments and moments[0] else 0
+        timed = moments[:1] if moments and moments[0] else moments[1:3]  # of a heap
+        return max(0, now_ms - min(timed)) if timed else 0
 
     def due(self, now_ms: int, most_records: int, most_bytes: int) -> tuple[list[Entry], list[Entry]]:
         """Takes out what is due, first come first: (to deliver, superseded). All that is left has later keys."""

@@ -119,6 +119,15 @@ def add_mqtt(samples: Samples, broker: "Broker") -> None:
     samples.put("barnabas_mqtt_deliveries_total", gateway.delivery_count if gateway else 0)
 
 
+def add_delayed(samples: Samples, broker: "Broker") -> None:
+    for topic, figures in broker.delayed.figures().items():
+        labels = {"topic": topic}
+        samples.put("barnabas_delayed_pending", figures.pending, labels)
+        samples.put("barnabas_delayed_overdue_ms", figures.overdue_ms, labels)
+        samples.put("barnabas_delayed_delivered_total", figures.delivered, labels)
+        samples.put("barnabas_delayed_undeliverable_total", figures.undeliverable, labels)
+
+
 def add_process(samples: Samples, figures: ProcessFigures | None) -> None:
     if figures is None:
         return

@@ -18,6 +18,7 @@ from barnabas.net.http_server import HttpServer
 from barnabas.server.metrics.broker_series import (
     LoopIdleness,
     add_broker,
+    add_delayed,
     add_mqtt,
     add_process,
     add_requests,
@@ -143,4 +144,5 @@ class MetricsEndpoint:
         add_broker(samples, broker, self._idleness)
         yield from add_clients(samples, broker)
         add_mqtt(samples, broker)
+        add_delayed(samples, broker)
         add_process(samples, figures)

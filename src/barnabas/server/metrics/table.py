@@ -248,5 +248,21 @@ def _mqtt() -> list[Metric]:
     ]
 
 
-_PARTS: Final = (_cluster, _partitions, _traffic, _groups, _requests, _broker, _clients, _mqtt, _process)
+def _delayed() -> list[Metric]:
+    prefix, one, topic = "barnabas_delayed_", Source.LEADER, ("topic",)
+    return [
+        Metric(prefix + "pending", GAUGE, topic, "Delayed messages that wait in the intake, replaced ones too.", one),
+        Metric(prefix + "overdue_ms", GAUGE, topic, "By how much the first delayed message is late.", one),
+        Metric(prefix + "delivered_total", COUNTER, topic, "Delayed messages delivered from the intake.", one),
+        Metric(
+            prefix + "undeliverable_total",
+            COUNTER,
+            topic,
+            "Delayed messages dropped: too large for the target, or without a key if it is compacted.",
+            one,
+        ),
+    ]
+
+
+_PARTS: Final = (_cluster, _partitions, _traffic, _groups, _requests, _broker, _clients, _mqtt, _delayed, _process)
 TABLE: Final = {row.name: row for part in _PARTS for row in part()}

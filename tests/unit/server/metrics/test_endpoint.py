@@ -22,8 +22,10 @@ OLD_MS = 1_600_000_000_000
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker({"metrics.listener": "127.0.0.1:0"}) as broker:
+    listeners = "PLAINTEXT://127.0.0.1:0,MQTT://127.0.0.1:0"
+    with Broker({"metrics.listener": "127.0.0.1:0", "listeners": listeners}) as broker:
         broker.create_topic("orders", partitions=2)
+        broker.create_topic("orders.delayed", config={"delay.target.topic": "orders"})
         with Producer(broker.bootstrap) as producer:
             for number in range(10):
                 producer.send("orders", b"x" * 100, partition=0, timestamp=OLD_MS + number * 1000).result(30)
