@@ -195,6 +195,11 @@ def played(transcript: str) -> tuple[str, str]:
     return text, "\n".join(lines) + "\n"
 
 
+@mutant("log_start_in_a_batch")
+def an_empty_follower_begins_at_the_log_start(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(HostedPartition, "_begin_with_whole_batch", lambda self, records, now_ms: None)
+
+
 @pytest.mark.parametrize(("transcript", "mutate"), MUTANTS)
 def test_a_mutant_is_caught(transcript: str, mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, unchanged = played(transcript)

@@ -12,12 +12,12 @@ from barnabas.cli.command import Refused
 from barnabas.cli.numbers import bytes_per_second
 from barnabas.cli.output import Output, Table, counted
 from barnabas.cli.progress import ProgressLine, bar
-from barnabas.client.balancing import BrokerLoad, PlacedPartition, loads, moved_bytes
 from barnabas.types import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
     from barnabas.client.admin.types import BrokerDescription
+    from barnabas.client.balancing import BrokerLoad, PlacedPartition
 
 POLL_SECONDS = 0.5
 PARTITIONS_PER_REQUEST = 500
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
     """Where every replica is, and how large it is."""
 
     brokers: "tuple[BrokerDescription, ...]"
-    partitions: dict[TopicPartition, PlacedPartition]
+    partitions: "dict[TopicPartition, PlacedPartition]"
     moving: frozenset[TopicPartition]
 
     @property
@@ -45,10 +45,14 @@ class Moves(NamedTuple):
 
     @property
     def copied_bytes(self) -> int:
+        from barnabas.client.balancing import moved_bytes
+
         return moved_bytes(self.layout.partitions, self.plan)
 
 
 def read_layout(admin: "Admin") -> Layout:
+    from barnabas.client.balancing import PlacedPartition
+
     brokers = all_brokers(admin)
     topics = admin.describe_topics(admin.list_topics(include_internal=True))
     sizes: dict[TopicPartition, int] = {}
@@ -156,6 +160,8 @@ def move_or_show(
 
 def render_moves(options: argparse.Namespace, moves: Moves) -> Output:
     """Every broker's load before and after, then the moves, then what happens next."""
+    from barnabas.client.balancing import loads
+
     layout, plan = moves.layout, moves.plan
     brokers = [each.node.id for each in layout.brokers]
     before = loads(layout.partitions, brokers, {})
@@ -187,7 +193,7 @@ def render_moves(options: argparse.Namespace, moves: Moves) -> Output:
     return Output(document, text)
 
 
-def _load_table(before: Mapping[int, BrokerLoad], after: Mapping[int, BrokerLoad]) -> Table:
+def _load_table(before: "Mapping[int, BrokerLoad]", after: "Mapping[int, BrokerLoad]") -> Table:
     headers = ["BROKER", "REPLICAS", "AFTER", "LEADERS", "AFTER", "SIZE", "AFTER"]
     rows = []
     for broker, then in after.items():

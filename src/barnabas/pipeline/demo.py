@@ -34,6 +34,7 @@ from barnabas.pipeline.java import why_no_java
 from barnabas.pipeline.routing import Routing, parse_routing
 from barnabas.pipeline.split import CHANGE_TOPIC, LOG_TOPIC
 from barnabas.pipeline.warehouse import DEFAULT_ROUTING, ODS_PARTITIONS, topics
+from barnabas.stop_signals import signals_held_back
 from barnabas.terminal import table
 from barnabas.types import TopicPartition
 
@@ -274,8 +275,9 @@ class Demo:
     def _start(
         self, name: str, arguments: list[str], stop_signal: signal.Signals, *, holds_stdin: bool = False
     ) -> ChildProcess:
-        process = ChildProcess(name, arguments, self._folder, stop_signal, holds_stdin=holds_stdin)
-        self._processes.append(process)
+        with signals_held_back():  # a process that nobody knows of would be left behind
+            process = ChildProcess(name, arguments, self._folder, stop_signal, holds_stdin=holds_stdin)
+            self._processes.append(process)
         return process
 
     def _stop(self, process: ChildProcess) -> None:

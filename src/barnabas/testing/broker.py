@@ -205,8 +205,8 @@ class Broker:
 
     def _config(self) -> BrokerConfig:
         directory = self._data_dir or Path(self._temporary.name if self._temporary else "")
-        secured = {} if self._security is None else self._security.settings()
-        given = {**DEFAULTS, "log.dirs": str(directory), **secured, **self._settings}
+        own = self._settings if self._security is None else self._security.settings(self._settings)
+        given = {**DEFAULTS, "log.dirs": str(directory), **own}
         if self._security is not None and "authorizer.class.name" in given:
             given["super.users"] = ";".join(filter(None, (given.get("super.users"), *self._security.brokers)))
         given["listeners"] = ",".join(self._with_port(each.strip()) for each in given["listeners"].split(","))

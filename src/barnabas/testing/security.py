@@ -20,6 +20,7 @@ from barnabas.metadata.stores.memory import MemoryTree
 from barnabas.metadata.tree import config_path, encode_config
 
 HOSTS = ("localhost", "127.0.0.1")
+ENABLED = "sasl.enabled.mechanisms"
 MECHANISMS = ("PLAIN", *HASHES)
 BROKER = "broker"
 """Who brokers are to each other."""
@@ -54,10 +55,15 @@ class Security:
         """Who brokers are to each other, by SASL and by their certificate: they may do everything."""
         return (f"User:{BROKER}", f"User:CN={BROKER}")
 
-    def settings(self) -> dict[str, str]:
-        """Of every broker; a test's own settings override them."""
+    def settings(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Of every broker, with the test's own settings, which override them."""
         with self._lock:
-            return self._settings()
+            settings = self._settings()
+        mechanisms = [each.strip() for each in own.get(ENABLED, "PLAIN").upper().split(",")]
+        if "PLAIN" not in mechanisms:
+            # Brokers log in to each other by PLAIN: where the test does without it, it says how else.
+            settings.pop("sasl.mechanism.inter.broker.protocol", None)
+        return settings | dict(own)
 
     def _settings(self) -> dict[str, str]:
         settings = {"listeners": ",".join(f"{each}://127.0.0.1:0" for each in self.listeners)}
@@ -69,7 +75,7 @@ class Security:
                 "ssl.truststore.location": self.authority_file,
             }
         if self.uses_sasl:
-            settings["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
+            settings[ENABLED] = ",".join(MECHANISMS)
             users = {BROKER: self._broker_password, **self.users}
             options = " ".join(f"{quoted(f'user_{name}')}={quoted(password)}" for name, password in users.items())
             own = f"username={quoted(BROKER)} password={quoted(self._broker_password)}"

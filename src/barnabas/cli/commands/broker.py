@@ -17,13 +17,14 @@ from barnabas.cli.moves import (
 )
 from barnabas.cli.numbers import int32
 from barnabas.cli.output import Output, Table, counted
-from barnabas.client.balancing import TooFewBrokersError, loads, plan_moves
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
 
 
 def list_brokers(admin: "Admin", options: argparse.Namespace) -> list[dict[str, object]]:
+    from barnabas.client.balancing import loads
+
     controller = admin.describe_cluster().controller
     layout = read_layout(admin)
     held = loads(layout.partitions, [each.node.id for each in layout.brokers], {})
@@ -54,6 +55,8 @@ def drain_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def drain(admin: "Admin", options: argparse.Namespace) -> Moves:
+    from barnabas.client.balancing import TooFewBrokersError, plan_moves
+
     layout = read_layout(admin)
     check_known([options.broker], layout)
     check_idle(layout)

@@ -8,7 +8,6 @@ from barnabas.cli.command import Command, UsageError, no_arguments, noun_main, w
 from barnabas.cli.exit_status import FAILED, OK
 from barnabas.cli.moves import Moves, add_move_arguments, check_idle, move_or_show, read_layout, render_moves
 from barnabas.cli.output import Output, Table, counted
-from barnabas.client.balancing import plan_moves
 
 if TYPE_CHECKING:
     from barnabas.client.admin import Admin
@@ -100,6 +99,8 @@ def balance_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def balance(admin: "Admin", options: argparse.Namespace) -> Moves:
+    from barnabas.client.balancing import plan_moves
+
     layout = read_layout(admin)
     check_idle(layout)
     unknown = sorted(set(options.topic) - {key.topic for key in layout.partitions})

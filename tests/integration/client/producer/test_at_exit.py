@@ -69,7 +69,7 @@ def test_what_was_buffered_is_sent_when_the_producer_is_collected(bootstrap: str
 def test_what_cannot_be_sent_after_that_is_named(
     proxy: FaultyProxy, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    producer = Producer(proxy.bootstrap, linger_ms=0, request_timeout_ms=500, delivery_timeout_ms=1000)
+    producer = Producer(proxy.bootstrap, linger_ms=0, request_timeout_ms=500, delivery_timeout_ms=5000)
     producer.send(topic, b"arrives").result(60)
     proxy.black_hole()
     producer.send(topic, b"does not")
