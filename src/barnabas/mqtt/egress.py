@@ -454,8 +454,11 @@ class Egress:
 
     # --- shared subscriptions ---
 
+    def may_read(self, topic: str) -> bool:
+        return self._access.may_read(topic)
+
     def offer(self, reader: "SharedReader", text: str, place: Place, record: Record) -> bool:
-        """A message of a shared subscription; False if this client has no room for it now."""
+        """A message of a shared subscription that the client may read; False if it has no room for it now."""
         subscription = self._shared[text][1]
         qos = self._qos(record, [subscription])
         if self._connection.closed or not self.has_room(1):
@@ -463,7 +466,7 @@ class Egress:
         name = topic_of_record(place[0], record.key, dict(record.headers).get("mqtt.topic"), self._gateway.mapping)
         retain = subscription.options.retain_as_published and dict(record.headers).get("mqtt.retain") == b"1"
         packet = self._packet(record, name, [subscription], qos, retain)
-        if packet is None or not self._access.may_read(place[0]):
+        if packet is None:
             reader.on_done(self, place, record.offset)
             return True
         if qos:

@@ -202,11 +202,16 @@ class SharedReader:
             await self._room.wait()
 
     async def _give(self, place: Place, record: Record) -> None:
-        """To the next client that has room, as soon as there is one."""
+        """To the next client that may read it and has room, as soon as there is one. Nobody's if none may."""
         while True:
+            readers = {client for client in self._members if client.may_read(place[0])}
+            if self._members and not readers:
+                return
             for _ in range(len(self._members)):
                 client = self._members[0]
                 self._members.rotate(-1)
+                if client not in readers:
+                    continue
                 self._out[place, record.offset] = client, record
                 if client.offer(self, self._text, place, record):
                     return

@@ -15,9 +15,11 @@ from console_client import Visitor, run_console
 
 from barnabas import Admin, Consumer, Producer
 from barnabas.client.admin.types import AclBinding, AclOperation, AclPermission, ResourceType
+from barnabas.client.errors import AuthenticationError
 from barnabas.console.alarms.alarms import Alarm
 from barnabas.console.alarms.rules import Rule
 from barnabas.console.console import Console
+from barnabas.console.login.actor import Actor, acting
 from barnabas.pipeline.checkpoint import claim_checkpoint
 from barnabas.pipeline.routing_log import RoutingLog
 from barnabas.testing import Broker
@@ -147,6 +149,22 @@ def test_clients_of_users_end_with_their_last_session(broker: Broker) -> None:
         assert console._own_clients.users == 0
         for _ in range(3):
             await visitor.log_in("ann", "wrong")
+        assert console._own_clients.users == 0
+
+    run_console(config(broker), work, cluster_login=True)
+
+
+def test_a_request_has_no_rights_after_its_user_has_logged_out(broker: Broker) -> None:
+    async def work(visitor: Visitor, console: Console) -> None:
+        assert (await visitor.log_in("ann", "ann-secret")).status == 200
+        (session,) = console.login.sessions._sessions.values()
+        with acting(Actor("id", "127.0.0.1", session)):
+            assert console.clients.admin() is console._own_clients.admin(session.credentials)
+            await visitor.post("/api/logout", {})
+            await console.login._background.close()
+            for make in (console.clients.admin, console.clients.consumer, console.clients.producer):
+                with pytest.raises(AuthenticationError):
+                    make()
         assert console._own_clients.users == 0
 
     run_console(config(broker), work, cluster_login=True)

@@ -186,3 +186,28 @@ def test_nobody_forges_a_session_or_a_retained_message(broker: Broker) -> None:
                 producer.send(topic, b"{}", key=b"device", partition=0).result()
             assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
     device.close()
+
+
+def test_who_may_not_read_takes_nothing_from_the_others_of_a_shared_subscription(broker: Broker) -> None:
+    shared = "$share/both/+/a"
+    group = AclBinding(
+        resource_type=ResourceType.GROUP,
+        resource_name=shared,
+        principal="User:*",
+        operation=AclOperation.READ,
+        permission=AclPermission.ALLOW,
+    )
+    theirs = dataclasses.replace(allow(AclOperation.READ, "User:carl"), resource_name="theirs.")
+    with Admin(broker.bootstrap) as admin:
+        admin.create_acls([group, theirs])
+    carl, bob = logged_in(broker, "carl"), logged_in(broker, "bob")
+    for client in (carl, bob):
+        assert client.subscribe(shared, qos=0) == [0]
+    wanted = [str(number).encode() for number in range(20)]
+    with Producer(broker.bootstrap) as producer:
+        for value in wanted:
+            producer.send("ours.a", value, partition=0)
+    assert [bob.expect(Publish).payload for _ in wanted] == wanted
+    carl.nothing_more()
+    for client in (carl, bob):
+        client.close()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from barnabas.client.admin.aio import Admin
 from barnabas.client.consumer.aio import Consumer
 from barnabas.client.consumer.consumer import Consumer as BlockingConsumer
+from barnabas.client.errors import AuthenticationError
 from barnabas.client.producer.aio import Producer
 from barnabas.console.clients import Clients, Credentials
 from barnabas.console.login.sessions import Session
@@ -82,5 +83,8 @@ class ActingClients:
 
 
 def _credentials() -> Credentials | None:
+    """Raises AuthenticationError: what a request still does after its user has logged out has no rights."""
     actor = _current.get()
+    if actor is not None and actor.session is not None and actor.session.is_over:
+        raise AuthenticationError("the session is over")
     return actor.credentials if actor else None

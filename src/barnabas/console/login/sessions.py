@@ -26,6 +26,7 @@ class Session:
     """What the login was checked against: a session ends when that has changed."""
     began: float = 0.0
     seen: float = 0.0
+    is_over: bool = False
 
 
 class Sessions:
@@ -62,6 +63,7 @@ class Sessions:
     def end(self, name: str) -> None:
         session = self._sessions.pop(name, None)
         if session is not None:
+            session.is_over = True
             self._on_end(session)
 
     def end_old(self, now: float) -> None:

@@ -26,6 +26,9 @@ EARLY = 10
 """One part in so many of the interval."""
 ASKS_AT_ONCE = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 """After these a client asks for its subscription without waiting."""
+RESOURCE: Final = ("client_rack", "group_id", "group_instance_id", "group_member_id", "transactional_id")
+"""What is kept of what a client says of itself, each up to `LONGEST` characters."""
+LONGEST: Final = 256
 COMPRESSION_TYPES = (0, 1, 2, 3, 4)
 
 
@@ -142,7 +145,7 @@ class Clients:
         """What a good push has brought. The client may have gone while it was looked into."""
         self.pushes += 1
         if self._clients.get(client.instance_id) is client:
-            client.resource = pushed.resource
+            client.resource = {name: value[:LONGEST] for name, value in pushed.resource.items() if name in RESOURCE}
             self.series.take(client.series, pushed.points)
             if client.has_terminated:
                 client.expires_ms = now_ms + LINGER_MS

@@ -89,7 +89,7 @@ class SeriesTable:
             return True
         if is_counter and point.value < 0:
             return False
-        if known is None and not self._open(client, Family(name, is_counter, point.name)):
+        if known is None and not self._open(client, Family(name, is_counter, point.name[:LONGEST_NAME])):
             return False
         if self._families[name].is_counter is not is_counter:
             return False

@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
+from barnabas.machines.client_metrics.clients import RESOURCE
 from barnabas.server.metrics.exposition import Samples, label_text
 from barnabas.server.metrics.table import Kind, Metric, Source
 from barnabas.types import topic_id_text
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
 SERIES_AT_ONCE = 500
 PREFIX = "kafka_server_clientmetrics_"
-RESOURCE = ("client_rack", "group_id", "group_instance_id", "group_member_id", "transactional_id")
 
 
 def add_clients(samples: Samples, broker: "Broker") -> Generator[None, None, None]:

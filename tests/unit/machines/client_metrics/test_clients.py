@@ -181,3 +181,12 @@ def test_one_connection_has_one_client() -> None:
     for number in range(10):
         known(clients, 0, bytes([number + 1]) * 16)
     assert len(clients) == 1
+
+
+def test_of_what_a_client_says_of_itself_little_is_kept() -> None:
+    """One push may unpack to megabytes, and there may be thousands of clients."""
+    clients = clients_with()
+    client = known(clients)
+    said = {"group_id": "g" * 1_000_000, "client_rack": "r1", "other": "x" * 1_000_000}
+    clients.take(client, PushedMetrics(said, []), 0)
+    assert client.resource == {"group_id": "g" * 256, "client_rack": "r1"}

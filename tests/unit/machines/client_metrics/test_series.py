@@ -93,3 +93,9 @@ def test_series_are_bounded_per_client_and_in_all(monkeypatch: pytest.MonkeyPatc
     table.take(first := ClientSeries(), [Point(f"f{number}", GAUGE, {"n": str(number)}, 1) for number in range(2)])
     table.take(second := ClientSeries(), [Point(f"g{number}", GAUGE, {}, 1) for number in range(3)])
     assert len(list(table.families())) == 4, "names are bounded as well"
+
+
+def test_of_a_name_that_is_cut_the_whole_is_not_kept() -> None:
+    table, _ = taken(("a" + "." * 1_000_000, GAUGE, 1))
+    (family,) = table.families()
+    assert family.name == "client_a" and len(family.original) == series_module.LONGEST_NAME
