@@ -108,7 +108,10 @@ class ExactlyOnce:
             else:
                 # The sequence has a gap now.
                 self._producer_id = -1
-                await self._gateway.store.append(self._partition, intent_key(self._client_id, message.packet_id), None)
+                if not code.retriable:
+                    key = intent_key(self._client_id, message.packet_id)
+                    await self._gateway.store.append(self._partition, key, None)
+                # Else it may be in the log: the client is disconnected, and sends it again with the same intent.
         return [codes[each.packet_id] for each in group]
 
     async def _intend(self, messages: list[Waiting]) -> list[Intent]:

@@ -426,7 +426,10 @@ class LogDirectory:
             self.fail(failure)
             raise failure from error
         log.relocate(folder)
-        self.logs[topic_partition] = self.futures.pop(topic_partition)
+        log.flusher.renamed_in = self.path
+        # First there, then gone: a checkpoint that a thread writes meanwhile has it in any case.
+        self.logs[topic_partition] = log
+        del self.futures[topic_partition]
         return log
 
     def drop_future(self, topic_partition: TopicPartition, now_ms: int) -> None:

@@ -27,6 +27,8 @@ class LogFlusher:
     """How often the log was truncated."""
     cut_to: int | None = None
     """The lowest offset at which it was, since `take_cut`."""
+    renamed_in: str | None = None
+    """The log directory in which the folder got its name since the last flush: that has to be on disk as well."""
     _flush_lock: threading.Lock = field(default_factory=threading.Lock)
     _recovery_point_lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -85,6 +87,9 @@ class LogFlusher:
             self.checksums.sync()
             if created:
                 self._sync_folder()
+            if self.renamed_in is not None:
+                self.files.sync_directory(self.renamed_in)
+                self.renamed_in = None
         except OSError as error:
             if error.errno in NO_DESCRIPTORS:
                 # It could not be opened, so no page was lost: the recovery point stays and the next flush tries again.

@@ -303,6 +303,30 @@ def test_a_cut_for_which_there_was_no_room_is_done_later(tmp_path: Path) -> None
     assert log_bytes(copy.future) == log_bytes(log)
 
 
+def test_what_is_flushed_after_the_copy_took_over_is_found_under_its_new_name(tmp_path: Path) -> None:
+    """Were the folder's old name back after a power loss, it would be a copy to be cut where the old log ends."""
+    files, acknowledged, synced = FaultyFiles(), Acknowledged(), list[str]()
+    directories = opened(tmp_path, files)
+    begin(directories, acknowledged)
+    log, found = directories.get(T0), directories.moves.find(T0)
+    assert log is not None and found is not None
+    source, (target, future) = directories.directory_of(log), found
+    copy = LogCopy(log, future, target)
+    copy.cut(copy.plan(), NOW)
+    fill(copy)
+    directories.moves.prepare(log, future, source, target)
+    copy.take_state()
+    new = directories.moves.take_over(T0, source, target)
+    write(new, 1, acknowledged, 3)
+    files.sync_directory = synced.append  # type: ignore[method-assign]
+    new.flush()
+    assert target.path in synced and new.recovery_point == acknowledged.end
+    synced.clear()
+    write(new, 1, acknowledged, 3)
+    new.flush()
+    assert target.path not in synced
+
+
 EVERY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.soak)])
 
 
