@@ -9,8 +9,9 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: run cluster demo test check soak sim bench docs format clean foreign vendor screenshots
 .DEFAULT_GOAL := run
 
-# --- set-up: two stamps, one for the broker alone, one for everything else ---
+# --- set-up: three stamps, for the broker alone, with its console, and for everything else ---
 BROKER := $(VENV)/.broker-installed
+CONSOLE := $(VENV)/.console-installed
 INSTALLED := $(VENV)/.installed
 SOURCES := pyproject.toml setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
@@ -21,12 +22,17 @@ $(BROKER): $(SOURCES)
 	@$(PY) -c "from barnabas.records import codec; codec.NATIVE or print('No C compiler: the record codec is pure Python')"
 	@touch $@
 
+$(CONSOLE): $(BROKER)
+	@echo "Installing what the web console needs (once)"
+	@$(PIP) 'barnabas[console]'  # barnabas itself is there: only the packages that this names
+	@touch $@
+
 $(INSTALLED): $(SOURCES)
 	@./scripts/venv.sh $(VENV) $(PYTHON)
 	@echo "Installing barnabas, PySpark, foreign clients and the development tools into $(VENV), about 1.1 GB (a few minutes, once)"
 	@$(PIP) --editable '.[dev]'
 	@$(PY) -c "from barnabas.records import codec; codec.NATIVE or print('No C compiler: the record codec is pure Python')"
-	@touch $(BROKER) $@
+	@touch $(BROKER) $(CONSOLE) $@
 
 # --- what people type ---
 # PORT=9192 and DATA=/path choose another port and data directory.
@@ -34,8 +40,8 @@ run: $(BROKER)
 	@echo "Starting one broker; Ctrl-C stops it"
 	@$(PY) -m barnabas server $(if $(PORT),--listen 127.0.0.1:$(PORT)) $(if $(DATA),--data-dir $(DATA)) --set group.initial.rebalance.delay.ms=0
 
-# Three brokers on this machine, replicated; BROKERS=2, PORT=9192 and DATA=/path choose others.
-cluster: $(BROKER)
+# Three brokers on this machine, replicated, and the console; BROKERS=2, PORT=9192 and DATA=/path choose others.
+cluster: $(CONSOLE)
 	@$(PY) -m barnabas up --brokers $(or $(BROKERS),3) --listen 127.0.0.1:$(or $(PORT),9092) --data-dir $(or $(DATA),./barnabas-data/cluster)
 
 # DURATION=60 ends it by itself, with a check of everything that was written; RATE=2000 is more traffic.

@@ -73,7 +73,9 @@ def test_the_examples_of_the_page_about_tokens_run(commands: Path, tmp_path: Pat
     settings, client = (block.text for block in blocks if block.language == "properties")
     users = {"alice": "alice-secret"}
     (tmp_path / "alice.properties").write_text(client)
-    with Broker(parse_properties(settings), listeners=["SASL_PLAINTEXT"], users=users) as broker:
+    given = parse_properties(settings)
+    given["sasl.enabled.mechanisms"] += ",PLAIN"  # by which brokers of `barnabas.testing` log in to each other
+    with Broker(given, listeners=["SASL_PLAINTEXT"], users=users) as broker:
         run_blocks(blocks, broker, commands, tmp_path, {})
 
 

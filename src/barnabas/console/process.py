@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import uvicorn
 
@@ -82,7 +83,9 @@ def serve(
         if until_stdin_ends:
             threading.Thread(target=_stop_after_stdin, args=[server], daemon=True).start()
         on_ready(f"{'https' if settings and settings.certificate else 'http'}://{host}:{port}")
-        server.run(sockets=[listener])
+        # uvicorn stops in order and then raises the signal again; Ctrl-C is how this is meant to end.
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
 
 
 def _stop_after_stdin(server: uvicorn.Server) -> None:

@@ -135,6 +135,15 @@ def ask(
     return response.status, json.loads(content) if "json" in found.get("content-type", "") else content, found
 
 
+def test_ctrl_c_is_a_clean_end(broker: Broker) -> None:
+    with running(broker, "--listen", "127.0.0.1:0") as (process, address):
+        connection = http.client.HTTPConnection(address.partition("://")[2])
+        assert ask(connection, "GET", "/api/session")[0] == 200
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+
+
 def test_a_login_over_tls_on_every_address(broker: Broker, users: str, tmp_path: Path) -> None:
     assert certificate.main(["create", str(tmp_path / "tls"), "--host", "localhost"]) == 0
     authority, store = tmp_path / "tls" / "authority.pem", tmp_path / "tls" / "broker.pem"

@@ -1,6 +1,6 @@
 """The APIs that this broker only refuses: one row per API, with the code of a Kafka 4.1 that lacks the feature.
 
-- SASL: listeners are PLAINTEXT, where nobody authenticates.
+- SASL, on listeners without it: nobody logs in there.
 - Raft voters (KIP-853): the controller is elected through the metadata store, and every broker may become it. Kafka
   responds the same with the feature kraft.version at 0.
 - Share groups (KIP-932): as with the feature share.version at 0, its default.
