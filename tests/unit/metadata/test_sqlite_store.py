@@ -48,6 +48,14 @@ def test_nodes_outlive_the_store_and_ephemeral_ones_do_not(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["m.db"]
 
 
+def test_nobody_else_may_read_the_file(tmp_path: Path) -> None:
+    """It holds the keys of SCRAM users. What SQLite keeps beside it has the same mode."""
+    store = open_store(tmp_path / "metadata")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    store.close()
+    assert modes["metadata"] == 0o600 and set(modes.values()) == {0o600}
+
+
 def test_opening_waits_for_others_that_open_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changes: list[str] = []
 

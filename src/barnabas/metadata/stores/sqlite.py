@@ -9,6 +9,7 @@ is refused, because the cluster's metadata would go wrong in places that nobody 
 """
 
 import logging
+import os
 import sqlite3
 import threading
 import zlib
@@ -197,6 +198,9 @@ class SqliteStore:
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._check_header()
+        # It holds SCRAM keys, so nobody else reads it; SQLite reports what cannot be opened.
+        with suppress(OSError):
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDONLY, 0o600))
         # Statements outside `_transaction` commit by themselves; the lock keeps caller and poller apart.
         connection = sqlite3.connect(
             self._path, timeout=self.call_timeout_ms / 1000, isolation_level=None, check_same_thread=False
