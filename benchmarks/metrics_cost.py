@@ -84,7 +84,7 @@ def without_counting(directory: Path) -> Path:
 
 
 class ClientProcess:
-    """A producer and a consumer that work when they are told to."""
+    """A producer and a consumer that work on request."""
 
     def __init__(self, sources: Path, bootstrap: str, topic: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(sources)}

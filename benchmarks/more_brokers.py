@@ -96,7 +96,7 @@ def flood(work: list[Load], seconds: float) -> float:
     """Responses per second, with DEPTH requests in flight on each connection."""
     selector = selectors.EpollSelector()
     sizes: dict[socket.socket, int] = {}
-    unanswered: dict[socket.socket, int] = {}
+    uncompleted: dict[socket.socket, int] = {}
     requests: dict[socket.socket, bytes] = {}
     for load in work:
         connection = connect(load.bootstrap)
@@ -105,26 +105,26 @@ def flood(work: list[Load], seconds: float) -> float:
         requests[connection] = load.request
         selector.register(connection, selectors.EVENT_READ)
         connection.sendall(load.request * DEPTH)
-        unanswered[connection] = DEPTH * sizes[connection]
-    answered, started = 0, time.perf_counter()
+        uncompleted[connection] = DEPTH * sizes[connection]
+    completed, started = 0, time.perf_counter()
     until = started + seconds
-    while any(unanswered.values()):
+    while any(uncompleted.values()):
         sending = time.perf_counter() < until
         for key, _ in selector.select():
             connection: socket.socket = key.fileobj  # type: ignore[assignment]
-            size, before = sizes[connection], unanswered[connection]
+            size, before = sizes[connection], uncompleted[connection]
             left = before - len(connection.recv(1 << 18))
             complete = -(-before // size) - -(-left // size)
-            answered += complete
+            completed += complete
             if sending and complete:
                 connection.sendall(requests[connection] * complete)
                 left += complete * size
-            unanswered[connection] = left
+            uncompleted[connection] = left
     elapsed = time.perf_counter() - started
     selector.close()
     for connection in requests:
         connection.close()
-    return answered / elapsed
+    return completed / elapsed
 
 
 def brokers_of(directory: Path) -> list[int]:

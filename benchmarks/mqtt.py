@@ -1,7 +1,7 @@
 """`python -m benchmarks.mqtt [--rounds N]`: MQTT beside mosquitto and amqtt, in turns, in one run.
 
 A client publishes messages of 100 bytes as fast as the broker takes them, encoded before: QoS 0 (a message with QoS 1
-at the end tells that all were taken) and QoS 1 with up to 500 unacknowledged. Rates are by the wall clock and per
+at the end shows that all were taken) and QoS 1 with up to 500 unacknowledged. Rates are by the wall clock and per
 second of processor time of the broker, since others may use the machine. Then 5,000 connections do nothing.
 Barnabas stores what mosquitto and amqtt only forward; here nobody subscribes.
 """

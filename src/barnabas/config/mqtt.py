@@ -42,7 +42,7 @@ class MqttConfig(SettingsTable):
     )
     mqtt_session_expiry_max_seconds: int = int64(
         0xFFFF_FFFF,
-        "Longest time that a session is kept after its connection has ended; 4294967295 is for ever.",
+        "Longest time that a session is kept after its connection has ended; 4294967295 means forever.",
         between(0, 0xFFFF_FFFF),
     )
     mqtt_session_topic_num_partitions: int = int32(

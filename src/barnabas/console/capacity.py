@@ -46,7 +46,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """The answer, each number with what it was made of."""
+    """The result, each number with what it was made of."""
 
     written_bytes: float
     """Per second, by all replicas together."""

@@ -32,7 +32,7 @@ SHARE = 120.0
 """A question that took a second is asked again after 2 minutes: four kinds cost 3 % of a core at most."""
 FRESH_SECONDS, ENDS_SECONDS = 1.2, 0.3
 """How old what somebody looks at may be; and the ends of partitions when a lag is worked out from them. Both together,
-and what a response is shared for (`shared_answers`), are less than 2 s."""
+and what a response is shared for (`shared_responses`), are less than 2 s."""
 CALL_SECONDS = 8.0
 RETRY_SECONDS = 1.0
 LONG_SECONDS = 3.0
@@ -139,7 +139,7 @@ class Collector:
             await asyncio.sleep(RETRY_SECONDS if is_failing else max(seconds - took, took * SHARE))
 
     def _on_outcome(self, question: str, fault: str | None, took: float = 0.0) -> None:
-        """A question that fails at once is asked again before anybody is told; before the first answer it is not, nor
+        """A question that fails at once is asked again before it is shown; before the first response it is not, nor
         where the cluster has kept silent for long."""
         if fault is None:
             self._failures.pop(question, None)

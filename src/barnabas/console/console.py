@@ -28,7 +28,7 @@ from barnabas.console.recent import RecentHistory, values_of
 from barnabas.console.searches import Searches
 from barnabas.console.security import Guard
 from barnabas.console.settings import ConsoleSettings
-from barnabas.console.shared_answers import SharedAnswers
+from barnabas.console.shared_responses import SharedResponses
 from barnabas.console.view import ClusterView
 
 ALARM_SECONDS = 2.0
@@ -55,7 +55,7 @@ class Console:
             mechanism=mechanism if settings.cluster_login else None,
         )
         self.searches = Searches()
-        self.shared = SharedAnswers()
+        self.shared = SharedResponses()
         self.checkpoints = settings.pipelines
         self.mover = Mover()
         self.intakes = Intakes()

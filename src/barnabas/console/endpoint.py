@@ -34,14 +34,14 @@ def endpoint(
             if changes:
                 console.check_writable()
             if changes:
-                answer = await handler(console, request)
+                response = await handler(console, request)
                 console.shared.forget()
             elif is_shared:
-                answer = await console.shared.get(_key(request), lambda: handler(console, request))
+                response = await console.shared.get(_key(request), lambda: handler(console, request))
             else:
-                answer = await handler(console, request)
+                response = await handler(console, request)
             outcome = "done"
-            return answer if isinstance(answer, Response) else _document(answer)
+            return response if isinstance(response, Response) else _document(response)
         except Exception as error:
             response = _response_to(error, console)
             if response is None:
@@ -64,8 +64,8 @@ def _key(request: Request) -> Any:
     return (actor.credentials if actor else None, request.url.path, request.scope["query_string"])
 
 
-def _document(answer: Any) -> Response:
-    return JSONResponse(answer, headers={"cache-control": "no-store"})
+def _document(response: Any) -> Response:
+    return JSONResponse(response, headers={"cache-control": "no-store"})
 
 
 def _response_to(error: Exception, console: Console) -> JSONResponse | None:

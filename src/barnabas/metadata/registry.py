@@ -22,7 +22,7 @@ from barnabas.metadata.stores.sqlite import SqliteStore
 
 SQLITE = "sqlite"
 METADATA_FILE = "barnabas-metadata.sqlite"
-"""In the first log directory of a broker that is told nothing else."""
+"""In the first log directory of a broker without other settings."""
 
 
 class UnknownStoreError(ValueError):

@@ -6,7 +6,7 @@ node it changes. It adds an entry to the change log in the same transaction, whi
 (`changes_after`). A decision larger than the store takes at once is written in parts, each with an entry of its own.
 
 If a write's outcome is unknown, the very same is sent again: it is conditional on the head of the change log, so that
-it happens once at most, and its entry tells whose it was.
+it happens once at most, and its entry says whose it was.
 """
 
 import logging

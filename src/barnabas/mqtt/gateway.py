@@ -278,7 +278,7 @@ class Gateway:
         key, partition = self._place(topic, client_id, packet)
         headers = headers_of(packet, client_id)
         if packet.retain:
-            # Of a message with QoS 0 only failures are told.
+            # Of a message with QoS 0 only failures are reported.
             on_published = when_both(on_published) if packet.qos else on_published
             self._retain(packet, headers, on_published)
         self._ingest.publish(topic, partition, Message(key, packet.payload, headers, packet.qos, on_published))

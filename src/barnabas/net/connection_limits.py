@@ -1,6 +1,6 @@
 """How many connections there may be and how fast new ones may come, per broker and listener (KIP-402, KIP-612).
 
-Owned by `Server`, which asks before it accepts and tells what comes and goes. The listener that brokers use among
+Owned by `Server`, which asks before it accepts and reports what comes and goes. The listener that brokers use among
 themselves is protected, if there are others: the limits of the broker do not hold for it, only its own. Limits per
 address are the server's own affair.
 """

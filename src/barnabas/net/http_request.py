@@ -1,7 +1,7 @@
 """The head of an HTTP request, and of a response: bytes to values and back, no I/O.
 
 Only what a read-only server needs: GET and HEAD without a body, HTTP/1.0 and 1.1. Anything else is a `BadRequestError`
-with the status to answer; after one the connection is closed, because nobody knows where the next request begins.
+with the status of the response; after one the connection is closed, because nobody knows where the next request begins.
 """
 
 import re

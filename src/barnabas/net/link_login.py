@@ -112,9 +112,9 @@ def _why(mechanism: ClientMechanism, refused: LoginRefusedError) -> str:
 async def _ask(connection: LinkConnection, request: Any, version: int, response: type[Any]) -> Any:
     if connection.closed:
         raise LinkError(f"{connection.address}: it closed the connection")
-    answer: Deferred[memoryview] = Deferred()
+    reply: Deferred[memoryview] = Deferred()
     body = encode(request, version)
     api_key: ApiKey = request.__schema__.api_key
     # The time limit is that of the whole attempt.
-    connection.send(Outgoing(api_key, lambda _: (version, (body,)), answer, math.inf, 0))
-    return decode(response, version, await answer)[0]
+    connection.send(Outgoing(api_key, lambda _: (version, (body,)), reply, math.inf, 0))
+    return decode(response, version, await reply)[0]

@@ -82,9 +82,9 @@ class Sensor:
 
     def __enter__(self) -> "Sensor":
         self._send(Connect(client_id=f"sensor-{self._number}", version=V311, keep_alive=60))
-        answer = self._receive()
-        if not isinstance(answer, Connack) or answer.code:
-            raise ConnectionRefusedError(f"the broker refused sensor {self._number}: {answer}")
+        response = self._receive()
+        if not isinstance(response, Connack) or response.code:
+            raise ConnectionRefusedError(f"the broker refused sensor {self._number}: {response}")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -51,7 +51,7 @@ class Authorizer:
         return self._audit.shows_grants
 
     def on_image(self, image: ClusterImage) -> None:
-        """Everything anew."""
+        """All rules, from the start."""
         self._index = AclIndex()
         self._index.put(image.acls.items())
         self._forget()

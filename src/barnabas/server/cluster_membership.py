@@ -318,7 +318,7 @@ class ClusterMembership:
                     logger.info("broker %d is controller, epoch %d", self.broker_id, won)
                     await self.duty.take_over(cluster_id, won)
                 elif leader == self.broker_id and not self.duty.is_on:
-                    # Elected, but never told so.
+                    # Elected, but it never learnt of it.
                     await self._in_thread(self._repository.resign)
                     continue
                 elif leader == self.broker_id:

@@ -73,7 +73,7 @@ class ControllerDuty:
         try:
             await self._decide_and_write(commands.BrokersChanged(brokers))
         except (ConflictError, OutcomeUnknownError) as error:
-            # Not decided again: meanwhile others may have come and gone. Loading looks at them anew.
+            # Not decided again: meanwhile others may have come and gone. Loading looks at them again.
             _log_reload(error)
             await self._load()
             return

@@ -2,7 +2,7 @@
 
 `PartitionState` proposes a change, at a follower's fetch or at the tick for lagging replicas; here the proposals of one
 turn of the loop become one request, and only one is on its way at a time. The new image is the truth: a response only
-tells what has to be tried again or given up. While the outcome is not known the proposal stays, because it may have
+says what has to be tried again or given up. While the outcome is not known the proposal stays, because it may have
 taken effect: current and proposed members both hold the high watermark.
 """
 

@@ -258,20 +258,20 @@ class LeaderFetcher:
         request = OffsetForLeaderEpochRequest(
             replica_id=self._own_id, topics=[OffsetForLeaderTopic(topic=hosted.topic, partitions=[asked])]
         )
-        answer: Deferred[OffsetForLeaderEpochResponse] = self._link(self.leader_id).request(request)
-        answer.when_done(partial(self._on_end_known, followed, hosted))
+        response: Deferred[OffsetForLeaderEpochResponse] = self._link(self.leader_id).request(request)
+        response.when_done(partial(self._on_end_known, followed, hosted))
 
     def _on_end_known(
-        self, followed: FollowedPartition, hosted: HostedPartition, answer: Deferred[OffsetForLeaderEpochResponse]
+        self, followed: FollowedPartition, hosted: HostedPartition, response: Deferred[OffsetForLeaderEpochResponse]
     ) -> None:
         if self._stopped:
             return
-        found = answer.value.topics[0].partitions[0] if answer.completed and answer.value.topics else None
+        found = response.value.topics[0].partitions[0] if response.completed and response.value.topics else None
         if found is None or found.error_code or found.end_offset < 0:
             self._delay(followed)
         else:
             # Records of epochs that the leader's comes before go as well (the metadata were set back, say): it knows
-            # nothing of them, and would give the same answer for ever.
+            # nothing of them, and would send the same response forever.
             log = hosted.log
             own_epoch, own_end = log.end_offset_for_epoch(found.leader_epoch)
             offset = cut_at(found.leader_epoch, found.end_offset, own_epoch, own_end, log.log_end_offset)

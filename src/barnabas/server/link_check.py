@@ -20,7 +20,7 @@ from barnabas.net.link import Link, LinkError
 from barnabas.server.scram_users import credentials_of
 
 ATTEMPTS = 3
-"""What a broker has just been told (a new user, another certificate) it may need a moment to notice."""
+"""A broker may need a moment to notice a change (a new user, another certificate)."""
 PATIENCE_S = 10.0
 
 

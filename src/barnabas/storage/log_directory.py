@@ -295,7 +295,7 @@ class LogDirectory:
         clean: bool,
         now_ms: int,
     ) -> None:
-        """A damaged copy is made anew, since the log itself is elsewhere."""
+        """A damaged copy is made again, since the log itself is elsewhere."""
         try:
             try:
                 topic_id = read_partition_metadata(self._files, folder)

@@ -17,24 +17,24 @@ pytest.importorskip("pyarrow", reason="the console needs pyarrow")
 from console_client import Visitor, run_console
 
 from barnabas import Producer
-from barnabas.console import collector, shared_answers
+from barnabas.console import collector, shared_responses
 from barnabas.console.api import messages
 from barnabas.console.console import Console
 from barnabas.console.scan import ROWS_PER_EVENT
 from barnabas.console.searches import MOST, MOST_PER_SESSION, Searches, TooManySearches
-from barnabas.console.shared_answers import SharedAnswers
+from barnabas.console.shared_responses import SharedResponses
 from barnabas.testing import Broker
 
 
 def test_lag_is_at_most_two_seconds_old() -> None:
-    assert collector.FRESH_SECONDS + collector.ENDS_SECONDS + shared_answers.FRESH_SECONDS <= 2.0
+    assert collector.FRESH_SECONDS + collector.ENDS_SECONDS + shared_responses.FRESH_SECONDS <= 2.0
 
 
-class TestSharedAnswers:
+class TestSharedResponses:
     def test_one_piece_of_work_for_all_who_ask_at_once(self) -> None:
         async def run() -> None:
             now, calls, gate = [0.0], [0], asyncio.Event()
-            shared = SharedAnswers(lambda: now[0])
+            shared = SharedResponses(lambda: now[0])
 
             async def work() -> int:
                 calls[0] += 1
@@ -63,7 +63,7 @@ class TestSharedAnswers:
 
     def test_a_failure_is_not_kept(self) -> None:
         async def run() -> None:
-            shared, calls = SharedAnswers(lambda: 0.0), 0
+            shared, calls = SharedResponses(lambda: 0.0), 0
 
             async def work() -> int:
                 nonlocal calls
@@ -81,7 +81,7 @@ class TestSharedAnswers:
 
     def test_memory_is_bounded(self) -> None:
         async def run() -> None:
-            shared = SharedAnswers(lambda: 0.0)
+            shared = SharedResponses(lambda: 0.0)
 
             async def work() -> int:
                 return 1

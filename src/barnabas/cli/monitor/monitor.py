@@ -82,7 +82,7 @@ class Monitor:
         until = time.monotonic() + (self._options.timeout or FIRST_LOOK_SECONDS)
         while not collector.first_look.is_set() and not self._is_done:
             if time.monotonic() > until:
-                raise Refused(f"the cluster does not respond: {collector.view.error or 'no answer yet'}")
+                raise Refused(f"the cluster does not respond: {collector.view.error or 'no response yet'}")
             await self._pause(0.1)
         if self._is_done:
             return

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 VERSION: Final = 1
 NEVER: Final = 0xFFFF_FFFF
-"""The expiry of a session that lasts for ever."""
+"""The expiry of a session that lasts forever."""
 SEPARATOR: Final = b"\0"
 """Between client id and packet id; no client id has it."""
 
@@ -50,7 +50,7 @@ class Session:
     generation: int
     """Grows with every connection that takes the session."""
     nonce: str
-    """Tells two connections apart that took it at once."""
+    """Distinguishes two connections that took it at once."""
     user: str
     host: str = ""
     """Where the client connected from, for the rights of its will."""

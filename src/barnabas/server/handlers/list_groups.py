@@ -1,6 +1,6 @@
 """ListGroups (key 16), v0-v5: the groups that this broker coordinates.
 
-While any of its shards loads, the answer is COORDINATOR_LOAD_IN_PROGRESS, as in Kafka: half a list would mislead. Each
+While any of its shards loads, it responds COORDINATOR_LOAD_IN_PROGRESS, as Kafka does: half a list would mislead. Each
 shard says which groups it has; then they are listed some at a time, and others are served in between. v4 filter by
 state (KIP-518); v5 filter by type (KIP-848).
 """

@@ -91,7 +91,7 @@ def _join(parts: list[OffsetCommitResponse]) -> OffsetCommitResponse:
 
 
 def _take_out_refused(context: RequestContext, request: OffsetCommitRequest) -> list[OffsetCommitResponseTopic]:
-    """Leaves in the request only what exists and may be read; gives the answers for the rest."""
+    """Leaves in the request only what exists and may be read; gives the responses for the rest."""
     image = context.broker.cluster.image
     refused: list[OffsetCommitResponseTopic] = []
     known: list[OffsetCommitRequestTopic] = []

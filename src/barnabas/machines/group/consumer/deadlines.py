@@ -2,7 +2,7 @@
 
 consumer-session    no heartbeat for so long: the member is removed
 consumer-rebalance  did not give up partitions within its rebalance time-out
-consumer-join       classic member, told to join again, has not
+consumer-join       classic member, asked to join again, has not
 consumer-sync       classic member joined, and has not asked for its assignment
 """
 

@@ -1,6 +1,6 @@
 """A member of a consumer group: an immutable value, replaced when a record about it is applied.
 
-`assigned` is what it may read, `pending_revocation` what it was told to give up and has not yet confirmed. A member of
+`assigned` is what it may read, `pending_revocation` what it was asked to give up and has not yet confirmed. A member of
 the classic protocol inside the group has `classic`; its member epoch is the generation that it knows.
 """
 

@@ -1,10 +1,10 @@
 """How one member goes from what it has to its target: first it gives up, then it gets what nobody else holds.
 
     STABLE                 has its target at this epoch
-    UNREVOKED_PARTITIONS   was told to give some up; stays at its epoch until it reports owning none of them
+    UNREVOKED_PARTITIONS   was asked to give some up; stays at its epoch until it reports owning none of them
     UNRELEASED_PARTITIONS  is at the target's epoch but waits for partitions that others have not given up yet
 
-Pure: takes the member, answers the next one. A member reports what it owns in the heartbeat; None means it did not say,
+Pure: takes the member, returns the next one. A member reports what it owns in the heartbeat; None means it did not say,
 and then nothing counts as given up.
 """
 

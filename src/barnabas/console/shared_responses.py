@@ -19,7 +19,7 @@ class _Shared(NamedTuple):
     until: float
 
 
-class SharedAnswers:
+class SharedResponses:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: dict[object, _Shared] = {}
