@@ -40,6 +40,7 @@ def test_examples_run(spark: Any, own_broker: Broker, tmp_path: Path) -> None:
     run_blocks(blocks, own_broker, command_folder(folder), tmp_path, {"__name__": "example"})
 
 
+@pytest.mark.soak
 def test_the_page_about_security_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
     monkeypatch.chdir(tmp_path)

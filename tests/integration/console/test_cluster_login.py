@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -45,6 +46,19 @@ def rule(kind: ResourceType, name: str, user: str, operation: AclOperation) -> A
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
+    with secured_broker() as running:
+        yield running
+
+
+@pytest.fixture
+def own_broker() -> Iterator[Broker]:
+    """For a test whose topics and rules others would see."""
+    with secured_broker() as running:
+        yield running
+
+
+@contextmanager
+def secured_broker() -> Iterator[Broker]:
     with Broker(SETTINGS, listeners=["SASL_PLAINTEXT"], users=USERS) as broker:
         root = broker.client_options("root")
         with Admin(broker.bootstrap, **root) as admin:  # type: ignore[arg-type]
@@ -170,8 +184,8 @@ def test_a_request_has_no_rights_after_its_user_has_logged_out(broker: Broker) -
     run_console(config(broker), work, cluster_login=True)
 
 
-def test_what_one_user_has_looked_at_is_not_shown_to_another(broker: Broker) -> None:
-    with Admin(broker.bootstrap, **broker.client_options("root")) as admin:  # type: ignore[arg-type]
+def test_what_one_user_has_looked_at_is_not_shown_to_another(own_broker: Broker) -> None:
+    with Admin(own_broker.bootstrap, **own_broker.client_options("root")) as admin:  # type: ignore[arg-type]
         admin.create_topic("later", 1, 1, {"delay.target.topic": "salaries"})
         admin.create_acls([rule(ResourceType.TOPIC, "later", "ann", AclOperation.READ)])
 
@@ -184,7 +198,7 @@ def test_what_one_user_has_looked_at_is_not_shown_to_another(broker: Broker) -> 
         # Settings need another right than reading does: the rest of the topic is shown all the same.
         assert (await other.get("/api/topics/later")).json["isIntake"] is False
 
-    run_console(config(broker), work, cluster_login=True)
+    run_console(config(own_broker), work, cluster_login=True)
 
 
 def test_pipelines_are_shown_to_those_who_see_their_group(broker: Broker, tmp_path: Path) -> None:

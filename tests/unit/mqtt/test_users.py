@@ -4,6 +4,7 @@ import dataclasses
 import ssl
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from mqtt_client import MqttClient
@@ -40,6 +41,12 @@ def allow(operation: AclOperation, principal: str) -> AclBinding:
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
+    with secured_broker() as running:
+        yield running
+
+
+@contextmanager
+def secured_broker() -> Iterator[Broker]:
     settings = {
         "authorizer.class.name": AUTHORIZER,
         "super.users": "User:ANONYMOUS",
@@ -171,21 +178,23 @@ def test_a_producer_quota_slows_the_publisher_down(broker: Broker) -> None:
             admin.alter_client_quotas({QuotaEntity(user="ann"): {"producer_byte_rate": None}})
 
 
-def test_nobody_forges_a_session_or_a_retained_message(broker: Broker) -> None:
+def test_nobody_forges_a_session_or_a_retained_message() -> None:
     """Whose session it is, and with whose rights its will is published, is what its record says."""
-    device = MqttClient(broker.mqtt_port)
-    device.connect("device", username="ann", password=b"ann-secret", expiry=60)
-    device.publish("ours/kept", b"kept", retain=True)
-    everything = dataclasses.replace(allow(AclOperation.ALL, "User:bob"), resource_name="__mqtt_")
-    with Admin(broker.bootstrap) as admin:
-        admin.create_acls([everything])
-    options = broker.client_options("bob", listener="SSL")
-    for topic in ("__mqtt_sessions", "__mqtt_retained"):
-        with Producer(broker.address_of("SSL"), **options) as producer:  # type: ignore[arg-type]
-            with pytest.raises(KafkaError) as refused:
-                producer.send(topic, b"{}", key=b"device", partition=0).result()
-            assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
-    device.close()
+    # A broker of its own: what is retained and allowed here would reach other tests.
+    with secured_broker() as broker:
+        device = MqttClient(broker.mqtt_port)
+        device.connect("device", username="ann", password=b"ann-secret", expiry=60)
+        device.publish("ours/kept", b"kept", retain=True)
+        everything = dataclasses.replace(allow(AclOperation.ALL, "User:bob"), resource_name="__mqtt_")
+        with Admin(broker.bootstrap) as admin:
+            admin.create_acls([everything])
+        options = broker.client_options("bob", listener="SSL")
+        for topic in ("__mqtt_sessions", "__mqtt_retained"):
+            with Producer(broker.address_of("SSL"), **options) as producer:  # type: ignore[arg-type]
+                with pytest.raises(KafkaError) as refused:
+                    producer.send(topic, b"{}", key=b"device", partition=0).result()
+                assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+        device.close()
 
 
 def test_who_may_not_read_takes_nothing_from_the_others_of_a_shared_subscription(broker: Broker) -> None:
