@@ -37,7 +37,7 @@ def test_java_clients_push(broker: Broker, kafka_tools: KafkaTools) -> None:
     """A client that ends pushes for the last time, if it is not just pushing."""
     kafka_tools.run_class(
         "org.apache.kafka.tools.ProducerPerformance",
-        *("--topic", "pushed", "--num-records", str(RECORDS)),
+        *("--topic", "java-topic", "--num-records", str(RECORDS)),
         *(
             "--record-size",
             "100",
@@ -49,14 +49,14 @@ def test_java_clients_push(broker: Broker, kafka_tools: KafkaTools) -> None:
         ),
     )
     assert 0 < of(broker, SENT, "java-producer")[""] <= RECORDS
-    assert 0 < of(broker, "org_apache_kafka_producer_topic_record_send_total", "java-producer")["pushed"] <= RECORDS
+    assert 0 < of(broker, "org_apache_kafka_producer_topic_record_send_total", "java-producer")["java-topic"] <= RECORDS
     assert of(broker, "org_apache_kafka_producer_request_latency_avg", "java-producer")[""] > 0
     kafka_tools.run_class(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
-        *("--bootstrap-server", broker.bootstrap, "--topic", "pushed", "--from-beginning", "--group", "java-group"),
+        *("--bootstrap-server", broker.bootstrap, "--topic", "java-topic", "--from-beginning", "--group", "java-group"),
         *("--timeout-ms", "5000", "--consumer-property", "client.id=java-consumer"),
     )
-    assert 0 < of(broker, CONSUMED, "java-consumer")["pushed"] <= RECORDS
+    assert 0 < of(broker, CONSUMED, "java-consumer")["java-topic"] <= RECORDS
     ((info, _),) = (row for row in series(broker, "kafka_client_info") if row[0]["client_id"] == "java-consumer")
     assert (info["software_name"], info["group_id"]) == ("apache-kafka-java", "java-group")
     families = text_string_to_metric_families(scraped(broker, "application/openmetrics-text"))
