@@ -77,7 +77,7 @@ def test_kafkas_tool_and_ours_move_replicas(both: SideBySide, tmp_path: Path) ->
                 if row["isFuture"]
             ]
             assert future["partition"] == f"orders-{partition}" and 0 < future["offsetLag"] <= RECORDS / 2
-        # As Kafka's tool does once all is moved, and before that too if it is told to.
+        # As Kafka's tool does once all is moved, and earlier on request.
         assert run("configs", "--alter", "--entity-type", "brokers", "--entity-name", "0", *DELETE).status == 0
         done = f"Reassignment of replica orders-{partition}-0 completed successfully."
         eventually(partial(run, "reassign-partitions", *verify), partial(ends_with, done))

@@ -82,7 +82,7 @@ class Counts:
 
 
 class Typist:
-    """Writes the lines over and over, to one partition after the other, until it is told to stop."""
+    """Writes the lines over and over, to one partition after the other, until it is stopped."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.written: list[str] = []

@@ -24,7 +24,7 @@ WINDOW = 20
 
 
 class Publisher:
-    """Sends numbered messages with QoS 2, and goes on with the same session wherever it is told to."""
+    """Sends numbered messages with QoS 2, and goes on with the same session at any broker."""
 
     def __init__(self, client_id: str, qos: int, topic: str) -> None:
         self._client_id = client_id

@@ -289,7 +289,7 @@ def test_the_last_stable_offset_is_not_below_the_log_start(tmp_path: Path, way: 
 
 
 def test_an_epoch_whose_first_record_could_not_be_written_is_cut_from_the_end(tmp_path: Path) -> None:
-    """Else a follower would for ever ask for the records after an epoch that its leader has never known."""
+    """Else a follower would ask forever for the records after an epoch that its leader has never known."""
     files = FaultyFiles()
     log = open_test_log(tmp_path / "t-0", small_config(), files=files)
     append(log, make_batch(2), epoch=4)
